@@ -1,0 +1,129 @@
+"""shoal: tables about people, made fit to publish.
+
+    import shoal
+    release = shoal.anonymize(frame, "plan.toml")
+    release.table, release.certificate, release.utility, release.risk
+
+The public names are listed below and loaded when they are first used, so that ``import shoal`` is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from shoal.errors import (
+        HierarchyError,
+        InfeasibleError,
+        InputError,
+        OutputError,
+        PlanError,
+        ShoalError,
+        TableError,
+        VerificationError,
+    )
+    from shoal.methods import Levels
+    from shoal.models import (
+        AlphaK,
+        BetaLikeness,
+        DeltaDisclosure,
+        KAnonymity,
+        LDiversity,
+        PAlphaSensitive,
+        PPlusAlphaSensitive,
+        PSensitive,
+        TCloseness,
+    )
+    from shoal.pipeline import anonymize, check, release
+    from shoal.plan import Plan
+    from shoal.release import Certificate, Release
+    from shoal.schema import (
+        Calendar,
+        Categories,
+        Column,
+        Cuts,
+        Flat,
+        Intervals,
+        Ordered,
+        Prefix,
+        Role,
+        Schema,
+        Table,
+        Tree,
+        Widths,
+    )
+    from shoal.verify import CheckResult
+
+__all__ = [
+    "AlphaK",
+    "BetaLikeness",
+    "Calendar",
+    "Categories",
+    "Certificate",
+    "CheckResult",
+    "Column",
+    "Cuts",
+    "DeltaDisclosure",
+    "Flat",
+    "HierarchyError",
+    "InfeasibleError",
+    "InputError",
+    "Intervals",
+    "KAnonymity",
+    "LDiversity",
+    "Levels",
+    "Ordered",
+    "OutputError",
+    "PAlphaSensitive",
+    "PPlusAlphaSensitive",
+    "PSensitive",
+    "Plan",
+    "PlanError",
+    "Prefix",
+    "Release",
+    "Role",
+    "Schema",
+    "ShoalError",
+    "TCloseness",
+    "Table",
+    "TableError",
+    "Tree",
+    "VerificationError",
+    "Widths",
+    "__version__",
+    "anonymize",
+    "check",
+    "release",
+]
+
+_HOMES = {
+    "shoal.errors": (
+        "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
+    ),
+    "shoal.methods": "Levels",
+    "shoal.models": (
+        "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
+        "TCloseness"
+    ),
+    "shoal.pipeline": "anonymize check release",
+    "shoal.plan": "Plan",
+    "shoal.release": "Certificate Release",
+    "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
+    "shoal.verify": "CheckResult",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,68 @@
+"""The ``shoal`` command: its subcommands, and the edge where errors become one line and an exit status.
+
+Exit status: 0 done; 1 the answer is no; 2 the input is wrong; 3 infeasible; 70 a fault in shoal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from shoal.cli import check, demo, release
+from shoal.errors import ShoalError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    name="shoal",
+    help="Turns a table about people into a table that can be published, with a proof that it is safe.",
+    epilog="Exit status: 0 done, 1 the answer is no, 2 the input is wrong, 3 infeasible, 70 a fault in shoal.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("release")(release.release)
+app.command("check")(check.check)
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version of shoal."""
+    from shoal import __version__
+
+    print(__version__)
+
+
+def run() -> NoReturn:
+    """Run a command; show an error as one line on standard error."""
+    wants_json = "--json" in sys.argv
+    try:
+        app()
+    except ShoalError as error:
+        _fail(str(error), type(error).__name__, error.exit_status, wants_json)
+    except KeyboardInterrupt:
+        _fail("Interrupted; nothing was written.", "Interrupted", 130, wants_json)
+    except Exception as error:
+        if os.environ.get("SHOAL_DEBUG"):
+            raise
+        # the text of a foreign error may quote data: only its kind is shown
+        _fail(
+            f"A fault in shoal ({type(error).__name__}). Set SHOAL_DEBUG=1 to see where; the trace may show data.",
+            "Fault",
+            70,
+            wants_json,
+        )
+    sys.exit(0)
+
+
+def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
+    if wants_json:
+        print(json.dumps({"error": message, "kind": kind, "exit_status": status}, ensure_ascii=False))
+    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)

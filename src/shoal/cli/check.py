@@ -1,0 +1,117 @@
+"""``shoal check``: does a table meet these models?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.schema import Categories
+
+__all__ = ["check"]
+
+
+def check(
+    table: Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")],
+    plan: Annotated[Path | None, typer.Option(help="Take roles and models from this plan.")] = None,
+    quasi_identifiers: Annotated[
+        list[str] | None,
+        typer.Option("--quasi-identifiers", "-q", help="Column names, separated by commas; may be repeated."),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", "-s", help="Column names, separated by commas; may be repeated."),
+    ] = None,
+    model: Annotated[
+        list[str] | None, typer.Option("--model", "-m", help="Such as 'k-anonymity k=5'; may be repeated.")
+    ] = None,
+    categories: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Sensitivity categories, the most sensitive first: 'HIV,Cancer;Asthma;Flu', or 'column=...' where "
+            "there are several sensitive columns."
+        ),
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")] = None,
+    missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Tell whether a table, made here or elsewhere, meets models; exit status 0 if it does, 1 if not.
+
+    Every group is tested. The answer holds the number and size of failing groups, and the parameters that the table
+    really has: the largest k, p, l and alpha, the smallest t.
+
+    Models: k-anonymity k; p-sensitive p; p-alpha-sensitive p alpha; p-plus-alpha-sensitive p alpha;
+    l-diversity l kind=distinct|entropy|recursive c; t-closeness t distance=equal|ordered|hierarchical;
+    alpha-k alpha k; delta-disclosure delta; beta-likeness beta kind=basic|enhanced.
+
+    \b
+    Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"
+              shoal check released.csv --plan plan.toml
+    """
+    from shoal import pipeline
+    from shoal.cli.console import figure, models_table, output, progress
+    from shoal.engines.csv_format import CsvFormat
+    from shoal.errors import PlanError
+    from shoal.schema import Column, Role
+
+    if plan is not None and (quasi_identifiers or sensitive):
+        raise PlanError("Give either --plan or --quasi-identifiers and --sensitive, not both.")
+    form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
+    secret = _names(sensitive)
+    classes = _categories(categories or [], secret)
+    with progress(as_json) as show:
+        result = pipeline.check(
+            table,
+            model or [],
+            quasi_identifiers=_names(quasi_identifiers),
+            sensitive={name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret},
+            plan=plan,
+            source=form,
+            memory=memory,
+            progress=show,
+        )
+    if as_json:
+        print(json.dumps(result.to_dict(), ensure_ascii=False))
+    else:
+        verdict = "[green bold]holds[/]" if result.holds else "[red bold]does not hold[/]"
+        output.print(
+            f"{figure(result.rows)} rows in {figure(result.groups)} groups, the smallest of "
+            f"{figure(result.smallest_group)}: {verdict}."
+        )
+        output.print(models_table([verdict.to_dict() for verdict in result.models]))
+        if result.failing_groups:
+            sizes = result.failing_sizes
+            output.print(
+                f"{figure(result.failing_groups)} groups fail, of {figure(sizes[0])} to {figure(sizes[-1])} rows, "
+                f"{figure(result.failing_rows)} rows together."
+            )
+    raise typer.Exit(0 if result.holds else 1)
+
+
+def _names(options: list[str] | None) -> list[str]:
+    """Names from repeated options; a comma separates, a doubled comma stands for one."""
+    names = []
+    for option in options or []:
+        names += [name.replace("\0", ",") for name in option.replace(",,", "\0").split(",")]
+    return [name for name in names if name]
+
+
+def _categories(options: list[str], sensitive: list[str]) -> dict[str, Categories]:
+    from shoal.errors import PlanError
+    from shoal.schema import Categories
+
+    chosen = {}
+    for option in options:
+        column, sign, text = option.partition("=")
+        if not (sign and column in sensitive):
+            if len(sensitive) != 1:
+                raise PlanError("With several sensitive columns, write --categories 'COLUMN=a,b;c;d'.")
+            column, text = sensitive[0], option
+        chosen[column] = Categories(tuple(tuple(part.split(",")) for part in text.split(";")))
+    return chosen

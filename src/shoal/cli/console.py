@@ -1,0 +1,74 @@
+"""What commands show: progress on standard error, tables on standard output."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from shoal.methods import Progress as Callback
+
+__all__ = ["figure", "models_table", "output", "progress", "rows_table", "safe"]
+
+output = Console(highlight=False)
+
+
+def safe(text: object) -> str:
+    """Text from data or a plan, for the terminal: markup is not obeyed, control characters are not sent."""
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
+    return escape(shown)
+
+
+def figure(value: Any) -> str:
+    """A number as people read it."""
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+@contextmanager
+def progress(quiet: bool) -> Iterator[Callback]:
+    """Show the step at work, and how far it is, on standard error; nothing where no one looks."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda step, done=None: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+
+        def show(step: str, done: float | None = None) -> None:
+            bar.update(task, description=safe(step), total=None if done is None else 1.0, completed=done or 0.0)
+
+        yield show
+
+
+def rows_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """A small table of data."""
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(safe(column))
+    for row in rows:
+        table.add_row(*("" if cell is None else safe(cell) for cell in row))
+    return table
+
+
+def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
+    """Each model's verdict and the parameters that the table really reaches."""
+    table = Table(title="Models", title_justify="left")
+    table.add_column("model", no_wrap=True)
+    for column in ("asked for", "holds", "the table has", "failing"):
+        table.add_column(column)
+    for model in models:
+        asked = ", ".join(f"{key} = {value}" for key, value in model["parameters"].items())
+        reached = ", ".join(f"{key} = {figure(value)}" for key, value in model["effective"].items())
+        verdict = "[green]yes[/]" if model["holds"] else "[red]no[/]"
+        groups, rows = model["failing_groups"], model["failing_rows"]
+        failing = f"{figure(groups)} groups, {figure(rows)} rows" if groups else "none"
+        table.add_row(safe(model["name"]), safe(asked), verdict, reached, failing)
+    return table

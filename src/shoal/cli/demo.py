@@ -1,0 +1,93 @@
+"""``shoal demo``: the twelve patients of the papers, from table to certificate."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["demo"]
+
+CLAIMS = {
+    2: ["k-anonymity k=2"],
+    5: ["k-anonymity k=4", "p-sensitive p=2", "p-plus-alpha-sensitive p=2 alpha=2"],
+    6: ["k-anonymity k=4", "p-plus-alpha-sensitive p=2 alpha=2"],
+    7: ["k-anonymity k=4", "p-alpha-sensitive p=3 alpha=1"],
+}
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for the release; created if it does not exist.")] = Path("demo"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Show shoal at work on the twelve patients of the papers.
+
+    Writes the table, the plan, the release and its certificate into a directory, and tells what the check says of
+    the tables that the papers publish.
+    """
+    from shoal import pipeline
+    from shoal.cli.console import models_table, output, rows_table, safe
+    from shoal.data.patients import COLUMNS, FOLDER
+    from shoal.errors import OutputError
+    from shoal.plan import Plan
+
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name in ("patients.csv", "patients.toml"):
+            shutil.copyfile(FOLDER / name, out / name)
+    except OSError as error:
+        raise OutputError(f"The directory {str(out)!r} cannot be written: {error.strerror}.") from None
+    plan = Plan.read(out / "patients.toml")
+    result = pipeline.release(plan, overwrite=True)
+    tables = {number: _check(number, claims) for number, claims in CLAIMS.items()}
+    if as_json:
+        print(json.dumps({"release": result.to_dict(), "tables": tables}, ensure_ascii=False))
+        return
+    assert result.path is not None
+    output.print(
+        rows_table(
+            "The original (Table 1 of the papers, with names)",
+            ("name", *COLUMNS),
+            _read(out / "patients.csv"),
+        )
+    )
+    output.print(
+        rows_table(
+            "The release: names dropped, ages, countries and zip codes generalized",
+            COLUMNS,
+            _read(result.path),
+        )
+    )
+    output.print(models_table(result.certificate["models"]))
+    certificate = {key: value for key, value in result.certificate.content.items() if key not in ("plan", "models")}
+    output.print("The certificate, but for the plan and the models above:")
+    output.print(json.dumps(certificate, indent=2), markup=False)
+    output.print("\nWhat the check says of the papers' own tables:")
+    for number, answer in tables.items():
+        output.print(
+            f"\nTable {number}: {answer['rows']} rows, {answer['groups']} groups",
+            models_table(answer["models"]),
+        )
+    output.print(f"\nWritten to {safe(out)}: " + ", ".join(sorted(safe(path.name) for path in out.iterdir())))
+
+
+def _read(path: Path) -> list[list[str]]:
+    import csv
+
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))[1:]
+
+
+def _check(number: int, claims: list[str]) -> dict[str, Any]:
+    import pyarrow as pa
+
+    from shoal import pipeline
+    from shoal.data.patients import CATEGORIES, COLUMNS, TABLES
+    from shoal.schema import Column, Role
+
+    table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[number], strict=True)), strict=True)))
+    condition = Column(Role.SENSITIVE, categories=CATEGORIES)
+    return pipeline.check(table, claims, quasi_identifiers=COLUMNS[:3], sensitive={"condition": condition}).to_dict()

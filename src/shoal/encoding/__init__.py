@@ -1,0 +1,18 @@
+"""Values as integer codes: the frequency set, groups with their histograms, and what a method decided."""
+
+from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
+from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.recoding import ByGroup, ByLevel, Recoding, apply, recode_codes
+
+__all__ = [
+    "ByGroup",
+    "ByLevel",
+    "Dictionary",
+    "FrequencySet",
+    "Groups",
+    "Histogram",
+    "Recoding",
+    "apply",
+    "read_frequency_set",
+    "recode_codes",
+]

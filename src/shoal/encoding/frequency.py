@@ -1,0 +1,172 @@
+"""The frequency set: the distinct combinations of coded values, with their counts.
+
+Methods and models work on it alone, so that what they cost depends on how many different people there
+are, not on how many rows. Codes follow an order that depends on the values only: numbers by size, other
+values by code point, missing last. The combinations are sorted by their codes. So every engine yields the
+same frequency set, whatever order its rows came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import Groups, group_keys, histogram
+from shoal.errors import TableError
+from shoal.schema import Domain, Ladder, Schema
+from shoal.schema.hierarchies import MissingFromHierarchy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.engines.base import Engine, Relation
+
+__all__ = ["Dictionary", "FrequencySet", "read_frequency_set"]
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The distinct values of a column, sorted: native (Arrow) and as text; ``missing`` tells if there are gaps."""
+
+    name: str
+    place: int
+    values: pa.Array
+    text: tuple[str, ...]
+    missing: bool
+
+    @property
+    def size(self) -> int:
+        """How many codes there are, the one for missing included."""
+        return len(self.text) + self.missing
+
+
+@dataclass(frozen=True)
+class FrequencySet:
+    """Distinct combinations of quasi-identifiers and sensitive values.
+
+    Attributes
+    ----------
+    codes
+        int32 (n, q): quasi-identifier codes; a missing value has the last code of its dictionary.
+    secrets
+        int32 (n, s): sensitive codes; -1 is missing.
+    count
+        int64 (n,): how many rows of the table have this combination.
+    """
+
+    quasi: tuple[Dictionary, ...]
+    sensitive: tuple[Dictionary, ...]
+    domains: tuple[Domain, ...]
+    codes: npt.NDArray[np.int32]
+    secrets: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return int(self.count.sum())
+
+    def group(self, codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], Groups]:
+        """Group the combinations by (recoded) quasi-identifier codes.
+
+        Returns the group number of every combination, and the groups.
+        """
+        inverse, count = group_keys(codes, sizes)
+        return inverse, self.groups_of(inverse, count)
+
+    def groups_of(self, inverse: npt.NDArray[np.int64], count: int) -> Groups:
+        """The groups of a partition that is given as one group number per combination (-1: in no group)."""
+        chosen = inverse >= 0
+        every = bool(chosen.all())
+        inverse, rows = (inverse, self.count) if every else (inverse[chosen], self.count[chosen])
+        size = np.bincount(inverse, weights=rows, minlength=count).astype(np.int64)
+        histograms = tuple(
+            histogram(inverse, self.secrets[:, s] if every else self.secrets[chosen, s], rows, count, domain)
+            for s, domain in enumerate(self.domains)
+        )
+        return Groups(size, histograms)
+
+    def ladders(
+        self, schema: Schema, engine: Engine | None = None, table: Relation | None = None
+    ) -> tuple[Ladder, ...]:
+        """The hierarchies of the quasi-identifiers bound to their values."""
+        ladders = []
+        for dictionary in self.quasi:
+            try:
+                ladders.append(schema.ladder(dictionary.name, dictionary.text, dictionary.missing))
+            except MissingFromHierarchy as error:
+                if engine is None or table is None:
+                    raise
+                rows = engine.rows_holding(table, dictionary.place, error.lacking, 3)
+                raise MissingFromHierarchy(error.column, error.lacking, rows) from None
+        return tuple(ladders)
+
+
+def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, ordered: bool = True) -> FrequencySet:
+    """Ask the engine for the combinations of a table's quasi-identifiers and sensitive values, and code them.
+
+    Costs one aggregation in the engine, and time and memory in proportion to the number of distinct
+    combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it.
+    """
+    names = (*schema.quasi_identifiers, *schema.sensitive)
+    places = table.places(names)
+    counted = engine.frequencies(table, places)
+    count = np.ascontiguousarray(counted.column("n").to_numpy(), np.int64)
+    if count.sum() == 0:
+        raise TableError("The table has no rows; at least one is needed.")
+    coded = [_encode(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
+    q = len(schema.quasi_identifiers)
+    codes = _matrix([code for _, code in coded[:q]], len(count))
+    secrets = _matrix([code for _, code in coded[q:]], len(count))
+    quasi = tuple(dictionary for dictionary, _ in coded[:q])
+    sensitive = tuple(dictionary for dictionary, _ in coded[q:])
+    for s, dictionary in enumerate(sensitive):
+        if dictionary.missing:
+            secrets[secrets[:, s] == len(dictionary.text), s] = -1
+    if ordered:
+        order = np.lexsort([*secrets.T[::-1], *codes.T[::-1]]) if len(names) else np.arange(len(count))
+        codes, secrets, count = codes[order], secrets[order], count[order]
+    domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in sensitive)
+    return FrequencySet(quasi, sensitive, domains, codes, secrets, count)
+
+
+def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.int32]:
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int32)
+
+
+def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    whole = encoded.unify_dictionaries().combine_chunks()
+    if isinstance(whole, pa.ChunkedArray):  # no chunk, or several of them
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], encoded.type)
+    values = whole.dictionary
+    text = pc.cast(values, pa.string()).to_pylist()
+    order = _order(values, text)
+    rank = np.empty(len(order) + 1, np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank[-1] = len(order)  # missing: the last code
+    missing = whole.null_count > 0
+    index = whole.indices.fill_null(len(order)) if missing else whole.indices
+    codes = rank[np.asarray(index)]
+    sorted_values = values.take(pa.array(order, pa.int64()))
+    return Dictionary(name, place, sorted_values, tuple(text[i] for i in order), missing), codes
+
+
+def _order(values: pa.Array, text: list[str]) -> npt.NDArray[np.int64]:
+    """Numbers and dates by size, text that is all numbers by size too, other text by code point."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        return np.argsort(np.asarray(values.to_numpy(zero_copy_only=False)), kind="stable").astype(np.int64)
+    try:
+        keys: list[tuple[float, str]] = [(float(value), value) for value in text]
+    except ValueError:
+        keys = [(0.0, value) for value in text]
+    return np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)

@@ -1,0 +1,138 @@
+"""Groups: how many rows each has, and how often each sensitive value occurs in it.
+
+Histograms are sparse: of a group only the values that it holds are kept, sorted by value code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.schema import Domain
+
+__all__ = ["Groups", "Histogram", "group_keys", "histogram"]
+
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of one sensitive column's values, group by group.
+
+    Attributes
+    ----------
+    domain
+        What is known of the values.
+    start
+        int64 (g + 1,): the entries of group i are ``start[i]:start[i + 1]``.
+    value, count
+        int32 and int64 (entries,): value code and its count; missing values have no entry.
+    known
+        int64 (g,): rows of the group whose value is not missing.
+    total
+        int64 (values,): counts over all groups.
+    """
+
+    domain: Domain
+    start: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int64]
+    known: npt.NDArray[np.int64]
+    total: npt.NDArray[np.int64]
+
+    @property
+    def distinct(self) -> npt.NDArray[np.int64]:
+        """How many different values each group holds."""
+        return np.diff(self.start)
+
+    @property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The group of each entry."""
+        return np.repeat(np.arange(len(self.known)), self.distinct)
+
+    def largest(self) -> npt.NDArray[np.int64]:
+        """The count of each group's most frequent value; 0 where none is known."""
+        top = np.zeros(len(self.known), np.int64)
+        filled = self.distinct > 0
+        if filled.any():
+            top[filled] = np.maximum.reduceat(self.count, self.start[:-1][filled])
+        return top
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sizes (int64 (g,)) and, per sensitive column, histograms."""
+
+    size: npt.NDArray[np.int64]
+    histograms: tuple[Histogram, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.size)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the groups hold together."""
+        return int(self.size.sum())
+
+    def histogram(self, column: str) -> Histogram:
+        """The histogram of a sensitive column."""
+        return next(h for h in self.histograms if h.domain.name == column)
+
+
+def group_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+    """Number the distinct rows of a code matrix in lexicographic order.
+
+    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
+    are. Time n log n for n rows.
+    """
+    key = np.zeros(len(codes), np.int64)
+    span = 1
+    for j, size in enumerate(sizes):
+        size = max(int(size), 1)
+        if span * size >= LARGEST_KEY:  # the product no longer fits: number what there is, and go on from that
+            distinct, key = np.unique(key, return_inverse=True)
+            span = len(distinct)
+        key = key * size + codes[:, j]
+        span *= size
+    if span <= 4 * len(codes) + 1024:  # few possible keys: mark them instead of sorting
+        present = np.zeros(span, np.bool_)
+        present[key] = True
+        number = np.cumsum(present, dtype=np.int64) - 1
+        return number[key], int(number[-1]) + 1 if span else 0
+    distinct, inverse = np.unique(key, return_inverse=True)
+    return inverse.astype(np.int64, copy=False), len(distinct)
+
+
+def histogram(
+    group: npt.NDArray[np.int64],
+    value: npt.NDArray[np.int32],
+    count: npt.NDArray[np.int64],
+    groups: int,
+    domain: Domain,
+) -> Histogram:
+    """Count values by group; ``value`` -1 is missing and not counted. Time n log n for n combinations."""
+    known = value >= 0
+    if not known.all():
+        group, value, count = group[known], value[known], count[known]
+    width = max(domain.size, 1)
+    key = group * width + value
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+    summed = np.add.reduceat(count[order], first) if len(key) else np.zeros(0, np.int64)
+    owner = key[first] // width
+    start = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=groups), out=start[1:])
+    return Histogram(
+        domain,
+        start,
+        (key[first] % width).astype(np.int32),
+        summed,
+        np.bincount(group, weights=count, minlength=groups).astype(np.int64),
+        np.bincount(value, weights=count, minlength=domain.size).astype(np.int64),
+    )

@@ -1,0 +1,1 @@
+"""Where tables are held and rows are moved: DuckDB on one machine."""

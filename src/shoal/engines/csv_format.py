@@ -1,0 +1,157 @@
+"""How a CSV file is written: found by looking at its beginning, and open to being told.
+
+Nothing about values is guessed: every cell is read as text, so that zip code 01234 stays 01234, and only
+an empty cell is missing unless the plan names further markers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import mmap
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from shoal.errors import TableError
+
+__all__ = ["CsvFormat", "detect"]
+
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE_BYTES = 1 << 18
+SAMPLE_RECORDS = 500
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """What is known of a CSV file; ``None`` means: find out.
+
+    Attributes
+    ----------
+    delimiter, quote, header, encoding
+        As the names say; encodings are utf-8, utf-16 and latin-1.
+    missing
+        Texts that stand for a missing value, besides the empty cell.
+    trim
+        Whether blanks around a cell are dropped.
+    names
+        Column names in file order; from the header, or ``column1``, ``column2``, ... without one.
+    """
+
+    delimiter: str | None = None
+    quote: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    missing: tuple[str, ...] = ()
+    trim: bool = False
+    names: tuple[str, ...] = ()
+
+
+def detect(path: Path, given: CsvFormat) -> CsvFormat:
+    """Fill in what the user left open, and read the column names."""
+    head = _read_head(path)
+    if not head:
+        raise TableError(f"File {path.name!r} is empty; a table with a header and at least one row is needed.")
+    encoding = given.encoding or _encoding_of(head)
+    if encoding.lower() in ("utf-8", "utf8", "latin-1", "latin1"):
+        _refuse_nul(path)
+    try:
+        sample = head.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, errors="strict")
+    except UnicodeDecodeError as error:
+        # the sample may end inside a character; anything earlier is a real fault
+        if error.start < len(head) - 4 or len(head) < SAMPLE_BYTES:
+            raise TableError(
+                f"File {path.name!r} is not {encoding} text (byte {error.start}). Set its encoding, for example "
+                f'encoding = "latin-1".'
+            ) from None
+        sample = head[: error.start].decode(encoding)
+    except LookupError:
+        raise TableError(f"Encoding {encoding!r} is not known; use utf-8, utf-16 or latin-1.") from None
+    complete = len(head) < SAMPLE_BYTES
+    quote = given.quote or '"'
+    delimiter = given.delimiter or _delimiter_of(sample, quote, complete)
+    records = _records(sample, delimiter, quote, complete)
+    if not records:
+        raise TableError(f"File {path.name!r} has no record; a header and at least one row are needed.")
+    header = _has_header(records) if given.header is None else given.header
+    names = given.names or (
+        tuple(name.strip() if given.trim else name for name in records[0])
+        if header
+        else tuple(f"column{place}" for place in range(1, len(records[0]) + 1))
+    )
+    if len(names) != len(records[0]):
+        raise TableError(
+            f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
+        )
+    return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names)
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(SAMPLE_BYTES)
+    except OSError as error:
+        raise TableError(f"File {str(path)!r} cannot be read: {error.strerror}.") from None
+
+
+def _encoding_of(head: bytes) -> str:
+    return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+
+
+def _refuse_nul(path: Path) -> None:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        place = content.find(b"\0")
+    if place >= 0:
+        raise TableError(
+            f"File {path.name!r} holds a NUL byte (at byte {place}); a text table cannot. Remove it, or set the "
+            f'encoding ("utf-16") if the file is not UTF-8.'
+        )
+
+
+def _records(sample: str, delimiter: str, quote: str, complete: bool) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quotechar=quote)
+    records: list[list[str]] = []
+    try:
+        for record in reader:
+            if record:
+                records.append(record)
+            if len(records) > SAMPLE_RECORDS:
+                return records
+    except csv.Error:
+        return records
+    # the last record of a cut sample may be cut itself
+    return records if complete or len(records) < 2 else records[:-1]
+
+
+def _delimiter_of(sample: str, quote: str, complete: bool) -> str:
+    """The delimiter under which most records have as many cells as the first, and more than one."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        records = _records(sample, delimiter, quote, complete)
+        width = len(records[0]) if records else 0
+        if width < 2:
+            return (0.0, 0)
+        return (sum(len(record) == width for record in records) / len(records), width)
+
+    return max(DELIMITERS, key=score)  # max keeps the first of equals: the comma
+
+
+def _has_header(records: list[list[str]]) -> bool:
+    """No header only where numbers stand in the first record wherever they stand in the others."""
+    first, rest = records[0], records[1:]
+    if not rest:
+        return True
+    numeric = [
+        place
+        for place in range(len(first))
+        if all(_is_number(record[place]) for record in rest if place < len(record) and record[place].strip())
+        and any(place < len(record) and record[place].strip() for record in rest)
+    ]
+    return not (numeric and all(_is_number(first[place]) for place in numeric))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

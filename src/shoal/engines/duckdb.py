@@ -1,0 +1,351 @@
+"""The engine for one machine: DuckDB, in process, on all cores, spilling to disk under a memory limit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.engines import sql
+from shoal.engines.base import Relation, Source
+from shoal.engines.csv_format import CsvFormat, detect
+from shoal.errors import OutputError, ShoalError, TableError
+
+__all__ = ["DuckDBEngine"]
+
+
+class DuckDBEngine:
+    """DuckDB behind the :class:`shoal.engines.base.Engine` protocol; use it as a context manager.
+
+    Parameters
+    ----------
+    memory
+        Memory limit such as ``"1GB"``; beyond it DuckDB spills to a private temporary directory.
+    threads
+        Number of threads; all cores by default.
+    """
+
+    def __init__(self, memory: str | None = None, threads: int | None = None) -> None:
+        self._spill = Path(tempfile.mkdtemp(prefix="shoal-"))  # mode 0700: private to the user
+        config: dict[str, Any] = {"temp_directory": str(self._spill)}
+        if memory is not None:
+            config["memory_limit"] = memory
+        if threads is not None:
+            config["threads"] = threads
+        try:
+            self._connection = duckdb.connect(":memory:", config=config)
+        except duckdb.Error as error:
+            shutil.rmtree(self._spill, ignore_errors=True)
+            raise TableError(
+                f"The engine does not take these settings (memory {memory!r}, threads {threads!r})."
+            ) from error
+        self._made = 0
+
+    def __enter__(self) -> DuckDBEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the data and remove what was spilled."""
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def interrupt(self) -> None:
+        """Stop a running statement."""
+        self._connection.interrupt()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def read(self, source: Source) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        if source.path is None:
+            return self._read_frame(source.frame, source.csv.missing)
+        path = source.path
+        if not path.exists():
+            raise TableError(f"File {str(path)!r} does not exist.")
+        if (source.format or path.suffix.lstrip(".").lower()) == "parquet" or path.is_dir():
+            return self._read_parquet(path, source.csv.missing)
+        return self._read_csv(path, detect(path, source.csv))
+
+    def _read_csv(self, path: Path, form: CsvFormat) -> Relation:
+        missing = ", ".join(map(sql.literal, ("", *form.missing)))
+        types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
+        options = {
+            "delim": form.delimiter or ",",
+            "quote": form.quote or '"',
+            "escape": form.quote or '"',
+            "encoding": form.encoding or "utf-8",
+        }
+        given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
+        scan = (
+            f"read_csv({sql.literal(_one_file(path))}, auto_detect = false, columns = {{{types}}}, "
+            f"header = {str(bool(form.header)).lower()}, nullstr = [{missing}], strict_mode = true, {given})"
+        )
+        cells = (
+            [f"nullif(trim({sql.column(p)}), '') AS {sql.column(p)}" for p in range(len(form.names))]
+            if form.trim
+            else [sql.column(p) for p in range(len(form.names))]
+        )
+        return self._view(f"SELECT {', '.join(cells)} FROM {scan}", form.names)
+
+    def _read_parquet(self, path: Path, missing: tuple[str, ...]) -> Relation:
+        files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
+        if not files:
+            raise TableError(f"Directory {str(path)!r} holds no file that ends in .parquet.")
+        try:
+            schema = pq.read_schema(files[0])
+        except (pa.ArrowException, OSError):
+            raise TableError(f"File {files[0].name!r} is not a Parquet file that can be read.") from None
+        names = ", ".join(sql.columns([place]) for place in range(len(schema.names)))
+        scan = f"read_parquet([{', '.join(sql.literal(_one_file(file)) for file in files)}]) AS t({names})"
+        return self._view(f"SELECT {_cells(schema, missing)} FROM {scan}", tuple(schema.names))
+
+    def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
+        table = frame_to_arrow(frame)
+        names = tuple(table.column_names)
+        _check_names(names)
+        renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
+        return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names)
+
+    def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
+        _check_names(columns)
+        name = self._name()
+        self._run(f"CREATE TEMP VIEW {name} AS {query}")
+        types = self._connection.sql(f"DESCRIBE {name}").fetchall()
+        return Relation(name, columns, tuple(str(row[1]) for row in types))
+
+    # -- the way of the data ---------------------------------------------------------------------
+
+    def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`."""
+        return self._fetch(sql.frequencies(table.name, places))
+
+    def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
+        """See :class:`shoal.engines.base.Engine`."""
+        wanted = self._register(pa.table({"v": pa.array(list(texts), pa.string())}))
+        found = self._fetch(
+            f"SELECT r FROM (SELECT row_number() OVER () AS r, CAST({sql.column(place)} AS VARCHAR) AS v "
+            f"FROM {table.name}) WHERE v IN (SELECT v FROM {wanted}) ORDER BY r LIMIT {int(most)}"
+        )
+        return [int(row) for row in found.column(0).to_pylist()]
+
+    def recode_by_level(
+        self,
+        table: Relation,
+        keep: Sequence[int],
+        maps: Mapping[int, tuple[pa.Array, pa.Array]],
+        constants: Mapping[int, str],
+        suppressed: pa.Table | None,
+    ) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        named = {
+            place: self._register(pa.table({"v": values, "label": labels})) for place, (values, labels) in maps.items()
+        }
+        left_out = None
+        if suppressed is not None:
+            left_out = (self._register(suppressed), [int(name[1:]) for name in suppressed.column_names])
+        return self._kept(sql.recode_by_level(table.name, keep, named, constants, left_out), table, keep)
+
+    def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        key = [int(name[1:]) for name in assignment.column_names if re.fullmatch(r"c\d+", name)]
+        recoded = [int(name[1:]) for name in labels.column_names if re.fullmatch(r"c\d+", name)]
+        query = sql.recode_by_group(
+            table.name, keep, key, self._register(assignment), self._register(labels), recoded,
+            split="low" in assignment.column_names,
+        )  # fmt: skip
+        return self._kept(query, table, keep)
+
+    def _kept(self, query: str, table: Relation, keep: Sequence[int]) -> Relation:
+        """A view of a recoded table, its columns numbered anew."""
+        names = ", ".join(f"{sql.column(place)} AS {sql.column(new)}" for new, place in enumerate(keep))
+        return self._view(f"SELECT {names} FROM ({query})", tuple(table.columns[place] for place in keep))
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def write(self, table: Relation, path: Path) -> None:
+        """See :class:`shoal.engines.base.Engine`."""
+        query = sql.sorted_rows(table.name, range(len(table.columns)))
+        try:
+            if path.suffix.lower() == ".parquet":
+                self._write_parquet(table, query, path)
+            else:
+                header = io.StringIO()
+                csv.writer(header, lineterminator="\n").writerow(table.columns)
+                # our own header: DuckDB's would rename columns that differ only in case; the suffix is the end
+                # of the last line, which DuckDB leaves out where there is one
+                self._run(
+                    f"COPY ({query}) TO {sql.literal(str(path))} (FORMAT csv, HEADER false, "
+                    f"PREFIX {sql.literal(header.getvalue())}, SUFFIX '\n')"
+                )
+        except (OSError, duckdb.IOException) as error:
+            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
+
+    def _write_parquet(self, table: Relation, query: str, path: Path) -> None:
+        if len({name.lower() for name in table.columns}) < len(table.columns):
+            with self._connection.sql(query).to_arrow_reader(1 << 17) as batches:
+                schema = pa.schema(
+                    [part.with_name(name) for part, name in zip(batches.schema, table.columns, strict=True)]
+                )
+                with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+                    for batch in batches:
+                        writer.write_batch(batch.rename_columns(list(table.columns)))
+            return
+        names = ", ".join(f"{sql.column(p)} AS {_identifier(name)}" for p, name in enumerate(table.columns))
+        self._run(f"COPY (SELECT {names} FROM ({query})) TO {sql.literal(str(path))} (FORMAT parquet, CODEC 'zstd')")
+
+    def to_arrow(self, table: Relation) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`."""
+        return self._fetch(sql.sorted_rows(table.name, range(len(table.columns)))).rename_columns(list(table.columns))
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _name(self) -> str:
+        self._made += 1
+        return f"shoal_{self._made}"
+
+    def _register(self, table: pa.Table) -> str:
+        name = self._name()
+        self._connection.register(name, table)
+        return name
+
+    def _fetch(self, query: str) -> pa.Table:
+        try:
+            return self._connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise _explain(error) from None
+
+    def _run(self, query: str) -> Any:
+        try:
+            return self._connection.execute(query)
+        except duckdb.IOException:
+            raise
+        except duckdb.Error as error:
+            raise _explain(error) from None
+
+
+def frame_to_arrow(frame: Any) -> pa.Table:
+    """An Arrow table of a pandas, Polars, PyArrow or DuckDB object."""
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return frame.to_arrow_table()
+    import narwhals as nw
+
+    try:
+        wrapped = nw.from_native(frame)
+    except TypeError:
+        raise TableError(
+            f"A table must be a path, or a pandas, Polars, PyArrow or DuckDB object; found {type(frame).__name__}."
+        ) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
+    _check_names(tuple(map(str, wrapped.columns)))
+    try:
+        table = wrapped.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError):
+        raise TableError(_mixed(wrapped)) from None
+    # pandas keeps an index other than 0, 1, ... as a further column; it is no column of the user's
+    return table.select([name for name in table.column_names if name in set(map(str, wrapped.columns))])
+
+
+def _mixed(frame: Any) -> str:
+    for name in frame.columns:
+        try:
+            frame.select(name).to_arrow()
+        except Exception:
+            return (
+                f"Column {name!r} mixes types, so its values have no common form. Convert it to one type first, "
+                f"for example to text."
+            )
+    return "The table cannot be turned into Arrow columns; convert its columns to plain types first."
+
+
+def _check_names(names: Sequence[str]) -> None:
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise TableError(
+            f"Column names must differ; {', '.join(map(repr, twice))} stand(s) more than once. Rename them."
+        )
+    if any(not name for name in names):
+        place = list(names).index("") + 1
+        raise TableError(f"Every column must have a name; column {place} has none. Name it, or set header = false.")
+
+
+def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
+    """Columns of a typed table, with NaN and the declared markers as missing."""
+    cells = []
+    markers = ", ".join(map(sql.literal, missing))
+    for place, part in enumerate(schema):
+        name = sql.column(place)
+        value_type = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
+        if pa.types.is_nested(value_type):
+            raise TableError(
+                f"Column {part.name!r} holds {value_type}; only plain values can be anonymized. Unnest it first."
+            )
+        cell = name
+        if pa.types.is_dictionary(part.type):
+            cell = f"CAST({name} AS VARCHAR)" if pa.types.is_string(value_type) else name
+        if pa.types.is_floating(value_type):
+            cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
+        if missing:
+            cell = f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {cell} END"
+        cells.append(f"{cell} AS {name}")
+    return ", ".join(cells)
+
+
+def _one_file(path: Path) -> str:
+    """A path in which nothing is a wildcard: DuckDB reads [x] as the character x."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _explain(error: duckdb.Error) -> ShoalError:
+    """What went wrong, without the line of data that DuckDB quotes."""
+    text = str(error)
+    line = re.search(r"CSV Error on Line: (\d+)", text)
+    where = f" at line {line.group(1)}" if line else ""
+    if "not utf-8" in text or "Invalid unicode" in text:
+        return TableError(f'The file is not UTF-8 text{where}. Set its encoding, for example encoding = "latin-1".')
+    cells = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
+    if cells:
+        return TableError(
+            f"Every record must have as many cells as the header: {cells.group(1)}; found {cells.group(2)}{where}. "
+            f"Mend that line, or set the delimiter."
+        )
+    if "unterminated quote" in text:
+        return TableError(f"A quoted cell is not closed{where}. Mend it, or set the quote character.")
+    if line:
+        return TableError(f"The file cannot be read as CSV{where}.")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return TableError("The memory limit is too small for this table. Raise it, or generalize columns before.")
+    if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException):
+        return TableError("The source holds values that cannot be read in its declared types.")
+    return ShoalError(f"The engine failed: {type(error).__name__}.")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}."
+    text = str(error)
+    for sign in ("No space left on device", "Permission denied", "Read-only file system", "File too large"):
+        if sign in text:
+            return f"{sign}."
+    return "the file system refused it."

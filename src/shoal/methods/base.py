@@ -1,0 +1,106 @@
+"""What a method is: a way to form groups, given as a frozen dataclass with one ``decide``.
+
+A method gets a :class:`Problem` and returns a recoding. It may use the model for its search, but it is not
+believed: the released table is checked again from its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import FrequencySet, Groups, Recoding
+from shoal.errors import InfeasibleError, PlanError
+from shoal.models import AllOf, Model
+from shoal.schema import Ladder, Schema
+
+__all__ = ["Method", "Problem", "Progress", "quiet", "require_feasible", "share_of", "suppress_failing"]
+
+Progress = Callable[[str, float | None], None]
+"""Called with what is being done and, where known, which part of it is done."""
+
+
+def quiet(step: str, done: float | None = None) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a method has to solve: the combinations, the hierarchies of their columns, and the models."""
+
+    frequencies: FrequencySet
+    ladders: tuple[Ladder, ...]
+    model: AllOf
+    seed: int = 0
+    progress: Progress = field(default=quiet)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return tuple(dictionary.name for dictionary in self.frequencies.quasi)
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of all methods."""
+
+    name: ClassVar[str]
+
+    def decide(self, problem: Problem) -> Recoding:
+        """Form groups that meet the problem's models."""
+        raise NotImplementedError
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """Raise before any work starts where the method cannot serve these columns or models."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The method's parameters by name, those left at None excepted."""
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+def share_of(value: object, name: str) -> None:
+    """Raise unless ``value`` is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise PlanError(f"The parameter {name!r} must be a number from 0 to 1; found {value!r}.")
+
+
+def require_feasible(problem: Problem) -> None:
+    """Raise where no grouping at all can meet the models without leaving rows out.
+
+    Every model survives the union of groups that meet it. So where the whole table, as one group, fails a
+    model, there is no partition into groups that all meet it.
+    """
+    frequencies = problem.frequencies
+    whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
+    for model in problem.model.parts:
+        verdict = model.assess(whole)
+        if not verdict.holds[0]:
+            best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
+            raise InfeasibleError(
+                f"No grouping of these {frequencies.rows} rows can meet {model}: all rows in one group reach only "
+                f"{best}. Lower the parameter, or add rows."
+            )
+
+
+def suppress_failing(
+    frequencies: FrequencySet, inverse: npt.NDArray[np.int64], count: int, model: Model
+) -> tuple[npt.NDArray[np.int64], Groups]:
+    """Leave out groups until all that remain meet the model.
+
+    Leaving rows out changes the table's distribution, against which some models measure; so the rest is
+    assessed again until nothing fails. Returns the group of every combination (-1: left out) and the groups.
+    """
+    groups = frequencies.groups_of(inverse, count)
+    while True:
+        holds = model.assess(groups).holds
+        if holds.all():
+            return inverse, groups
+        number = np.where(holds, np.cumsum(holds) - 1, -1)
+        inverse = np.where(inverse >= 0, number[inverse], -1)
+        groups = frequencies.groups_of(inverse, int(holds.sum()))

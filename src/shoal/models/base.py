@@ -1,0 +1,201 @@
+"""What a model is: a condition that every group must meet.
+
+A model is a frozen dataclass. ``assess`` takes groups and tells for each whether the model holds and how
+far it is from holding; ``&`` combines models. What depends on a sensitive column holds for every sensitive
+column, unless the model names one.
+
+Two kinds of monotonicity serve the search methods:
+
+* every model of shoal survives the union of two groups that meet it;
+* a model with ``absorbs = True`` survives the union of a group that meets it with *any* group. Only then
+  may a search with record suppression conclude from a node to its generalizations.
+
+A missing sensitive value never helps: it is no distinct value, weighs nothing, and has no part in shares and
+distributions, which are over the known values. A group of which no value is known meets no such model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import Groups, Histogram
+from shoal.errors import PlanError
+from shoal.schema import Domain
+
+__all__ = ["AllOf", "Assessment", "Condition", "Model", "SensitiveModel", "exact"]
+
+Number = int | float | str | Fraction | Decimal
+
+
+def exact(number: Number, name: str) -> Fraction:
+    """The number that the user wrote: 0.1 is one tenth, not the nearest float.
+
+    >>> exact(0.1, "alpha"), exact("4/3", "alpha")
+    (Fraction(1, 10), Fraction(4, 3))
+    """
+    try:
+        if isinstance(number, bool) or (isinstance(number, float) and not math.isfinite(number)):
+            raise ValueError
+        return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
+    except (ValueError, TypeError, ZeroDivisionError):
+        raise PlanError(f"The parameter {name!r} must be a number; found {number!r}.") from None
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One figure of every group beside the bound it must keep.
+
+    ``parameter`` names the model's parameter that the figure answers.
+    """
+
+    parameter: str
+    value: npt.NDArray[np.float64]
+    bound: float
+    at_least: bool = True
+
+    @property
+    def shortfall(self) -> npt.NDArray[np.float64]:
+        """How much each group lacks, 0 where it lacks nothing."""
+        lack = self.bound - self.value if self.at_least else self.value - self.bound
+        return np.maximum(lack, 0.0)
+
+    @property
+    def worst(self) -> float:
+        """The figure of the worst group: the parameter that the table really has."""
+        if not len(self.value):
+            return math.inf if self.at_least else 0.0
+        return float(self.value.min() if self.at_least else self.value.max())
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """The verdict on every group, and the figures behind it."""
+
+    holds: npt.NDArray[np.bool_]
+    conditions: tuple[Condition, ...]
+
+    @property
+    def effective(self) -> dict[str, float | int]:
+        """The parameters that the table really has: the largest k, p, l, alpha, the smallest t, ..."""
+        worst: dict[str, float | int] = {}
+        for condition in self.conditions:
+            value = condition.worst
+            if condition.parameter in worst:
+                choose = min if condition.at_least else max
+                value = choose(value, worst[condition.parameter])
+            worst[condition.parameter] = int(value) if value == int(value) else value
+        return worst
+
+
+@dataclass(frozen=True)
+class Model:
+    """Base of all models."""
+
+    name: ClassVar[str]
+    absorbs: ClassVar[bool] = False
+
+    def assess(self, groups: Groups) -> Assessment:
+        """Which groups meet the model, and how far each is from it."""
+        raise NotImplementedError
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """Raise :class:`PlanError` where the model makes no sense for these sensitive columns."""
+
+    def __and__(self, other: Model) -> AllOf:
+        return AllOf((*self.parts, *other.parts))
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """The models that this one is made of."""
+        return (self,)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The model's parameters by name, those left at None excepted."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {key: value for key, value in given.items() if value is not None}
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{key}={value}' for key, value in self.parameters.items())})"
+
+
+@dataclass(frozen=True)
+class SensitiveModel(Model):
+    """Base of the models that look at sensitive columns: all of them, or the one that is named."""
+
+    def columns(self, domains: tuple[Domain, ...]) -> tuple[Domain, ...]:
+        """The sensitive columns that the model is about."""
+        column = getattr(self, "column", None)
+        if not domains:
+            raise PlanError(f"The model {self.name} needs a sensitive column; the plan has none.")
+        if column is None:
+            return domains
+        chosen = tuple(domain for domain in domains if domain.name == column)
+        if not chosen:
+            raise PlanError(
+                f"The model {self.name} is about column {column!r}, which is not a sensitive column. Sensitive are: "
+                f"{', '.join(repr(domain.name) for domain in domains)}."
+            )
+        return chosen
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`Model`."""
+        self.columns(domains)
+
+    def assess(self, groups: Groups) -> Assessment:
+        """See :class:`Model`."""
+        holds = np.ones(groups.count, np.bool_)
+        conditions: list[Condition] = []
+        for domain in self.columns(tuple(histogram.domain for histogram in groups.histograms)):
+            one = self.assess_column(groups, groups.histogram(domain.name))
+            holds &= one.holds
+            conditions += one.conditions
+        return Assessment(holds, tuple(conditions))
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """The verdict for one sensitive column."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AllOf(Model):
+    """Several models at once."""
+
+    models: tuple[Model, ...] = ()
+    name: ClassVar[str] = "all-of"
+
+    @property
+    def absorbs(self) -> bool:  # type: ignore[override]
+        """True where every part absorbs."""
+        return all(model.absorbs for model in self.models)
+
+    @property
+    def parts(self) -> tuple[Model, ...]:
+        """See :class:`Model`."""
+        return self.models
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`Model`."""
+        for model in self.models:
+            model.check(domains)
+
+    def assess(self, groups: Groups) -> Assessment:
+        """See :class:`Model`."""
+        holds = np.ones(groups.count, np.bool_)
+        conditions: list[Condition] = []
+        for model in self.models:
+            one = model.assess(groups)
+            holds &= one.holds
+            conditions += one.conditions
+        return Assessment(holds, tuple(conditions))
+
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.models))

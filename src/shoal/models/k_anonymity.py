@@ -1,0 +1,44 @@
+"""k-anonymity: every group has at least k rows.
+
+Sweeney, "k-anonymity: a model for protecting privacy", 2002.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.encoding.groups import Groups
+from shoal.errors import PlanError
+from shoal.models.base import Assessment, Condition, Model
+
+__all__ = ["KAnonymity", "whole_number"]
+
+
+def whole_number(value: object, name: str, least: int) -> None:
+    """Raise unless ``value`` is a whole number of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise PlanError(f"The parameter {name!r} must be a whole number of at least {least}; found {value!r}.")
+
+
+@dataclass(frozen=True)
+class KAnonymity(Model):
+    """Every group has at least ``k`` rows.
+
+    >>> KAnonymity(4).name
+    'k-anonymity'
+    """
+
+    k: int
+    name: ClassVar[str] = "k-anonymity"
+    absorbs: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        whole_number(self.k, "k", 2)
+
+    def assess(self, groups: Groups) -> Assessment:
+        """See :class:`shoal.models.base.Model`."""
+        size = groups.size
+        return Assessment(size >= self.k, (Condition("k", size.astype(np.float64), self.k),))

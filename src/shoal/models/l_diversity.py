@@ -1,0 +1,120 @@
+"""l-diversity: distinct, entropy and recursive (c, l).
+
+Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, "l-diversity: privacy beyond k-anonymity", 2006.
+
+* distinct: l different values.
+* entropy: the entropy of the values is at least log l. The figure of a group is exp(entropy), compared with l;
+  where floating point cannot tell, whole numbers decide.
+* recursive (c, l): of the counts r1 >= r2 >= ..., r1 < c (r_l + r_(l+1) + ...).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import Groups, Histogram
+from shoal.errors import PlanError
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.k_anonymity import whole_number
+
+__all__ = ["LDiversity"]
+
+NEAR = 1e-9  # relative distance below which the entropy is decided in whole numbers
+LARGEST_EXACT = 200_000  # rows beyond which powers of counts are not worth writing out
+
+
+@dataclass(frozen=True)
+class LDiversity(SensitiveModel):
+    """Every group is l-diverse; ``c`` is only for the recursive kind.
+
+    ``l`` may be a fraction for the entropy kind.
+    """
+
+    l: Number  # noqa: E741 - the letter of the literature
+    kind: Literal["distinct", "entropy", "recursive"] = "distinct"
+    c: Number | None = None
+    column: str | None = None
+    name: ClassVar[str] = "l-diversity"
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("distinct", "entropy", "recursive"):
+            raise PlanError(f"The kind of l-diversity must be distinct, entropy or recursive; found {self.kind!r}.")
+        if self.kind == "entropy":
+            if exact(self.l, "l") < 1:
+                raise PlanError(f"The parameter 'l' must be at least 1; found {self.l!r}.")
+        else:
+            whole_number(self.l, "l", 1)
+        if (self.kind == "recursive") != (self.c is not None):
+            raise PlanError("The parameter 'c' must be given for recursive l-diversity, and only there.")
+        if self.c is not None and exact(self.c, "c") <= 0:
+            raise PlanError(f"The parameter 'c' must be positive; found {self.c!r}.")
+
+    @property
+    def absorbs(self) -> bool:  # type: ignore[override]
+        """Distinct values survive any union; the other kinds only the union of diverse groups."""
+        return self.kind == "distinct"
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        if self.kind == "distinct":
+            distinct = histogram.distinct
+            bound = int(self.l)
+            return Assessment(distinct >= bound, (Condition("l", distinct.astype(np.float64), bound),))
+        if self.kind == "entropy":
+            return self._entropy(histogram)
+        return self._recursive(histogram)
+
+    def _entropy(self, histogram: Histogram) -> Assessment:
+        bound = exact(self.l, "l")
+        value = np.exp(entropy(histogram))
+        value[histogram.known == 0] = 0.0
+        holds = value >= float(bound)
+        for group in np.flatnonzero((np.abs(value - float(bound)) <= NEAR * float(bound)) & (histogram.known > 0)):
+            counts = histogram.count[histogram.start[group] : histogram.start[group + 1]]
+            holds[group] = _entropy_reaches(counts, bound, bool(holds[group]))
+        # the figure shown must agree with the verdict
+        value = np.where(holds, np.maximum(value, float(bound)), np.minimum(value, np.nextafter(float(bound), 0)))
+        return Assessment(holds, (Condition("l", value, float(bound)),))
+
+    def _recursive(self, histogram: Histogram) -> Assessment:
+        ell = int(self.l)
+        c = exact(self.c if self.c is not None else 1, "c")
+        tail = _tail(histogram, ell)
+        top = histogram.largest()
+        holds = np.asarray(top * c.denominator < c.numerator * tail) & (tail > 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(tail > 0, top / np.maximum(tail, 1), np.inf)
+        return Assessment(holds, (Condition("c", ratio, float(c), at_least=False),))
+
+
+def entropy(histogram: Histogram) -> npt.NDArray[np.float64]:
+    """The entropy (natural logarithm) of every group's known values."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = histogram.count / histogram.known[histogram.owner]
+    parts = np.bincount(histogram.owner, weights=-share * np.log(share), minlength=len(histogram.known))
+    return np.asarray(parts, np.float64)
+
+
+def _entropy_reaches(counts: npt.NDArray[np.int64], bound: Fraction, otherwise: bool) -> bool:
+    """Whether the entropy is at least log(bound), in whole numbers: n^n >= l^n * prod(c^c)."""
+    common = int(np.gcd.reduce(counts))
+    reduced = [int(count) // common for count in counts]  # the entropy does not change with scale
+    rows = sum(reduced)
+    if rows > LARGEST_EXACT:
+        return otherwise
+    product = math.prod(count**count for count in reduced)
+    return bool((rows * bound.denominator) ** rows >= bound.numerator**rows * product)
+
+
+def _tail(histogram: Histogram, ell: int) -> npt.NDArray[np.int64]:
+    """The sum of a group's counts from the l-th largest on."""
+    order = np.lexsort((-histogram.count, histogram.owner))
+    place = np.arange(len(order)) - histogram.start[histogram.owner]
+    counts = np.where(place >= ell - 1, histogram.count[order], 0)
+    return np.bincount(histogram.owner, weights=counts, minlength=len(histogram.known)).astype(np.int64)

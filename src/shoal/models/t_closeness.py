@@ -1,0 +1,192 @@
+"""t-closeness: the sensitive values of every group are distributed much as in the whole table.
+
+The distance of two distributions is the earth mover's: with all values equally far apart (half the sum of the
+differences), along an order, or along a hierarchy. The whole table is the one that is published.
+
+All three are sums of |c·N - C·n| over whole numbers, so that no rounding decides: c of n rows of the group and
+C of N of the table have a value.
+
+Li, Li and Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity", 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import Groups, Histogram
+from shoal.errors import PlanError
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.schema import Domain
+
+__all__ = ["TCloseness"]
+
+NEAR = 1e-9  # distance below which whole numbers decide
+
+
+@dataclass(frozen=True)
+class TCloseness(SensitiveModel):
+    """Every group's distribution is within ``t`` of the table's.
+
+    ``distance`` is ``"equal"``, ``"ordered"`` (numbers, or a column whose order the plan gives) or
+    ``"hierarchical"`` (a column with a hierarchy).
+    """
+
+    t: Number
+    distance: Literal["equal", "ordered", "hierarchical"] = "equal"
+    column: str | None = None
+    name: ClassVar[str] = "t-closeness"
+
+    def __post_init__(self) -> None:
+        if self.distance not in ("equal", "ordered", "hierarchical"):
+            raise PlanError(
+                f"The distance of t-closeness must be equal, ordered or hierarchical; found {self.distance!r}."
+            )
+        if not 0 <= exact(self.t, "t") <= 1:
+            raise PlanError(f"The parameter 't' must be between 0 and 1; found {self.t!r}.")
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`shoal.models.base.Model`."""
+        for domain in self.columns(domains):
+            if self.distance == "ordered" and domain.rank is None:
+                raise PlanError(
+                    f"The ordered distance needs an order of column {domain.name!r}, whose values are not all numbers. "
+                    f"Give it under the column: order = [lowest, ..., highest]."
+                )
+            if self.distance == "hierarchical" and domain.tree is None:
+                raise PlanError(
+                    f"The hierarchical distance needs a hierarchy of column {domain.name!r}. Give it under the column."
+                )
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        t = exact(self.t, "t")
+        rows = int(histogram.total.sum())
+        steps = {"equal": _equal, "ordered": _ordered, "hierarchical": _hierarchical}
+        work, scale = steps[self.distance](_widen(histogram))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = work / (float(scale) * histogram.known * rows)
+        value = np.where(histogram.known > 0, value, 1.0)  # nothing known: as far as can be
+        holds = value <= float(t)
+        for group in np.flatnonzero(np.abs(value - float(t)) <= NEAR):
+            known = int(histogram.known[group])
+            holds[group] = int(work[group]) * t.denominator <= t.numerator * scale * known * rows if known else t >= 1
+        return Assessment(holds, (Condition("t", value, float(t), at_least=False),))
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """A histogram in a number type that has room for products of counts."""
+
+    histogram: Histogram
+    count: npt.NDArray[np.generic]
+    known: npt.NDArray[np.generic]
+    total: npt.NDArray[np.generic]
+    rows: int
+
+
+def _widen(histogram: Histogram) -> _Wide:
+    rows = int(histogram.total.sum())
+    largest = int(histogram.known.max(initial=0)) * rows * (histogram.domain.size + 2) * 2
+    kind: type = np.int64 if largest < 2**62 else np.longdouble
+    return _Wide(
+        histogram,
+        histogram.count.astype(kind),
+        histogram.known.astype(kind),
+        histogram.total.astype(kind),
+        rows,
+    )
+
+
+def _sum_by_group(wide: _Wide, entries: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    """Sums of entry figures by group, without leaving the number type."""
+    sums = np.zeros(len(entries) + 1, entries.dtype)
+    np.cumsum(entries, out=sums[1:])
+    return np.diff(sums[wide.histogram.start])
+
+
+def _equal(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+    """Sum of |cN - Cn| over all values, of which half is moved: 2nN is the scale."""
+    histogram = wide.histogram
+    known = wide.known[histogram.owner]
+    expected = wide.total[histogram.value] * known
+    # values that the group lacks differ by Cn each; taken together they are what the others leave of nN
+    work = _sum_by_group(wide, np.abs(wide.count * wide.rows - expected) - expected) + wide.known * wide.rows
+    return work, 2
+
+
+def _ordered(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+    """Sum of |F_group - F_table| over the m-1 places between neighbours of the order: (m-1)nN is the scale.
+
+    Between two values that a group holds, its cumulative count stays the same while the table's rises, so each
+    stretch is two arithmetic sums, split where the table overtakes the group. Time is in proportion to the
+    entries, not to groups times values.
+    """
+    histogram = wide.histogram
+    rank = histogram.domain.rank
+    assert rank is not None
+    places = int(rank.max(initial=-1)) + 1
+    if places < 2:
+        return np.zeros(len(histogram.known), wide.known.dtype), 1
+    kind = wide.known.dtype
+    table = np.zeros(places, kind)
+    np.add.at(table, rank, wide.total)
+    table = np.cumsum(table)  # F_table, times N
+    sums = np.concatenate([np.zeros(1, kind), np.cumsum(table)])
+    # one stretch before the first value of each group, and one after each value
+    owner = np.concatenate([np.arange(len(histogram.known)), histogram.owner])
+    start = np.concatenate([np.zeros(len(histogram.known), np.int64), rank[histogram.value]])
+    gain = np.concatenate([np.zeros(len(histogram.known), kind), wide.count])
+    order = np.lexsort((start, owner))
+    owner, start, gain = owner[order], start[order], gain[order]
+    so_far = np.cumsum(gain)
+    first = np.r_[True, owner[1:] != owner[:-1]]
+    reached = so_far - so_far[first][owner]  # each group's own cumulative count: its first stretch has gain 0
+    end = np.minimum(np.where(np.r_[first[1:], True], places - 1, np.r_[start[1:], 0]), places - 1)
+    start = np.minimum(start, end)
+    known = wide.known[owner]
+    safe = np.where(known > 0, known, 1)
+    level = reached * wide.rows // safe if kind.kind == "i" else reached * wide.rows / safe
+    turn = np.clip(np.searchsorted(table, level, side="right"), start, end)
+    below = reached * wide.rows * (turn - start) - known * (sums[turn] - sums[start])
+    above = known * (sums[end] - sums[turn]) - reached * wide.rows * (end - turn)
+    work = np.zeros(len(histogram.known), kind)
+    np.add.at(work, owner, below + above)
+    return work, places - 1
+
+
+def _hierarchical(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+    """Flow between the children of each node, times the node's height: (height)nN is the scale.
+
+    What a child has too much is pos, what it lacks neg; min(pos, neg) moves within the node. A node's own
+    surplus is pos - neg, and only children that the group holds can have a surplus, so nodes that the group
+    does not touch cost nothing.
+    """
+    histogram = wide.histogram
+    tree = histogram.domain.tree
+    assert tree is not None
+    kind = wide.known.dtype
+    groups = len(histogram.known)
+    owner, node, surplus_of = histogram.owner, histogram.value.astype(np.int64), wide.count
+    work = np.zeros(groups, kind)
+    for level in range(1, tree.height + 1):
+        child_total = np.zeros(tree.size(level - 1), kind)
+        np.add.at(child_total, tree.codes[level - 1], wide.total)
+        surplus = surplus_of * wide.rows - child_total[node] * wide.known[owner]
+        parent_of = np.zeros(tree.size(level - 1), np.int64)
+        parent_of[tree.codes[level - 1]] = tree.codes[level]
+        key = owner * tree.size(level) + parent_of[node]
+        distinct, inverse = np.unique(key, return_inverse=True)
+        more = np.zeros(len(distinct), kind)
+        np.add.at(more, inverse, np.maximum(surplus, 0))
+        held = np.zeros(len(distinct), kind)
+        np.add.at(held, inverse, surplus_of)
+        owner, node, surplus_of = distinct // tree.size(level), distinct % tree.size(level), held
+        node_total = np.zeros(tree.size(level), kind)
+        np.add.at(node_total, tree.codes[level], wide.total)
+        own = held * wide.rows - node_total[node] * wide.known[owner]
+        np.add.at(work, owner, level * np.minimum(more, more - own))
+    return work, tree.height

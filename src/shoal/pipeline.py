@@ -1,0 +1,260 @@
+"""From a table to a verified release: the steps, in order.
+
+    read -> encode -> decide -> apply -> verify -> describe -> write
+
+Each arrow is one call. Nothing is written before the released table itself has been verified.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shoal import __version__
+from shoal.encoding import ByLevel, apply, read_frequency_set
+from shoal.engines.base import Engine, Relation, Source
+from shoal.engines.csv_format import CsvFormat
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import OutputError, PlanError
+from shoal.methods import Problem, Progress, quiet
+from shoal.models import Model, combine
+from shoal.output import check_output, publish, sha256_of, staging
+from shoal.plan import Plan, parse_model, plain
+from shoal.release import Certificate, Release, fingerprint
+from shoal.schema import Column, Role, Schema
+from shoal.utility.loss import losses
+from shoal.verify import CheckResult, check_relation, require_columns, verify
+
+__all__ = ["anonymize", "check", "release"]
+
+RELEASED_CSV = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
+
+
+def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progress: Progress = quiet) -> Release:
+    """Anonymize a table in memory.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars, PyArrow or DuckDB object. The released table is of the same kind.
+    plan
+        A :class:`Plan`, the contents of a plan file, or the path of one. Its source and output are not used.
+    progress
+        Called with each step and, where known, the part of it that is done.
+
+    Returns
+    -------
+    Release
+        With ``table``, ``certificate``, ``utility`` and ``risk``.
+    """
+    plan = _as_plan(plan)
+    watch = _Watch(progress)
+    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine:
+        missing = plan.source.csv.missing if plan.source else ()
+        decided = _decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
+        with watch("applying"):
+            released = engine.to_arrow(decided.released)
+        with watch("verifying"):
+            checked = verify(engine, engine.read(Source(frame=released)), plan.schema, plan.models, decided.kept)
+    certificate = _certificate(plan, decided, checked, {})
+    return Release(_like(released, data), certificate, seconds=watch.seconds)
+
+
+def release(
+    plan: Plan | Mapping[str, Any] | str | Path, *, overwrite: bool | None = None, progress: Progress = quiet
+) -> Release:
+    """Do what a plan says, from its source to its output: the table, and the certificate beside it."""
+    plan = _as_plan(plan)
+    if plan.source is None or plan.output is None:
+        raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
+    path = plan.output.path
+    check_output(path, plan.output.overwrite if overwrite is None else overwrite)
+    if plan.source.path is not None and path.exists() and path.samefile(plan.source.path):
+        raise OutputError("The output must not be the source itself; choose another name.")
+    watch = _Watch(progress)
+    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine, staging(path) as folder:
+        decided = _decide(engine, plan.source, plan, watch)
+        staged = folder / f"table{path.suffix.lower()}"
+        with watch("writing"):
+            engine.write(decided.released, staged)
+        with watch("verifying"):
+            written = engine.read(Source(staged, csv=RELEASED_CSV))
+            checked = verify(engine, written, plan.schema, plan.models, decided.kept)
+        output = {"name": path.name, "bytes": staged.stat().st_size, "sha256": sha256_of(staged)}
+        certificate = _certificate(plan, decided, checked, {"output": output})
+        proof = folder / "certificate.json"
+        try:
+            proof.write_text(certificate.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"The certificate cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
+        publish((staged, path), [(proof, plan.output.certificate)])
+    return Release(None, certificate, path, watch.seconds)
+
+
+def check(
+    data: Any,
+    models: Sequence[Model | str] = (),
+    *,
+    quasi_identifiers: Sequence[str] = (),
+    sensitive: Sequence[str] | Mapping[str, Column] = (),
+    plan: Plan | Mapping[str, Any] | str | Path | None = None,
+    source: CsvFormat | None = None,
+    memory: str | None = None,
+    progress: Progress = quiet,
+) -> CheckResult:
+    """Does a table, made here or elsewhere, meet these models?
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    models
+        Models, or their text such as ``"k-anonymity k=5"``.
+    quasi_identifiers, sensitive
+        Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
+    plan
+        A plan from which roles and models are taken instead.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": ["<30", "<30", ">40"], "illness": ["flu", "asthma", "flu"]})
+    >>> check(table, ["k-anonymity k=2"], quasi_identifiers=["age"], sensitive=["illness"]).holds
+    False
+    """
+    if plan is not None:
+        plan = _as_plan(plan)
+        schema, chosen = plan.schema, list(plan.models)
+    else:
+        named = sensitive if isinstance(sensitive, Mapping) else {name: Column(Role.SENSITIVE) for name in sensitive}
+        both = sorted(set(named) & set(quasi_identifiers))
+        if both:
+            raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
+        if len(set(quasi_identifiers)) < len(quasi_identifiers):
+            raise PlanError("A quasi-identifier is named twice; name each once.")
+        schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi_identifiers} | dict(named))
+        chosen = []
+    chosen += [parse_model(model) if isinstance(model, str) else model for model in models]
+    combine(chosen)
+    watch = _Watch(progress)
+    with DuckDBEngine(memory) as engine:
+        given = source or CsvFormat()
+        is_path = isinstance(data, str | Path)
+        with watch("checking"):
+            table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
+            return check_relation(engine, table, schema, chosen)
+
+
+# -- the steps ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Watch:
+    """Tells progress, and how long each step took."""
+
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        self.progress(step, None)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class _Decided:
+    source: Relation
+    released: Relation
+    rows: int
+    kept: int
+    loss: dict[str, float]
+    facts: dict[str, Any]
+
+
+def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
+    with watch("reading"):
+        table = engine.read(source)
+        _match_columns(table, plan.schema)
+        frequencies = read_frequency_set(engine, table, plan.schema)
+        plan.model.check(frequencies.domains)
+        ladders = frequencies.ladders(plan.schema, engine, table)
+    with watch("deciding"):
+        recoding = plan.method.decide(Problem(frequencies, ladders, plan.model, plan.seed, watch.progress))
+        loss = losses(frequencies, ladders, recoding)
+    with watch("applying"):
+        keep = tuple(name for name in table.columns if plan.schema.columns[name].role is not Role.IDENTIFIER)
+        released = apply(engine, table, keep, frequencies, ladders, recoding)
+    if isinstance(recoding, ByLevel):
+        kept = int(frequencies.count[recoding.group >= 0].sum())
+    else:
+        kept = int(recoding.count.sum())
+    return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts))
+
+
+def _match_columns(table: Relation, schema: Schema) -> None:
+    """Every column of the plan must be in the table, and every column of the table in the plan."""
+    require_columns(table, tuple(schema.columns))
+    forgotten = [name for name in table.columns if name not in schema.columns]
+    if forgotten:
+        raise PlanError(
+            f"The plan must give every column of the table a role; it says nothing of {', '.join(map(repr, forgotten))}. "
+            f"Use identifier to drop a column, other to publish it as it is."
+        )
+
+
+def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
+    levels = {"levels": decided.facts["levels"]} if "levels" in decided.facts else {}
+    facts = {key: value for key, value in decided.facts.items() if key != "levels"}
+    return Certificate(
+        {
+            "software": {"name": "shoal", "version": __version__},
+            "plan": plain(plan.document),
+            "source": {
+                "rows": decided.rows,
+                "columns": len(decided.source.columns),
+                "schema_sha256": fingerprint(decided.source.columns, decided.source.types),
+            },
+            "rows": decided.rows,
+            "released": checked.rows,
+            "suppressed": decided.rows - checked.rows,
+            "groups": checked.groups,
+            "smallest_group": checked.smallest_group,
+            "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **plain(facts)},
+            **levels,
+            "models": [model.to_dict() for model in checked.models],
+            "loss": decided.loss,
+            "risk": {"highest": 1 / checked.smallest_group, "average": checked.groups / checked.rows},
+            **extra,
+        }
+    )
+
+
+def _as_plan(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
+    if isinstance(plan, Plan):
+        return plan
+    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)
+
+
+def _like(table: Any, frame: Any) -> Any:
+    """An Arrow table as the kind of object that the user gave."""
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return table
+    import duckdb
+
+    if isinstance(frame, duckdb.DuckDBPyRelation):
+        return duckdb.from_arrow(table)
+    import narwhals as nw
+
+    native = nw.from_native(frame)
+    result = nw.from_arrow(table, backend=native.implementation)
+    return result.lazy().to_native() if isinstance(native, nw.LazyFrame) else result.to_native()

@@ -1,0 +1,339 @@
+"""The plan: what the user asks for, read from TOML or written in Python.
+
+    [source]          path, and for CSV: delimiter, quote, header, encoding, missing, trim, names
+    [columns.NAME]    role, hierarchy, categories, order
+    [[models]]        name and parameters
+    [method]          name and parameters
+    [output]          path, overwrite
+    [engine]          memory, threads
+    seed = 0
+
+Paths are relative to the plan file. Everything is checked when the plan is read; what depends on the data is
+checked when the data is.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shoal.engines.base import Source
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import HierarchyError, PlanError
+from shoal.methods import METHODS, Levels, Method
+from shoal.models import MODELS, AllOf, Model, combine
+from shoal.schema import (
+    Calendar,
+    Categories,
+    Column,
+    Cuts,
+    Flat,
+    Hierarchy,
+    Intervals,
+    Ordered,
+    Prefix,
+    Role,
+    Schema,
+    Tree,
+    Widths,
+    read_table,
+)
+
+__all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the release goes; its certificate is written beside it."""
+
+    path: Path
+    overwrite: bool = False
+
+    @property
+    def certificate(self) -> Path:
+        """released.csv -> released.certificate.json."""
+        return self.path.with_name(f"{self.path.stem}.certificate.json")
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How much of the machine the engine may use."""
+
+    memory: str | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked for.
+
+    >>> from shoal import Column, KAnonymity, Levels, Plan, Role, Schema
+    >>> Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (KAnonymity(5),), Levels({"age": 1})).model.parts
+    (KAnonymity(k=5),)
+    """
+
+    schema: Schema
+    models: tuple[Model, ...]
+    method: Method = field(default_factory=Levels)
+    source: Source | None = None
+    output: Output | None = None
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    seed: int = 0
+    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.schema.quasi_identifiers:
+            raise PlanError("The plan must name at least one quasi-identifier; it names none.")
+        self.method.check(self.schema, self.model)
+
+    @property
+    def model(self) -> AllOf:
+        """All models at once."""
+        return combine(self.models)
+
+    @classmethod
+    def read(cls, path: Path | str) -> Plan:
+        """Read a plan file (TOML)."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PlanError(f"Plan {str(path)!r} is not valid TOML: {error}.") from None
+        return cls.from_dict(document, path.parent)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], folder: Path | None = None) -> Plan:
+        """Build a plan from the contents of a plan file; paths are relative to ``folder``."""
+        folder = folder or Path()
+        try:
+            sections = _Document.model_validate(document)
+        except ValidationError as error:
+            raise PlanError(_first_fault(error)) from None
+        schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
+        models = tuple(_build(MODELS, dict(section), "model") for section in sections.models)
+        method = _build(METHODS, dict(sections.method), "method") if sections.method else Levels()
+        source = None if sections.source is None else sections.source.build(folder)
+        output = None
+        if sections.output is not None:
+            output = Output(folder / sections.output.path, sections.output.overwrite)
+        settings = EngineSettings(sections.engine.memory, sections.engine.threads)
+        return cls(schema, models, method, source, output, settings, sections.seed, dict(document))
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class _Source(_Section):
+    path: str
+    format: Literal["csv", "parquet"] | None = None
+    delimiter: str | None = Field(None, min_length=1, max_length=1)
+    quote: str | None = Field(None, min_length=1, max_length=1)
+    header: bool | None = None
+    encoding: str | None = None
+    missing: list[str] = []
+    trim: bool = False
+    names: list[str] = []
+
+    def build(self, folder: Path) -> Source:
+        form = CsvFormat(
+            self.delimiter,
+            self.quote,
+            self.header,
+            self.encoding,
+            tuple(self.missing),
+            self.trim,
+            tuple(self.names),
+        )
+        return Source(folder / self.path, csv=form, format=self.format)
+
+
+class _Column(_Section):
+    role: Role
+    hierarchy: dict[str, Any] | None = None
+    categories: list[list[Any]] | None = None
+    category_names: list[str] | None = None
+    order: list[Any] | None = None
+
+
+class _Output(_Section):
+    path: str
+    overwrite: bool = False
+
+
+class _Engine(_Section):
+    memory: str | None = None
+    threads: int | None = Field(None, ge=1)
+
+
+class _Document(_Section):
+    source: _Source | None = None
+    columns: dict[str, _Column]
+    models: list[dict[str, Any]]
+    method: dict[str, Any] | None = None
+    output: _Output | None = None
+    engine: _Engine = _Engine()
+    seed: int = 0
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in fault["loc"])
+    more = f" ({error.error_count()} faults in all)" if error.error_count() > 1 else ""
+    if fault["type"] == "extra_forbidden":
+        return f"The plan has a key that is not known: {where}. Remove it, or check its spelling{more}."
+    if fault["type"] == "missing":
+        return f"The plan lacks {where}{more}."
+    return f"The plan's {where} is not usable: {fault['msg']}{more}."
+
+
+def _column(name: str, section: _Column, folder: Path) -> Column:
+    categories = None
+    if section.categories is not None:
+        classes = tuple(tuple(map(_text, values)) for values in section.categories)
+        categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
+    hierarchy = None if section.hierarchy is None else build_hierarchy(section.hierarchy, name, folder)
+    order = None if section.order is None else tuple(map(_text, section.order))
+    return Column(section.role, hierarchy, categories, order)
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
+    """A hierarchy from its entry in the plan, such as ``{ intervals = [5, 10] }``."""
+    kinds = [key for key in ("intervals", "cuts", "prefix", "csv", "tree", "dates", "order", "flat") if key in document]
+    if len(kinds) != 1:
+        raise PlanError(
+            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, tree, dates, order, "
+            f"flat; found {', '.join(kinds) or 'none of them'}."
+        )
+    kind, given = kinds[0], document[kinds[0]]
+    options = {key: value for key, value in document.items() if key != kind}
+    allowed = {"intervals": {"origin", "bottom", "top"}, "dates": {"format"}}.get(kind, set())
+    if unknown := set(options) - allowed:
+        raise PlanError(f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {kind!r}.")
+    try:
+        return _HIERARCHIES[kind](given, options, folder)
+    except HierarchyError as error:
+        raise HierarchyError(f"Column {name!r}: {error}") from None
+    except (TypeError, ValueError, AttributeError, KeyError):
+        raise PlanError(
+            f"The hierarchy {kind!r} of column {name!r} is not written as expected. For example: {_EXAMPLES[kind]}."
+        ) from None
+
+
+def _intervals(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
+    if all(isinstance(item, int | float) for item in given):
+        return Widths(tuple(given), **options)
+    if options:
+        raise TypeError
+    return Intervals(tuple(tuple((pair[0], pair[1]) for pair in level) for level in given))
+
+
+def _order(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
+    values = given.get("values")
+    return Ordered(tuple(given["fanout"]), None if values is None else tuple(map(_text, values)))
+
+
+def _yes(given: Any, hierarchy: Hierarchy) -> Hierarchy:
+    if given is not True:
+        raise TypeError
+    return hierarchy
+
+
+_HIERARCHIES: dict[str, Any] = {
+    "intervals": _intervals,
+    "cuts": lambda given, options, folder: Cuts(tuple(tuple(level) for level in given)),
+    "prefix": lambda given, options, folder: Prefix(tuple(given)) if isinstance(given, list) else _yes(given, Prefix()),
+    "csv": lambda given, options, folder: read_table(folder / given),
+    "tree": lambda given, options, folder: Tree(dict(given)),
+    "dates": lambda given, options, folder: Calendar(tuple(given), **options),
+    "order": _order,
+    "flat": lambda given, options, folder: _yes(given, Flat()),
+}
+
+_EXAMPLES = {
+    "intervals": "{ intervals = [5, 10, 20] } or { intervals = [[[0, 20], [20, inf]]] }",
+    "cuts": "{ cuts = [[20, 30, 40], [30]] }",
+    "prefix": "{ prefix = true } or { prefix = [1, 3] }",
+    "csv": '{ csv = "country.csv" }',
+    "tree": '{ tree = { America = ["USA", "Canada"], Asia = ["India"] } }',
+    "dates": '{ dates = ["month", "year"] }',
+    "order": '{ order = { values = ["low", "mid", "high"], fanout = [2] } }',
+    "flat": "{ flat = true }",
+}
+
+
+def _build(known: Mapping[str, type], section: dict[str, Any], what: str) -> Any:
+    """A model or a method from its section: a name, and parameters that its class has."""
+    name = section.pop("name", None)
+    if name not in known:
+        close = difflib.get_close_matches(str(name), known, 1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
+        raise PlanError(f"There is no {what} named {name!r}; {hint}")
+    parts = {part.name: part for part in fields(known[name])}
+    for key in section:
+        if key not in parts:
+            raise PlanError(f"The {what} {name!r} has no parameter {key!r}; it takes {', '.join(parts) or 'none'}.")
+    for key, part in parts.items():
+        if key not in section and part.default is MISSING and part.default_factory is MISSING:
+            raise PlanError(f"The {what} {name!r} needs its parameter {key!r}.")
+    frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
+    return known[name](**frozen)
+
+
+def parse_model(text: str) -> Model:
+    """A model written on a command line: ``k-anonymity k=5`` or ``l-diversity(l=3, kind=entropy)``.
+
+    >>> parse_model("p-plus-alpha-sensitive p=2 alpha=2")
+    PPlusAlphaSensitive(p=2, alpha=2, column=None)
+    """
+    cleaned = text.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ", 1)
+    name, *rest = cleaned.split() or [""]
+    section: dict[str, Any] = {"name": name}
+    for item in rest:
+        key, sign, value = item.partition("=")
+        if not sign:
+            raise PlanError(
+                f"A model must be written as NAME key=value ..., for example 'k-anonymity k=5'; found {text!r}."
+            )
+        section[key] = _value(value)
+    model = _build(MODELS, section, "model")
+    assert isinstance(model, Model)
+    return model
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: numbers and text as they are, the rest as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction | Decimal | Path):
+        return str(value)
+    return value

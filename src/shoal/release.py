@@ -1,0 +1,79 @@
+"""A release: the published table, the certificate that goes with it, and what it cost and risks.
+
+The certificate holds no time and no path of the machine, so that the same input, plan and version give the
+same certificate, byte by byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Certificate", "Release", "fingerprint"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What was asked for, what was done and what was verified; ready for JSON."""
+
+    content: Mapping[str, Any]
+
+    def to_json(self) -> str:
+        """The certificate as it is written beside the release."""
+        return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+
+@dataclass(frozen=True)
+class Release:
+    """The result of a plan.
+
+    Attributes
+    ----------
+    table
+        The published table, as the kind of object that was given; None where it was written to a file.
+    path
+        Where it was written, or None.
+    seconds
+        How long each step took.
+    """
+
+    table: Any
+    certificate: Certificate
+    path: Path | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def utility(self) -> Mapping[str, float]:
+        """What was lost: every measure that applies."""
+        loss: Mapping[str, float] = self.certificate["loss"]
+        return loss
+
+    @property
+    def risk(self) -> Mapping[str, float]:
+        """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        risk: Mapping[str, float] = self.certificate["risk"]
+        return risk
+
+    def to_dict(self) -> dict[str, Any]:
+        """The machine-readable answer of ``shoal release --json``."""
+        keys = (
+            "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "loss", "risk", "models",
+        )  # fmt: skip
+        answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
+        answer["seconds"] = dict(self.seconds)
+        if self.path is not None:
+            answer["output"] = str(self.path)
+        return answer
+
+
+def fingerprint(columns: tuple[str, ...], types: tuple[str, ...]) -> str:
+    """A hash of column names and types: two deliveries of one table have the same."""
+    listed = json.dumps(list(zip(columns, types, strict=True)), ensure_ascii=False)
+    return hashlib.sha256(listed.encode()).hexdigest()

@@ -1,0 +1,28 @@
+"""What the columns are: roles, hierarchies and their builders, sensitivity categories."""
+
+from shoal.schema.categories import Categories
+from shoal.schema.columns import Column, Domain, Role, Schema
+from shoal.schema.hierarchies import Flat, Hierarchy, Ordered, Prefix, Table, Tree, read_table
+from shoal.schema.ladder import TOP, Ladder
+from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
+
+__all__ = [
+    "TOP",
+    "Calendar",
+    "Categories",
+    "Column",
+    "Cuts",
+    "Domain",
+    "Flat",
+    "Hierarchy",
+    "Intervals",
+    "Ladder",
+    "Ordered",
+    "Prefix",
+    "Role",
+    "Schema",
+    "Table",
+    "Tree",
+    "Widths",
+    "read_table",
+]

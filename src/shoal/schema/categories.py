@@ -1,0 +1,87 @@
+"""Sensitivity categories: ordered classes of sensitive values, with the papers' weights and distance.
+
+Of m categories S_1 (the most sensitive) to S_m, category S_i weighs (i-1)/(m-1), and two values are as far
+apart as their categories: |i-j|/(m-1). Weights are kept as whole multiples of 1/(m-1), so that sums are
+exact: 1/3 + 2/3 + 1 is 2, not a little less.
+
+Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PlanError
+
+__all__ = ["Categories"]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Classes of sensitive values, the most sensitive class first; every value is in exactly one.
+
+    >>> health = Categories((("HIV", "Cancer"), ("Phthisis",), ("Asthma",), ("Flu",)))
+    >>> health.distance("Cancer", "Flu"), health.distance("Phthisis", "Asthma")
+    (Fraction(1, 1), Fraction(1, 3))
+    >>> sum(health.weight(value) for value in ("Cancer", "Phthisis", "Asthma", "Flu"))
+    Fraction(2, 1)
+    """
+
+    classes: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.classes) < 2 or not all(self.classes):
+            raise PlanError(
+                f"Sensitivity categories must be at least two non-empty lists of values, the most sensitive first; "
+                f"found {len(self.classes)} list(s), {sum(not c for c in self.classes)} of them empty."
+            )
+        values = [value for values in self.classes for value in values]
+        twice = len(values) - len(set(values))
+        if twice:
+            raise PlanError(f"Every sensitive value must be in exactly one category; {twice} value(s) stand twice.")
+        if self.names is not None and len(set(self.names)) != len(self.classes):
+            raise PlanError(
+                f"Names of categories must be as many as categories, and differ; found {len(set(self.names))} names "
+                f"for {len(self.classes)} categories."
+            )
+
+    @property
+    def count(self) -> int:
+        """m, the number of categories."""
+        return len(self.classes)
+
+    def name(self, index: int) -> str:
+        """What is published for a category: its name, or its number from 1."""
+        return self.names[index] if self.names is not None else str(index + 1)
+
+    def index(self, value: str) -> int:
+        """The place of a value's category, 0 for the most sensitive."""
+        for place, values in enumerate(self.classes):
+            if value in values:
+                return place
+        raise KeyError("no category holds this value")
+
+    def weight(self, value: str) -> Fraction:
+        """(i-1)/(m-1) for a value of category S_i."""
+        return Fraction(self.index(value), self.count - 1)
+
+    def distance(self, one: str, other: str) -> Fraction:
+        """The ordinal distance of the papers: how many categories apart, over m-1."""
+        return Fraction(abs(self.index(one) - self.index(other)), self.count - 1)
+
+    def bind(self, values: Sequence[str], column: str = "") -> npt.NDArray[np.int32]:
+        """The category index of each value; an error tells how many values have none."""
+        place = {value: index for index, values in enumerate(self.classes) for value in values}
+        lacking = sum(value not in place for value in values)
+        if lacking:
+            raise PlanError(
+                f"The categories of column {column!r} must hold every value of the data; {lacking} distinct value(s) "
+                f"are in none. Add them, or declare them as missing values."
+            )
+        return np.asarray([place[value] for value in values], np.int32)

@@ -1,0 +1,119 @@
+"""Columns and their roles, and what a sensitive column's values mean to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PlanError
+from shoal.schema.categories import Categories
+from shoal.schema.hierarchies import Flat, Hierarchy
+from shoal.schema.ladder import Ladder
+
+__all__ = ["Column", "Domain", "Role", "Schema"]
+
+
+class Role(StrEnum):
+    """What a column may tell an intruder."""
+
+    IDENTIFIER = "identifier"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's role, and what is known about its values.
+
+    ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
+    ``order`` lists a sensitive column's values from low to high, for the ordered distance.
+    """
+
+    role: Role
+    hierarchy: Hierarchy | None = None
+    categories: Categories | None = None
+    order: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.categories is not None and self.role is not Role.SENSITIVE:
+            raise PlanError(f"Only a sensitive column can have categories; found them on a column of role {self.role}.")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns that a plan names, in its order."""
+
+    columns: Mapping[str, Column] = field(default_factory=dict)
+
+    def named(self, role: Role) -> tuple[str, ...]:
+        """Names of the columns of a role, in the plan's order."""
+        return tuple(name for name, column in self.columns.items() if column.role is role)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """Names of the quasi-identifiers."""
+        return self.named(Role.QUASI_IDENTIFIER)
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Names of the sensitive columns."""
+        return self.named(Role.SENSITIVE)
+
+    def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
+        """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""
+        return (self.columns[name].hierarchy or Flat()).bind(values, missing, column=name)
+
+    def domain(self, name: str, values: Sequence[str]) -> Domain:
+        """What models need to know of a sensitive column's values."""
+        column = self.columns[name]
+        category = None if column.categories is None else column.categories.bind(values, name)
+        count = 0 if column.categories is None else column.categories.count
+        tree = None if column.hierarchy is None else column.hierarchy.bind(values, missing=False, column=name)
+        return Domain(name, len(values), category, count, _rank(name, values, column.order), tree)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of a sensitive column as models see them; value codes run from 0 to ``size - 1``.
+
+    Attributes
+    ----------
+    category, categories
+        Category index of each value (or None) and the number of categories m.
+    rank
+        Place of each value in the column's order, or None where it has none.
+    tree
+        The column's hierarchy bound to its values, or None.
+    """
+
+    name: str
+    size: int
+    category: npt.NDArray[np.int32] | None = None
+    categories: int = 0
+    rank: npt.NDArray[np.int64] | None = None
+    tree: Ladder | None = None
+
+
+def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:
+    """Numbers have an order of their own; other values only the one the plan gives."""
+    if order is not None:
+        place = {value: index for index, value in enumerate(order)}
+        lacking = sum(value not in place for value in values)
+        if lacking:
+            raise PlanError(
+                f"The order of column {name!r} must list every value of the data; {lacking} distinct value(s) are not "
+                f"in it. Add them, or declare them as missing values."
+            )
+        return np.asarray([place[value] for value in values], np.int64)
+    try:
+        numbers = np.asarray([float(value) for value in values], np.float64)
+    except ValueError:
+        return None
+    if not np.isfinite(numbers).all():
+        return None
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)

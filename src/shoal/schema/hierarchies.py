@@ -1,0 +1,219 @@
+"""Hierarchies that people write down: a CSV in ARX's format, a nested tree, a flat one, an order.
+
+A hierarchy is a frozen dataclass with one method, ``bind``, which takes the distinct values of a column
+as text and gives a :class:`Ladder`. Builders for numbers and dates are in :mod:`shoal.schema.ranges`.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from shoal.errors import HierarchyError
+from shoal.schema.ladder import TOP, Ladder, build_ladder
+
+__all__ = ["Flat", "Hierarchy", "Ordered", "Prefix", "Table", "Tree", "read_table"]
+
+
+@runtime_checkable
+class Hierarchy(Protocol):
+    """How the values of a column become less exact, level by level."""
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """Codes and labels of ``values`` (distinct, in the column's order) at every level."""
+        ...
+
+
+@dataclass(frozen=True)
+class Flat:
+    """Two levels: the value, and `*`.
+
+    >>> Flat().bind(["a", "b"], missing=False).labels
+    (('a', 'b'), ('*',))
+    """
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`Hierarchy`."""
+        return build_ladder([values], missing, column=column)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One row per value: the value, its label at level 1, at level 2, and so on.
+
+    >>> Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))).bind(["India", "USA"], False).labels
+    (('India', 'USA'), ('Asia', 'America'), ('*',))
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise HierarchyError("A hierarchy must have at least one row; found none.")
+        widths = {len(row) for row in self.rows}
+        if len(widths) > 1:
+            raise HierarchyError(
+                f"Every row of a hierarchy must have the same number of levels; found {min(widths)} to {max(widths)}."
+            )
+        if len({row[0] for row in self.rows}) < len(set(self.rows)):
+            raise HierarchyError("A value stands in two rows of the hierarchy with different labels; keep one of them.")
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`Hierarchy`."""
+        rows = {row[0]: row for row in self.rows}
+        lacking = [value for value in values if value not in rows]
+        if lacking:
+            raise MissingFromHierarchy(column, lacking)
+        width = len(self.rows[0])
+        columns = [[rows[value][level] for value in values] for level in range(width)]
+        leaves = [[row[level] for row in rows.values()] for level in range(width)]
+        return build_ladder(columns, missing, leaves, column=column)
+
+
+class MissingFromHierarchy(HierarchyError):
+    """Values of the data that a hierarchy lacks. The values themselves stay out of the message."""
+
+    def __init__(self, column: str, lacking: Sequence[str], rows: Sequence[int] = ()) -> None:
+        self.column = column
+        self.lacking = tuple(lacking)
+        where = f" (for example in data row {', '.join(map(str, rows))})" if rows else ""
+        super().__init__(
+            f"Hierarchy of column {column!r} must cover every value of the data; {len(lacking)} distinct value(s) "
+            f"are missing from it{where}. Add them to the hierarchy, or declare them as missing values."
+        )
+
+
+def read_table(path: Path) -> Table:
+    """Read a hierarchy in ARX's CSV format: no header, semicolons, the value first, then its levels."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise HierarchyError(f"Hierarchy file {str(path)!r} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise HierarchyError(f"Hierarchy file {str(path)!r} must be UTF-8; convert it first.") from error
+    first = text.partition("\n")[0]
+    delimiter = ";" if ";" in first or "," not in first else ","
+    rows = [tuple(row) for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+    try:
+        return Table(tuple(rows))
+    except HierarchyError as error:
+        raise HierarchyError(f"Hierarchy file {str(path)!r}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A nested mapping whose innermost lists are the values.
+
+    Leaves of different depth are allowed: a shallow value stays itself until its parent's level.
+
+    >>> Tree({"America": ["USA", "Canada"], "Asia": ["India"]}).bind(["Canada", "India"], False).labels
+    (('Canada', 'India'), ('America', 'Asia'), ('*',))
+    """
+
+    tree: Mapping[str, Any]
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`Hierarchy`."""
+        paths = list(_paths(self.tree, (), column))
+        depth = max((len(path) for path in paths), default=1)
+        rows = tuple((path[0],) * (depth - len(path)) + path for path in paths)
+        try:
+            table = Table(rows)
+        except HierarchyError as error:
+            raise HierarchyError(f"Hierarchy of column {column!r}: {error}") from error
+        return table.bind(values, missing, column=column)
+
+
+def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[str, ...]]:
+    """Every leaf as (value, parent, grandparent, ...)."""
+    if isinstance(node, Mapping):
+        for name, child in node.items():
+            yield from _paths(child, (str(name), *above), column)
+    elif isinstance(node, list | tuple):
+        for item in node:
+            if isinstance(item, Mapping):
+                yield from _paths(item, above, column)
+            else:
+                yield (str(item), *above)
+    else:
+        raise HierarchyError(
+            f"Hierarchy of column {column!r}: a tree must be made of tables and, at its ends, lists of values; "
+            f"found {type(node).__name__}."
+        )
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
+
+    ``steps`` gives how many characters are masked at each level; by default one more at each.
+
+    >>> Prefix().bind(["14248", "14207"], False).labels[2]
+    ('142**',)
+    """
+
+    steps: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        steps = self.steps
+        if steps is not None and (
+            not steps or steps[0] < 1 or any(a >= b for a, b in itertools.pairwise(steps))
+        ):
+            raise HierarchyError(
+                f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
+            )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`Hierarchy`."""
+        length = max((len(value) for value in values), default=1)
+        steps = self.steps or tuple(range(1, length))
+        columns: list[list[str]] = [list(values)]
+        for masked in steps:
+            if masked < length:
+                columns.append([value[: length - masked] + TOP * masked for value in values])
+        return build_ladder(columns, missing, column=column)
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """Values in a given order, grouped by a fan-out at each level: neighbours join first.
+
+    Without ``values``, the column's own order is taken (numbers by size, text by code point).
+
+    >>> Ordered(fanout=(2,), values=("low", "mid", "high")).bind(["high", "low", "mid"], False).labels[1]
+    ('high', 'low..mid')
+    """
+
+    fanout: tuple[int, ...]
+    values: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.fanout or min(self.fanout) < 2:
+            raise HierarchyError(
+                f"A fan-out must be one or more numbers of at least 2, such as [2, 3]; found {list(self.fanout)}."
+            )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`Hierarchy`."""
+        order = list(values if self.values is None else self.values)
+        if len(set(order)) < len(order):
+            raise HierarchyError(
+                f"Hierarchy of column {column!r}: a value stands twice in the order; keep one of them."
+            )
+        rows: list[list[str]] = [[value] for value in order]
+        width = 1
+        for fan in self.fanout:
+            width *= fan
+            for start in range(0, len(order), width):
+                block = order[start : start + width]
+                label = block[0] if len(block) == 1 else f"{block[0]}..{block[-1]}"
+                for row in rows[start : start + width]:
+                    row.append(label)
+        if not rows:
+            return build_ladder([[]], missing, column=column)
+        table = Table(tuple(tuple(row) for row in rows))
+        return table.bind(values, missing, column=column)

@@ -1,0 +1,118 @@
+"""A hierarchy bound to the values of one column: integer codes and labels, level by level.
+
+Level 0 is the value itself, each level above is coarser, and at the last level all values are one
+(`*` unless the hierarchy names it otherwise). A missing value is a value of its own: it matches only
+missing until the last level, where it joins all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import HierarchyError
+
+__all__ = ["TOP", "Ladder", "build_ladder"]
+
+TOP = "*"
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Codes and labels of one column at every level.
+
+    Attributes
+    ----------
+    labels
+        ``labels[level][code]`` is what is published; ``None`` is a missing value.
+    codes
+        ``codes[level][leaf]`` is the code at ``level`` of the value with code ``leaf`` at level 0 (int32).
+    share
+        ``share[level][code]`` is the part of the domain's leaf values that the label covers (float64).
+    """
+
+    labels: tuple[tuple[str | None, ...], ...]
+    codes: tuple[npt.NDArray[np.int32], ...]
+    share: tuple[npt.NDArray[np.float64], ...]
+
+    @property
+    def height(self) -> int:
+        """The last level; level ``height`` is the fully generalized one."""
+        return len(self.labels) - 1
+
+    def size(self, level: int) -> int:
+        """How many labels there are at a level."""
+        return len(self.labels[level])
+
+
+def build_ladder(
+    columns: Sequence[Sequence[str]],
+    missing: bool,
+    leaves: Sequence[Sequence[str]] | None = None,
+    *,
+    column: str = "",
+) -> Ladder:
+    """Bind level labels to codes.
+
+    Parameters
+    ----------
+    columns
+        ``columns[level][i]`` is the label at ``level`` of the i-th value of the data; ``columns[0]`` are
+        the values. A last level `*` is added, unless the declared hierarchy ends in one label of its own:
+        how many levels there are must not depend on which values the data happens to have.
+    missing
+        Whether the data has missing values; they get the last code of level 0.
+    leaves
+        The same for every value that the hierarchy declares, where that is more than the data has.
+        It is the domain of which ``share`` is a part. Without it, the data's values are the domain.
+    column
+        Name used in errors.
+    """
+    domain = columns if leaves is None else leaves
+    _check_coarsening(domain, column)
+    ends = set(domain[-1])
+    if len(domain) > 1 and len(ends) == 1 and (leaves is not None or ends == {TOP}):
+        top = domain[-1][0]
+    else:
+        columns = [*columns, [TOP] * len(columns[0])]
+        domain = [*domain, [TOP] * len(domain[0])]
+        top = TOP
+    total = len(domain[0]) + missing
+    labels: list[tuple[str | None, ...]] = []
+    codes: list[npt.NDArray[np.int32]] = []
+    share: list[npt.NDArray[np.float64]] = []
+    for level, names in enumerate(columns):
+        index: dict[str | None, int] = {}
+        code = [index.setdefault(name, len(index)) for name in names]
+        last = level == len(columns) - 1
+        if missing:
+            code.append(index.setdefault(top if last else None, len(index)))
+        covered = np.zeros(len(index), np.float64)
+        for name in domain[level]:
+            if name in index:
+                covered[index[name]] += 1
+        if missing:
+            covered[code[-1]] += 1
+        labels.append(tuple(index))
+        codes.append(np.asarray(code, np.int32))
+        share.append(covered / total)
+    return Ladder(tuple(labels), tuple(codes), tuple(share))
+
+
+def _check_coarsening(columns: Sequence[Sequence[str]], column: str) -> None:
+    for level in range(1, len(columns)):
+        above: dict[str, str] = {}
+        split = {
+            low
+            for low, high in zip(columns[level - 1], columns[level], strict=True)
+            if above.setdefault(low, high) != high
+        }
+        if split:
+            raise HierarchyError(
+                f"Hierarchy of column {column!r}: level {level} must be a coarsening of level {level - 1}, but "
+                f"{len(split)} label(s) of level {level - 1} fall under more than one label of level {level}. "
+                f"Give every label one parent."
+            )

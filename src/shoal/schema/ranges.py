@@ -1,0 +1,264 @@
+"""Hierarchies of numbers and dates: intervals by width, by cut points or written out; calendar units.
+
+An interval holds its lower end and not its upper one. Intervals of whole numbers are published as
+``20-24``, of other numbers as ``[20, 24.5)``, open ones as ``<20`` and ``>=90``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from shoal.errors import HierarchyError
+from shoal.schema.ladder import TOP, Ladder, build_ladder
+
+__all__ = ["Calendar", "Cuts", "Intervals", "Widths", "as_numbers"]
+
+
+def as_numbers(values: Sequence[str], column: str) -> list[Fraction]:
+    """The values as exact numbers; an error tells how many are none."""
+    numbers: list[Fraction] = []
+    bad = 0
+    for value in values:
+        try:
+            decimal = Decimal(value.strip())
+            numbers.append(Fraction(decimal))
+        except (InvalidOperation, ValueError, OverflowError):
+            bad += 1
+    if bad:
+        raise HierarchyError(
+            f"Column {column!r} must hold numbers to be cut into intervals; {bad} of its {len(values)} distinct "
+            f"values are not finite numbers. Declare them as missing values, or use another hierarchy."
+        )
+    return numbers
+
+
+def _exact(number: float, column: str = "") -> Fraction:
+    if isinstance(number, bool) or not isinstance(number, int | float | Fraction) or not math.isfinite(number):
+        raise HierarchyError(f"Hierarchy of column {column!r}: an interval's width and ends must be numbers.")
+    return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
+
+
+def _text(number: Fraction) -> str:
+    return str(number.numerator) if number.denominator == 1 else repr(float(number))
+
+
+def _label(low: Fraction | None, high: Fraction | None, whole: bool) -> str:
+    if low is None and high is None:
+        return TOP
+    if low is None:
+        assert high is not None
+        return f"<{_text(high)}"
+    if high is None:
+        return f">={_text(low)}"
+    if whole:
+        return _text(low) if high - low == 1 else f"{_text(low)}-{_text(high - 1)}"
+    return f"[{_text(low)}, {_text(high)})"
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Intervals of equal width per level; ``bottom`` and ``top`` fold the tails into open intervals.
+
+    >>> Widths((5, 10)).bind(["27", "28", "41"], False).labels
+    (('27', '28', '41'), ('25-29', '40-44'), ('20-29', '40-49'), ('*',))
+    """
+
+    widths: tuple[float, ...]
+    origin: float = 0
+    bottom: float | None = None
+    top: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.widths or any(_exact(width) <= 0 for width in self.widths):
+            raise HierarchyError(f"Interval widths must be positive numbers; found {list(self.widths)}.")
+        for low, high in zip(self.widths, self.widths[1:], strict=False):
+            if high <= low or (_exact(high) / _exact(low)).denominator != 1:
+                raise HierarchyError(
+                    f"Each interval width must be a multiple of the one before, so that levels nest; "
+                    f"found {low} then {high}."
+                )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`shoal.schema.hierarchies.Hierarchy`."""
+        numbers = as_numbers(values, column)
+        origin = _exact(self.origin, column)
+        bottom = None if self.bottom is None else _exact(self.bottom, column)
+        top = None if self.top is None else _exact(self.top, column)
+        whole = all(n.denominator == 1 for n in [*numbers, origin, bottom or Fraction(0), top or Fraction(0)])
+        columns: list[list[str]] = [list(values)]
+        for width in map(_exact, self.widths):
+            labels = []
+            for number in numbers:
+                low: Fraction | None = origin + width * math.floor((number - origin) / width)
+                high: Fraction | None = origin + width * (math.floor((number - origin) / width) + 1)
+                # a tail must swallow whole intervals, or a level would not nest in the next
+                if bottom is not None and high is not None and low is not None and low < bottom:
+                    low, high = None, origin + width * math.ceil((bottom - origin) / width)
+                if top is not None and high is not None and high > top and low is not None:
+                    low, high = origin + width * math.floor((top - origin) / width), None
+                labels.append(_label(low, high, whole and width.denominator == 1))
+            columns.append(labels)
+        return build_ladder(columns, missing, column=column)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Intervals between cut points, given for each level; both ends are open.
+
+    >>> Cuts(((30, 40), (40,))).bind(["27", "35", "41"], False).labels[1:3]
+    (('<30', '30-39', '>=40'), ('<40', '>=40'))
+    """
+
+    levels: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.levels or not all(self.levels):
+            raise HierarchyError("Cut points must be given as one non-empty list of numbers per level.")
+        for cuts in self.levels:
+            exact = [_exact(cut) for cut in cuts]
+            if any(a >= b for a, b in itertools.pairwise(exact)):
+                raise HierarchyError(f"Cut points of a level must rise; found {list(cuts)}.")
+        for low, high in zip(self.levels, self.levels[1:], strict=False):
+            if not set(map(_exact, high)) <= set(map(_exact, low)):
+                raise HierarchyError(
+                    f"The cut points of each level must be among those of the level below, so that levels nest; "
+                    f"found {list(low)} then {list(high)}."
+                )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`shoal.schema.hierarchies.Hierarchy`."""
+        numbers = as_numbers(values, column)
+        columns: list[list[str]] = [list(values)]
+        for cuts in self.levels:
+            ends = [_exact(cut, column) for cut in cuts]
+            whole = all(number.denominator == 1 for number in [*numbers, *ends])
+            labels = []
+            for number in numbers:
+                place = bisect_right(ends, number)
+                low = ends[place - 1] if place else None
+                high = ends[place] if place < len(ends) else None
+                labels.append(_label(low, high, whole))
+            columns.append(labels)
+        return build_ladder(columns, missing, column=column)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Intervals written out as [low, high) pairs, for each level; ``inf`` opens an end.
+
+    >>> Intervals((((0, 30), (30, float("inf"))),)).bind(["27", "41"], False).labels[1]
+    ('0-29', '>=30')
+    """
+
+    levels: tuple[tuple[tuple[float, float], ...], ...]
+
+    def __post_init__(self) -> None:
+        for number, level in enumerate(self.levels, 1):
+            if not level or any(len(pair) != 2 or not pair[0] < pair[1] for pair in level):
+                raise HierarchyError(f"Level {number}: intervals must be pairs [low, high] with low < high.")
+            ordered = sorted(level)
+            for (_, high), (low, _) in itertools.pairwise(ordered):
+                if low != high:
+                    fault = "overlap" if low < high else "leave a gap"
+                    raise HierarchyError(
+                        f"Level {number}: intervals must follow each other without gap or overlap; the intervals "
+                        f"that end and start at {high:g} and {low:g} {fault}."
+                    )
+        for number, (fine, coarse) in enumerate(zip(self.levels, self.levels[1:], strict=False), 2):
+            fine_ends = {end for pair in fine for end in pair}
+            inside = {end for pair in coarse for end in pair if min(fine_ends) < end < max(fine_ends)}
+            if not inside <= fine_ends:
+                raise HierarchyError(
+                    f"Level {number}: every end of an interval must be an end at level {number - 1} too, so that "
+                    f"levels nest."
+                )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`shoal.schema.hierarchies.Hierarchy`."""
+        numbers = as_numbers(values, column)
+        columns: list[list[str]] = [list(values)]
+        for depth, level in enumerate(self.levels, 1):
+            ordered = sorted(level)
+            ends = [None if math.isinf(low) else _exact(low, column) for low, _ in ordered]
+            last = None if math.isinf(ordered[-1][1]) else _exact(ordered[-1][1], column)
+            finite = [end for end in [*ends, last] if end is not None]
+            whole = all(number.denominator == 1 for number in [*numbers, *finite])
+            starts = [end for end in ends if end is not None]
+            skipped = len(ends) - len(starts)  # 1 where the first interval is open below
+            outside = sum(
+                (not skipped and number < starts[0]) or (last is not None and number >= last) for number in numbers
+            )
+            if outside:
+                raise HierarchyError(
+                    f"Hierarchy of column {column!r}: level {depth} must cover every value; {outside} of "
+                    f"{len(numbers)} distinct values lie outside its intervals. Open the ends with -inf and inf."
+                )
+            labels = []
+            for number in numbers:
+                place = bisect_right(starts, number) - 1 + skipped
+                high = ends[place + 1] if place + 1 < len(ends) else last
+                labels.append(_label(ends[place], high, whole))
+            columns.append(labels)
+        return build_ladder(columns, missing, column=column)
+
+
+UNITS = ("day", "month", "quarter", "year", "decade")
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Dates and times by calendar unit: day, month, quarter, year, decade.
+
+    >>> Calendar(("month", "year")).bind(["2024-02-29"], False).labels
+    (('2024-02-29',), ('2024-02',), ('2024',), ('*',))
+    """
+
+    units: tuple[str, ...] = ("month", "quarter", "year", "decade")
+    format: str | None = None
+
+    def __post_init__(self) -> None:
+        places = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
+        if not places or min(places) < 0 or any(a >= b for a, b in itertools.pairwise(places)):
+            raise HierarchyError(
+                f"Units of dates must be from {', '.join(UNITS)}, from fine to coarse; found {list(self.units)}."
+            )
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """See :class:`shoal.schema.hierarchies.Hierarchy`."""
+        dates: list[datetime] = []
+        bad = 0
+        for value in values:
+            try:
+                dates.append(
+                    datetime.strptime(value, self.format) if self.format else datetime.fromisoformat(value.strip())
+                )
+            except ValueError:
+                bad += 1
+        if bad:
+            raise HierarchyError(
+                f"Column {column!r} must hold dates {'as ' + self.format if self.format else 'such as 2024-02-29'}; "
+                f"{bad} of its {len(values)} distinct values do not. Give their format, or declare them as missing."
+            )
+        columns = [list(values), *([_unit(date, unit) for date in dates] for unit in self.units)]
+        return build_ladder(columns, missing, column=column)
+
+
+def _unit(date: datetime, unit: str) -> str:
+    match unit:
+        case "day":
+            return f"{date:%Y-%m-%d}"
+        case "month":
+            return f"{date:%Y-%m}"
+        case "quarter":
+            return f"{date:%Y}-Q{(date.month + 2) // 3}"
+        case "year":
+            return f"{date:%Y}"
+        case _:
+            return f"{date.year // 10 * 10}s"
