@@ -11,72 +11,83 @@ import contextlib
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError
 
-__all__ = ["check_output", "publish", "sha256_of", "staging"]
+__all__ = ["certificate_of", "check_output", "publish", "sha256_of", "staging"]
+
+
+def certificate_of(path: Path) -> Path:
+    """Where the certificate of a released table stands: released.csv -> released.certificate.json."""
+    return path.with_name(f"{path.stem}.certificate.json")
 
 
 def check_output(path: Path, overwrite: bool) -> None:
     """Raise before any work where the output could not be written."""
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise OutputError(f"The output {path.name!r} must end in .csv or .parquet.")
-    if path.is_dir():
-        raise OutputError(f"The output {str(path)!r} is a directory; name a file in it.")
-    if path.exists() and not overwrite:
-        raise OutputError(f"The output {str(path)!r} exists. Remove it, choose another name, or allow overwriting.")
-    if not path.parent.is_dir():
-        raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
+    try:
+        if path.is_dir():
+            raise OutputError(f"The output {str(path)!r} is a directory; name a file in it.")
+        for place in (path, certificate_of(path)):
+            if place.exists() and not overwrite:
+                raise OutputError(
+                    f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting."
+                )
+        if not path.parent.is_dir():
+            raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
+    except OSError as error:
+        raise OutputError(f"The output {str(path)!r} cannot be written: {error.strerror}. Choose another.") from None
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"The directory {str(path.parent)!r} is not writable.")
+        raise OutputError(f"The directory {str(path.parent)!r} is not writable. Choose another, or change its mode.")
 
 
 @contextlib.contextmanager
 def staging(path: Path) -> Iterator[Path]:
     """A private directory on the output's file system, removed at the end whatever happens."""
-    prefix = f".{path.name[:40]}.shoal-"
-    for stale in path.parent.glob(f"{prefix}*"):
-        _remove_if_abandoned(stale)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=path.parent))
+        folder = make_scratch(path.parent, f".{path.name[:40]}.shoal-")
     except OSError as error:
-        raise OutputError(f"The directory {str(path.parent)!r} is not writable: {error.strerror}.") from None
+        raise OutputError(
+            f"The directory {str(path.parent)!r} is not writable: {error.strerror}. Choose another."
+        ) from None
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _remove_if_abandoned(folder: Path) -> None:
-    """Remove what a killed run left behind."""
-    process = folder.name.rpartition(".shoal-")[2].partition("-")[0]
-    if not process.isdigit():
-        return
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        shutil.rmtree(folder, ignore_errors=True)
-    except (PermissionError, OverflowError):
-        return
-
-
 def publish(table: tuple[Path, Path], others: list[tuple[Path, Path]]) -> None:
-    """Move finished files to their places: the table, then what belongs to it (pairs of from and to)."""
+    """Move finished files to their places: the table, then what belongs to it (pairs of from and to).
+
+    What stood in the others' places is set aside first, and comes back if the table cannot be moved.
+    """
+    aside: list[tuple[Path, Path]] = []
     try:
         for staged, _ in (table, *others):
             _sync(staged)
-        if table[1].exists():
-            for _, place in others:
-                place.unlink(missing_ok=True)
+        try:
+            for staged, place in others:
+                if place.exists():
+                    old = staged.with_name(f"{staged.name}.old")
+                    place.replace(old)
+                    aside.append((old, place))
             _sync(table[1].parent)
-        for staged, place in (table, *others):
+            table[0].replace(table[1])
+        except OSError:
+            for old, place in aside:
+                old.replace(place)
+            raise
+        for staged, place in others:
             staged.replace(place)
         _sync(table[1].parent)
     except OSError as error:
-        raise OutputError(f"The release cannot be moved to {str(table[1])!r}: {error.strerror}.") from None
+        raise OutputError(
+            f"The release cannot be moved to {str(table[1])!r}: {error.strerror}. Choose another place."
+        ) from None
 
 
 def _sync(path: Path) -> None:

@@ -15,11 +15,10 @@ checked when the data is.
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +29,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError
 from shoal.methods import METHODS, Levels, Method
 from shoal.models import MODELS, AllOf, Model, combine
+from shoal.output import certificate_of
 from shoal.schema import (
     Calendar,
     Categories,
@@ -60,7 +60,7 @@ class Output:
     @property
     def certificate(self) -> Path:
         """released.csv -> released.certificate.json."""
-        return self.path.with_name(f"{self.path.stem}.certificate.json")
+        return certificate_of(self.path)
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _Section(BaseModel):
 
 
 class _Source(_Section):
-    path: str
+    path: str = Field(min_length=1)
     format: Literal["csv", "parquet"] | None = None
     delimiter: str | None = Field(None, min_length=1, max_length=1)
     quote: str | None = Field(None, min_length=1, max_length=1)
@@ -186,7 +186,7 @@ class _Document(_Section):
     models: list[dict[str, Any]]
     method: dict[str, Any] | None = None
     output: _Output | None = None
-    engine: _Engine = _Engine()
+    engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
     seed: int = 0
 
 
@@ -202,13 +202,16 @@ def _first_fault(error: ValidationError) -> str:
 
 
 def _column(name: str, section: _Column, folder: Path) -> Column:
-    categories = None
-    if section.categories is not None:
-        classes = tuple(tuple(map(_text, values)) for values in section.categories)
-        categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
     hierarchy = None if section.hierarchy is None else build_hierarchy(section.hierarchy, name, folder)
     order = None if section.order is None else tuple(map(_text, section.order))
-    return Column(section.role, hierarchy, categories, order)
+    try:
+        categories = None
+        if section.categories is not None:
+            classes = tuple(tuple(map(_text, values)) for values in section.categories)
+            categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
+        return Column(section.role, hierarchy, categories, order)
+    except PlanError as error:
+        raise PlanError(f"Column {name!r}: {error}") from None
 
 
 def _text(value: object) -> str:
@@ -220,8 +223,8 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
     kinds = [key for key in ("intervals", "cuts", "prefix", "csv", "tree", "dates", "order", "flat") if key in document]
     if len(kinds) != 1:
         raise PlanError(
-            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, tree, dates, order, "
-            f"flat; found {', '.join(kinds) or 'none of them'}."
+            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, tree, dates, "
+            f"order, flat; found {', '.join(kinds) or 'none of them'}."
         )
     kind, given = kinds[0], document[kinds[0]]
     options = {key: value for key, value in document.items() if key != kind}
@@ -229,7 +232,8 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
     if unknown := set(options) - allowed:
         raise PlanError(f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {kind!r}.")
     try:
-        return _HIERARCHIES[kind](given, options, folder)
+        hierarchy: Hierarchy = _HIERARCHIES[kind](given, options, folder)
+        return hierarchy
     except HierarchyError as error:
         raise HierarchyError(f"Column {name!r}: {error}") from None
     except (TypeError, ValueError, AttributeError, KeyError):
@@ -243,10 +247,12 @@ def _intervals(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
         return Widths(tuple(given), **options)
     if options:
         raise TypeError
-    return Intervals(tuple(tuple((pair[0], pair[1]) for pair in level) for level in given))
+    return Intervals(tuple(tuple((low, high) for low, high in level) for level in given))
 
 
 def _order(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
+    if set(given) - {"values", "fanout"}:
+        raise KeyError
     values = given.get("values")
     return Ordered(tuple(given["fanout"]), None if values is None else tuple(map(_text, values)))
 
@@ -283,7 +289,7 @@ _EXAMPLES = {
 def _build(known: Mapping[str, type], section: dict[str, Any], what: str) -> Any:
     """A model or a method from its section: a name, and parameters that its class has."""
     name = section.pop("name", None)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         close = difflib.get_close_matches(str(name), known, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
         raise PlanError(f"There is no {what} named {name!r}; {hint}")
@@ -301,18 +307,26 @@ def _build(known: Mapping[str, type], section: dict[str, Any], what: str) -> Any
 def parse_model(text: str) -> Model:
     """A model written on a command line: ``k-anonymity k=5`` or ``l-diversity(l=3, kind=entropy)``.
 
+    The name of a column comes last and may hold any character: ``p-sensitive p=2 column=blood type``.
+
     >>> parse_model("p-plus-alpha-sensitive p=2 alpha=2")
     PPlusAlphaSensitive(p=2, alpha=2, column=None)
     """
-    cleaned = text.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ", 1)
+    # a column's name may hold any character: it comes last, and is the rest of the text
+    front, sign, column = text.partition("column=")
+    if sign and "(" in front:
+        column = column.strip().removesuffix(")")
+    cleaned = front.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ", 1)
     name, *rest = cleaned.split() or [""]
-    section: dict[str, Any] = {"name": name}
+    section: dict[str, Any] = {"name": name, **({"column": column.strip()} if sign else {})}
     for item in rest:
         key, sign, value = item.partition("=")
         if not sign:
             raise PlanError(
                 f"A model must be written as NAME key=value ..., for example 'k-anonymity k=5'; found {text!r}."
             )
+        if key in section:
+            raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
         section[key] = _value(value)
     model = _build(MODELS, section, "model")
     assert isinstance(model, Model)
@@ -329,11 +343,11 @@ def _value(text: str) -> int | float | str:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: numbers and text as they are, the rest as text."""
+    """A value for JSON: numbers and text as they are, the rest (dates, infinity, fractions) as text."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [plain(item) for item in value]
-    if isinstance(value, Fraction | Decimal | Path):
-        return str(value)
-    return value
+    if isinstance(value, bool | int | str) or value is None or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -17,11 +17,12 @@ from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     name="shoal",
     help="Turns a table about people into a table that can be published, with a proof that it is safe.",
     epilog="Exit status: 0 done, 1 the answer is no, 2 the input is wrong, 3 infeasible, 70 a fault in shoal.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,23 +33,25 @@ app.command("check")(check.check)
 
 
 @app.command("version")
-def version() -> None:
+def version(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
     """Print the version of shoal."""
     from shoal import __version__
 
-    print(__version__)
+    print(json.dumps({"version": __version__}) if as_json else __version__)
 
 
 def run() -> NoReturn:
     """Run a command; show an error as one line on standard error."""
     wants_json = "--json" in sys.argv
     try:
-        app()
+        status = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
     except ShoalError as error:
         _fail(str(error), type(error).__name__, error.exit_status, wants_json)
-    except KeyboardInterrupt:
-        _fail("Interrupted; nothing was written.", "Interrupted", 130, wants_json)
     except Exception as error:
+        if hasattr(error, "format_message"):  # an option or argument that is not as it should be
+            _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
         if os.environ.get("SHOAL_DEBUG"):
             raise
         # the text of a foreign error may quote data: only its kind is shown
@@ -58,11 +61,15 @@ def run() -> NoReturn:
             70,
             wants_json,
         )
-    sys.exit(0)
+    if status == INTERRUPTED:
+        _fail("Interrupted; nothing was written.", "Interrupted", INTERRUPTED, wants_json)
+    sys.exit(status)
 
 
 def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
     if wants_json:
-        print(json.dumps({"error": message, "kind": kind, "exit_status": status}, ensure_ascii=False))
-    print(f"Error: {' '.join(message.split())}", file=sys.stderr)
+        print(json.dumps({"error": message, "kind": kind, "exit_status": status}))
+    # one line, and no control character reaches the terminal
+    line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in " ".join(message.split()))
+    print(f"Error: {line}", file=sys.stderr)
     sys.exit(status)

@@ -58,10 +58,17 @@ def check(
     from shoal.cli.console import figure, models_table, output, progress
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import PlanError
+    from shoal.plan import Plan
     from shoal.schema import Column, Role
 
-    if plan is not None and (quasi_identifiers or sensitive):
-        raise PlanError("Give either --plan or --quasi-identifiers and --sensitive, not both.")
+    if plan is not None and (quasi_identifiers or sensitive or categories):
+        raise PlanError("Give either --plan or --quasi-identifiers, --sensitive and --categories, not both.")
+    loaded = None if plan is None else Plan.read(plan)
+    if loaded is not None:
+        # what stands for a missing value in the plan's source never helps a model in this table either
+        missing = [*(missing or ()), *(loaded.source.csv.missing if loaded.source else ())]
+        memory = memory or loaded.engine.memory
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
     secret = _names(sensitive)
     classes = _categories(categories or [], secret)
@@ -71,13 +78,13 @@ def check(
             model or [],
             quasi_identifiers=_names(quasi_identifiers),
             sensitive={name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret},
-            plan=plan,
+            plan=loaded,
             source=form,
             memory=memory,
             progress=show,
         )
     if as_json:
-        print(json.dumps(result.to_dict(), ensure_ascii=False))
+        print(json.dumps(result.to_dict()))
     else:
         verdict = "[green bold]holds[/]" if result.holds else "[red bold]does not hold[/]"
         output.print(
@@ -108,10 +115,10 @@ def _categories(options: list[str], sensitive: list[str]) -> dict[str, Categorie
 
     chosen = {}
     for option in options:
-        column, sign, text = option.partition("=")
-        if not (sign and column in sensitive):
-            if len(sensitive) != 1:
-                raise PlanError("With several sensitive columns, write --categories 'COLUMN=a,b;c;d'.")
-            column, text = sensitive[0], option
-        chosen[column] = Categories(tuple(tuple(part.split(",")) for part in text.split(";")))
+        named = [name for name in sensitive if option.startswith(f"{name}=")]
+        if not named and len(sensitive) != 1:
+            raise PlanError("Write --categories 'COLUMN=a,b;c;d' for a column that --sensitive names.")
+        column, text = (named[0], option.removeprefix(f"{named[0]}=")) if named else (sensitive[0], option)
+        classes = ([value.strip() for value in part.split(",")] for part in text.split(";"))
+        chosen[column] = Categories(tuple(tuple(value for value in values if value) for values in classes))
     return chosen

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 
 from shoal.methods import Progress as Callback
+from shoal.methods import quiet as unwatched
 
 __all__ = ["figure", "models_table", "output", "progress", "rows_table", "safe"]
 
@@ -36,7 +37,7 @@ def figure(value: Any) -> str:
 def progress(quiet: bool) -> Iterator[Callback]:
     """Show the step at work, and how far it is, on standard error; nothing where no one looks."""
     if quiet or not sys.stderr.isatty():
-        yield lambda step, done=None: None
+        yield unwatched
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import json
 import shutil
 from pathlib import Path
@@ -36,15 +37,19 @@ def demo(
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name in ("patients.csv", "patients.toml"):
-            shutil.copyfile(FOLDER / name, out / name)
+        files = {name: (FOLDER / name, out / name) for name in ("patients.csv", "patients.toml")}
+        ours = all(place.is_file() and filecmp.cmp(own, place, shallow=False) for own, place in files.values())
+        for own, place in files.values():
+            if not ours and place.exists():
+                raise OutputError(f"The file {str(place)!r} exists and is not the demo's own. Choose another --out.")
+            shutil.copyfile(own, place)
     except OSError as error:
         raise OutputError(f"The directory {str(out)!r} cannot be written: {error.strerror}.") from None
     plan = Plan.read(out / "patients.toml")
-    result = pipeline.release(plan, overwrite=True)
+    result = pipeline.release(plan, overwrite=ours)
     tables = {number: _check(number, claims) for number, claims in CLAIMS.items()}
     if as_json:
-        print(json.dumps({"release": result.to_dict(), "tables": tables}, ensure_ascii=False))
+        print(json.dumps({"release": result.to_dict(), "tables": tables}))
         return
     assert result.path is not None
     output.print(

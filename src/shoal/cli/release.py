@@ -35,7 +35,7 @@ def release(
         result = pipeline.release(loaded, overwrite=True if overwrite else None, progress=show)
     answer = result.to_dict()
     if as_json:
-        print(json.dumps(answer, ensure_ascii=False))
+        print(json.dumps(answer))
         return
     assert loaded.output is not None
     output.print(f"[bold]Released[/] {figure(answer['released'])} of {figure(answer['rows'])} rows "

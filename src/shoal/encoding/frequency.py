@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,7 +115,7 @@ def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, order
     names = (*schema.quasi_identifiers, *schema.sensitive)
     places = table.places(names)
     counted = engine.frequencies(table, places)
-    count = np.ascontiguousarray(counted.column("n").to_numpy(), np.int64)
+    count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")
     coded = [_encode(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
@@ -138,14 +138,25 @@ def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.i
     return np.stack(columns, axis=1) if columns else np.zeros((rows, 0), np.int32)
 
 
+def _numpy(array: pa.Array) -> npt.NDArray[Any]:
+    """A view of whole numbers without gaps; Arrow's own conversion would import pandas."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    if not len(array):
+        return np.zeros(0, np.int64)
+    whole = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
+    return whole[array.offset : array.offset + len(array)]
+
+
 def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    whole = encoded.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # no chunk, or several of them
-        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], encoded.type)
+    chunks = encoded.unify_dictionaries().chunks
+    whole = pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
     values = whole.dictionary
     text = pc.cast(values, pa.string()).to_pylist()
     order = _order(values, text)
@@ -154,17 +165,18 @@ def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary,
     rank[-1] = len(order)  # missing: the last code
     missing = whole.null_count > 0
     index = whole.indices.fill_null(len(order)) if missing else whole.indices
-    codes = rank[np.asarray(index)]
-    sorted_values = values.take(pa.array(order, pa.int64()))
+    codes = rank[_numpy(index)]
+    sorted_values = values.take(pa.array(order.tolist(), pa.int64()))
     return Dictionary(name, place, sorted_values, tuple(text[i] for i in order), missing), codes
 
 
 def _order(values: pa.Array, text: list[str]) -> npt.NDArray[np.int64]:
     """Numbers and dates by size, text that is all numbers by size too, other text by code point."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
-        return np.argsort(np.asarray(values.to_numpy(zero_copy_only=False)), kind="stable").astype(np.int64)
+        return _numpy(pc.sort_indices(values)).astype(np.int64)
     try:
         keys: list[tuple[float, str]] = [(float(value), value) for value in text]
     except ValueError:

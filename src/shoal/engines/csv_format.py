@@ -6,6 +6,7 @@ an empty cell is missing unless the plan names further markers.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import mmap
@@ -19,6 +20,15 @@ __all__ = ["CsvFormat", "detect"]
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
 SAMPLE_RECORDS = 500
+ENCODINGS = {  # by Python's name: what the engine calls it
+    "utf-8": "utf-8",
+    "utf-8-sig": "utf-8",
+    "ascii": "utf-8",
+    "iso8859-1": "latin-1",
+    "utf-16": "utf-16",
+    "utf-16-le": "utf-16",
+}
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, Zstandard, zip
 
 
 @dataclass(frozen=True)
@@ -35,6 +45,8 @@ class CsvFormat:
         Whether blanks around a cell are dropped.
     names
         Column names in file order; from the header, or ``column1``, ``column2``, ... without one.
+    skip
+        Blank lines before the first record.
     """
 
     delimiter: str | None = None
@@ -44,6 +56,14 @@ class CsvFormat:
     missing: tuple[str, ...] = ()
     trim: bool = False
     names: tuple[str, ...] = ()
+    skip: int = 0
+
+    def __post_init__(self) -> None:
+        for name, sign in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if sign is not None and (len(sign) != 1 or sign in "\r\n\0"):
+                raise TableError(f"The {name} of a CSV file must be one character within a line; found {sign!r}.")
+        if self.delimiter is not None and self.delimiter == (self.quote or '"'):
+            raise TableError(f"Delimiter and quote of a CSV file must differ; both are {self.delimiter!r}.")
 
 
 def detect(path: Path, given: CsvFormat) -> CsvFormat:
@@ -51,22 +71,13 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
     head = _read_head(path)
     if not head:
         raise TableError(f"File {path.name!r} is empty; a table with a header and at least one row is needed.")
-    encoding = given.encoding or _encoding_of(head)
-    if encoding.lower() in ("utf-8", "utf8", "latin-1", "latin1"):
+    if head.startswith(COMPRESSED):
+        raise TableError(f"File {path.name!r} is compressed; a text table is needed. Decompress it first.")
+    encoding = _encoding_of(path, head, given.encoding)
+    if encoding != "utf-16":
         _refuse_nul(path)
-    try:
-        sample = head.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding, errors="strict")
-    except UnicodeDecodeError as error:
-        # the sample may end inside a character; anything earlier is a real fault
-        if error.start < len(head) - 4 or len(head) < SAMPLE_BYTES:
-            raise TableError(
-                f"File {path.name!r} is not {encoding} text (byte {error.start}). Set its encoding, for example "
-                f'encoding = "latin-1".'
-            ) from None
-        sample = head[: error.start].decode(encoding)
-    except LookupError:
-        raise TableError(f"Encoding {encoding!r} is not known; use utf-8, utf-16 or latin-1.") from None
     complete = len(head) < SAMPLE_BYTES
+    sample = _decode(path, head, encoding, complete)
     quote = given.quote or '"'
     delimiter = given.delimiter or _delimiter_of(sample, quote, complete)
     records = _records(sample, delimiter, quote, complete)
@@ -82,7 +93,8 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
         raise TableError(
             f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
         )
-    return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names)
+    skip = _blank_lines(sample)
+    return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
 
 
 def _read_head(path: Path) -> bytes:
@@ -93,8 +105,37 @@ def _read_head(path: Path) -> bytes:
         raise TableError(f"File {str(path)!r} cannot be read: {error.strerror}.") from None
 
 
-def _encoding_of(head: bytes) -> str:
-    return "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8"
+def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
+    """The encoding as the engine calls it."""
+    try:
+        name = codecs.lookup(given).name if given else "utf-16" if head.startswith(codecs.BOM_UTF16_LE) else "utf-8"
+    except LookupError:
+        name = ""
+    if name == "utf-16-be" or (head.startswith(codecs.BOM_UTF16_BE) and (not given or name == "utf-16")):
+        raise TableError(f"File {path.name!r} is big-endian UTF-16, which cannot be read; convert it to UTF-8 first.")
+    if name not in ENCODINGS:
+        raise TableError(f"Encoding {given!r} cannot be read; convert the file to UTF-8, or use utf-16 or latin-1.")
+    return ENCODINGS[name]
+
+
+def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
+    """The sample as text, but for a character that its end cuts."""
+    if encoding == "utf-16":
+        head = head.removeprefix(codecs.BOM_UTF16_LE)
+    codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
+    try:
+        return codecs.getincrementaldecoder(codec)().decode(head, final=complete)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"File {path.name!r} is not {encoding} text (byte {error.start}). Set its encoding, for example "
+            f'encoding = "latin-1".'
+        ) from None
+
+
+def _blank_lines(sample: str) -> int:
+    """How many blank lines stand before the first record; the engine would take the first for the header."""
+    start = sample[: len(sample) - len(sample.lstrip("\r\n"))]
+    return len(start.splitlines())
 
 
 def _refuse_nul(path: Path) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 from shoal.engines import sql
 from shoal.engines.base import Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect
+from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
 
 __all__ = ["DuckDBEngine"]
@@ -36,8 +38,9 @@ class DuckDBEngine:
     """
 
     def __init__(self, memory: str | None = None, threads: int | None = None) -> None:
-        self._spill = Path(tempfile.mkdtemp(prefix="shoal-"))  # mode 0700: private to the user
-        config: dict[str, Any] = {"temp_directory": str(self._spill)}
+        self._spill = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+        # DuckDB would otherwise fetch extensions from the network
+        config: dict[str, Any] = {"temp_directory": str(self._spill), "autoinstall_known_extensions": False}
         if memory is not None:
             config["memory_limit"] = memory
         if threads is not None:
@@ -75,8 +78,13 @@ class DuckDBEngine:
         if source.path is None:
             return self._read_frame(source.frame, source.csv.missing)
         path = source.path
-        if not path.exists():
-            raise TableError(f"File {str(path)!r} does not exist.")
+        try:
+            kind = path.stat().st_mode
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "its name is not a name of a file"
+            raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
         if (source.format or path.suffix.lstrip(".").lower()) == "parquet" or path.is_dir():
             return self._read_parquet(path, source.csv.missing)
         return self._read_csv(path, detect(path, source.csv))
@@ -93,31 +101,49 @@ class DuckDBEngine:
         given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
         scan = (
             f"read_csv({sql.literal(_one_file(path))}, auto_detect = false, columns = {{{types}}}, "
-            f"header = {str(bool(form.header)).lower()}, nullstr = [{missing}], strict_mode = true, {given})"
+            f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
+            f"strict_mode = true, {given})"
         )
-        cells = (
-            [f"nullif(trim({sql.column(p)}), '') AS {sql.column(p)}" for p in range(len(form.names))]
-            if form.trim
-            else [sql.column(p) for p in range(len(form.names))]
-        )
+        cells = [sql.column(place) for place in range(len(form.names))]
+        if form.trim:
+            # the markers once more: `nullstr` has seen the cells with their blanks
+            trimmed = [f"trim({name}, ' \t')" for name in cells]
+            cells = [
+                f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
+                for cell, name in zip(trimmed, cells, strict=True)
+            ]
         return self._view(f"SELECT {', '.join(cells)} FROM {scan}", form.names)
 
     def _read_parquet(self, path: Path, missing: tuple[str, ...]) -> Relation:
         files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
         if not files:
             raise TableError(f"Directory {str(path)!r} holds no file that ends in .parquet.")
-        try:
-            schema = pq.read_schema(files[0])
-        except (pa.ArrowException, OSError):
-            raise TableError(f"File {files[0].name!r} is not a Parquet file that can be read.") from None
-        names = ", ".join(sql.columns([place]) for place in range(len(schema.names)))
-        scan = f"read_parquet([{', '.join(sql.literal(_one_file(file)) for file in files)}]) AS t({names})"
+        if path.is_dir() and any("=" in part for file in files for part in file.relative_to(path).parts[:-1]):
+            raise TableError(
+                f"Directory {str(path)!r} keeps a column in the names of its folders (name=value), where it would be "
+                f"lost. Write the table with all columns in its files first."
+            )
+        schemas = [_parquet_schema(file) for file in files]
+        schema = schemas[0]
+        differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schema.names}]
+        if differs:
+            raise TableError(
+                f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
+                f"first, for example {differs[0]!r}."
+            )
+        # no column may come from the path: a folder named age=3 would otherwise overrule the column age
+        listed = ", ".join(sql.literal(_one_file(file)) for file in files)
+        names = sql.columns(range(len(schema.names)))
+        scan = f"read_parquet([{listed}], hive_partitioning = false) AS t({names})"
         return self._view(f"SELECT {_cells(schema, missing)} FROM {scan}", tuple(schema.names))
 
     def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
         table = frame_to_arrow(frame)
         names = tuple(table.column_names)
         _check_names(names)
+        for place, part in enumerate(table.schema):
+            if pa.types.is_float16(part.type):  # DuckDB has no such type
+                table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
         renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
         return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names)
 
@@ -248,19 +274,25 @@ def frame_to_arrow(frame: Any) -> pa.Table:
 
     try:
         wrapped = nw.from_native(frame)
+        if isinstance(wrapped, nw.LazyFrame):
+            wrapped = wrapped.collect()
+        names = tuple(map(str, wrapped.columns))
     except TypeError:
         raise TableError(
             f"A table must be a path, or a pandas, Polars, PyArrow or DuckDB object; found {type(frame).__name__}."
         ) from None
-    if isinstance(wrapped, nw.LazyFrame):
-        wrapped = wrapped.collect()
-    _check_names(tuple(map(str, wrapped.columns)))
+    except nw.exceptions.DuplicateError:
+        _check_names(tuple(map(str, frame.columns)))
+        raise
+    _check_names(names)
+    if nw.Object in wrapped.schema.values() and not wrapped.implementation.is_pandas_like():
+        raise TableError(_mixed(wrapped))
     try:
         table = wrapped.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
         raise TableError(_mixed(wrapped)) from None
     # pandas keeps an index other than 0, 1, ... as a further column; it is no column of the user's
-    return table.select([name for name in table.column_names if name in set(map(str, wrapped.columns))])
+    return table.select([name for name in table.column_names if name in set(names)])
 
 
 def _mixed(frame: Any) -> str:
@@ -276,6 +308,8 @@ def _mixed(frame: Any) -> str:
 
 
 def _check_names(names: Sequence[str]) -> None:
+    if not names:
+        raise TableError("The table has no columns; at least one is needed.")
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
         raise TableError(
@@ -297,15 +331,32 @@ def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
             raise TableError(
                 f"Column {part.name!r} holds {value_type}; only plain values can be anonymized. Unnest it first."
             )
+        if pa.types.is_binary(value_type) or pa.types.is_large_binary(value_type) or pa.types.is_duration(value_type):
+            raise TableError(
+                f"Column {part.name!r} holds {value_type}, which has no text. Convert it to text or numbers."
+            )
         cell = name
+        if pa.types.is_null(value_type):
+            cell = f"CAST({name} AS VARCHAR)"
         if pa.types.is_dictionary(part.type):
-            cell = f"CAST({name} AS VARCHAR)" if pa.types.is_string(value_type) else name
+            cell = f"CAST({name} AS VARCHAR)" if _is_text(value_type) else name
         if pa.types.is_floating(value_type):
             cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
         if missing:
             cell = f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {cell} END"
         cells.append(f"{cell} AS {name}")
     return ", ".join(cells)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
 
 
 def _one_file(path: Path) -> str:
@@ -332,12 +383,21 @@ def _explain(error: duckdb.Error) -> ShoalError:
         )
     if "unterminated quote" in text:
         return TableError(f"A quoted cell is not closed{where}. Mend it, or set the quote character.")
+    if "state machine reached an invalid state" in text:
+        return TableError(
+            f"The file's line ends or quotes are not regular{where}. Save it with one kind of line end (LF or CR LF), "
+            f"and quotes doubled within quotes."
+        )
     if line:
         return TableError(f"The file cannot be read as CSV{where}.")
     if isinstance(error, duckdb.OutOfMemoryException):
         return TableError("The memory limit is too small for this table. Raise it, or generalize columns before.")
     if isinstance(error, duckdb.ConversionException | duckdb.InvalidInputException):
         return TableError("The source holds values that cannot be read in its declared types.")
+    if isinstance(error, duckdb.IOException):
+        return TableError(f"The table cannot be read, or too little room is left for temporary files: {_reason(error)}")
+    if type(error) is duckdb.Error or re.search("parquet|snappy|zstd|thrift", text, re.IGNORECASE):
+        return TableError("The file is damaged; its data cannot be read. Write it anew.")
     return ShoalError(f"The engine failed: {type(error).__name__}.")
 
 

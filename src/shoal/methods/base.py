@@ -73,14 +73,14 @@ def share_of(value: object, name: str) -> None:
 def require_feasible(problem: Problem) -> None:
     """Raise where no grouping at all can meet the models without leaving rows out.
 
-    Every model survives the union of groups that meet it. So where the whole table, as one group, fails a
-    model, there is no partition into groups that all meet it.
+    Where a model survives the union of groups that meet it, and the whole table, as one group, fails it, there
+    is no partition into groups that all meet it.
     """
     frequencies = problem.frequencies
     whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
     for model in problem.model.parts:
         verdict = model.assess(whole)
-        if not verdict.holds[0]:
+        if model.unites and not verdict.holds[0]:
             best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
             raise InfeasibleError(
                 f"No grouping of these {frequencies.rows} rows can meet {model}: all rows in one group reach only "

@@ -6,7 +6,8 @@ column, unless the model names one.
 
 Two kinds of monotonicity serve the search methods:
 
-* every model of shoal survives the union of two groups that meet it;
+* a model with ``unites = True`` survives the union of two groups that meet it, so that a table stays good
+  when it is generalized further;
 * a model with ``absorbs = True`` survives the union of a group that meets it with *any* group. Only then
   may a search with record suppression conclude from a node to its generalizations.
 
@@ -100,6 +101,7 @@ class Model:
     """Base of all models."""
 
     name: ClassVar[str]
+    unites: ClassVar[bool] = True
     absorbs: ClassVar[bool] = False
 
     def assess(self, groups: Groups) -> Assessment:
@@ -171,6 +173,11 @@ class AllOf(Model):
 
     models: tuple[Model, ...] = ()
     name: ClassVar[str] = "all-of"
+
+    @property
+    def unites(self) -> bool:  # type: ignore[override]
+        """True where every part unites."""
+        return all(model.unites for model in self.models)
 
     @property
     def absorbs(self) -> bool:  # type: ignore[override]

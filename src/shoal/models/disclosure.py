@@ -61,6 +61,11 @@ class DeltaDisclosure(SensitiveModel):
     column: str | None = None
     name: ClassVar[str] = "delta-disclosure"
 
+    @property
+    def unites(self) -> bool:  # type: ignore[override]
+        """Where absent values are ignored, a union can give a value a small share that neither group showed."""
+        return self.absent == "fails"
+
     def __post_init__(self) -> None:
         if exact(self.delta, "delta") <= 0:
             raise PlanError(f"The parameter 'delta' must be positive; found {self.delta!r}.")

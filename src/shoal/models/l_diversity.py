@@ -78,8 +78,8 @@ class LDiversity(SensitiveModel):
         for group in np.flatnonzero((np.abs(value - float(bound)) <= NEAR * float(bound)) & (histogram.known > 0)):
             counts = histogram.count[histogram.start[group] : histogram.start[group + 1]]
             holds[group] = _entropy_reaches(counts, bound, bool(holds[group]))
-        # the figure shown must agree with the verdict
-        value = np.where(holds, np.maximum(value, float(bound)), np.minimum(value, np.nextafter(float(bound), 0)))
+            # the figure shown must agree with the verdict
+            value[group] = float(bound) if holds[group] else np.nextafter(float(bound), 0)
         return Assessment(holds, (Condition("l", value, float(bound)),))
 
     def _recursive(self, histogram: Histogram) -> Assessment:

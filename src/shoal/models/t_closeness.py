@@ -12,7 +12,7 @@ Li, Li and Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-di
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -82,9 +82,9 @@ class _Wide:
     """A histogram in a number type that has room for products of counts."""
 
     histogram: Histogram
-    count: npt.NDArray[np.generic]
-    known: npt.NDArray[np.generic]
-    total: npt.NDArray[np.generic]
+    count: npt.NDArray[Any]
+    known: npt.NDArray[Any]
+    total: npt.NDArray[Any]
     rows: int
 
 
@@ -101,14 +101,14 @@ def _widen(histogram: Histogram) -> _Wide:
     )
 
 
-def _sum_by_group(wide: _Wide, entries: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _sum_by_group(wide: _Wide, entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Sums of entry figures by group, without leaving the number type."""
     sums = np.zeros(len(entries) + 1, entries.dtype)
     np.cumsum(entries, out=sums[1:])
     return np.diff(sums[wide.histogram.start])
 
 
-def _equal(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+def _equal(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     """Sum of |cN - Cn| over all values, of which half is moved: 2nN is the scale."""
     histogram = wide.histogram
     known = wide.known[histogram.owner]
@@ -118,7 +118,7 @@ def _equal(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
     return work, 2
 
 
-def _ordered(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+def _ordered(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     """Sum of |F_group - F_table| over the m-1 places between neighbours of the order: (m-1)nN is the scale.
 
     Between two values that a group holds, its cumulative count stays the same while the table's rises, so each
@@ -128,7 +128,7 @@ def _ordered(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
     histogram = wide.histogram
     rank = histogram.domain.rank
     assert rank is not None
-    places = int(rank.max(initial=-1)) + 1
+    places = histogram.domain.places
     if places < 2:
         return np.zeros(len(histogram.known), wide.known.dtype), 1
     kind = wide.known.dtype
@@ -158,7 +158,7 @@ def _ordered(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
     return work, places - 1
 
 
-def _hierarchical(wide: _Wide) -> tuple[npt.NDArray[np.generic], int]:
+def _hierarchical(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     """Flow between the children of each node, times the node's height: (height)nN is the scale.
 
     What a child has too much is pos, what it lacks neg; min(pos, neg) moves within the node. A node's own

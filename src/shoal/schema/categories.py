@@ -36,6 +36,8 @@ class Categories:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if any(isinstance(values, str) for values in self.classes):
+            raise PlanError("Each sensitivity category must be a list of values; found a single text.")
         if len(self.classes) < 2 or not all(self.classes):
             raise PlanError(
                 f"Sensitivity categories must be at least two non-empty lists of values, the most sensitive first; "
@@ -45,7 +47,7 @@ class Categories:
         twice = len(values) - len(set(values))
         if twice:
             raise PlanError(f"Every sensitive value must be in exactly one category; {twice} value(s) stand twice.")
-        if self.names is not None and len(set(self.names)) != len(self.classes):
+        if self.names is not None and not len(set(self.names)) == len(self.names) == len(self.classes):
             raise PlanError(
                 f"Names of categories must be as many as categories, and differ; found {len(set(self.names))} names "
                 f"for {len(self.classes)} categories."

@@ -42,6 +42,11 @@ class Column:
     def __post_init__(self) -> None:
         if self.categories is not None and self.role is not Role.SENSITIVE:
             raise PlanError(f"Only a sensitive column can have categories; found them on a column of role {self.role}.")
+        if self.hierarchy is not None and self.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
+            raise PlanError(
+                f"Only a quasi-identifier or sensitive column can have a hierarchy; found one on a column of role "
+                f"{self.role}, which is not generalized. Change its role, or remove the hierarchy."
+            )
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,11 @@ class Schema:
         category = None if column.categories is None else column.categories.bind(values, name)
         count = 0 if column.categories is None else column.categories.count
         tree = None if column.hierarchy is None else column.hierarchy.bind(values, missing=False, column=name)
-        return Domain(name, len(values), category, count, _rank(name, values, column.order), tree)
+        rank = _rank(name, values, column.order)
+        places = 0 if rank is None else int(rank.max(initial=-1)) + 1
+        if column.order is not None:
+            places = len(column.order)
+        return Domain(name, len(values), category, count, rank, places, tree)
 
 
 @dataclass(frozen=True)
@@ -85,8 +94,8 @@ class Domain:
     ----------
     category, categories
         Category index of each value (or None) and the number of categories m.
-    rank
-        Place of each value in the column's order, or None where it has none.
+    rank, places
+        Place of each value in the column's order (or None where it has none), and how many places there are.
     tree
         The column's hierarchy bound to its values, or None.
     """
@@ -96,6 +105,7 @@ class Domain:
     category: npt.NDArray[np.int32] | None = None
     categories: int = 0
     rank: npt.NDArray[np.int64] | None = None
+    places: int = 0
     tree: Ladder | None = None
 
 

@@ -7,6 +7,7 @@ as text and gives a :class:`Ladder`. Builders for numbers and dates are in :mod:
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,9 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from shoal.errors import HierarchyError
-from shoal.schema.ladder import TOP, Ladder, build_ladder
+from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 
-__all__ = ["Flat", "Hierarchy", "Ordered", "Prefix", "Table", "Tree", "read_table"]
+__all__ = ["Flat", "Hierarchy", "MissingFromHierarchy", "Ordered", "Prefix", "Table", "Tree", "read_table"]
 
 
 @runtime_checkable
@@ -52,7 +53,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
     def __post_init__(self) -> None:
-        if not self.rows:
+        if not self.rows or not self.rows[0]:
             raise HierarchyError("A hierarchy must have at least one row; found none.")
         widths = {len(row) for row in self.rows}
         if len(widths) > 1:
@@ -74,19 +75,6 @@ class Table:
         return build_ladder(columns, missing, leaves, column=column)
 
 
-class MissingFromHierarchy(HierarchyError):
-    """Values of the data that a hierarchy lacks. The values themselves stay out of the message."""
-
-    def __init__(self, column: str, lacking: Sequence[str], rows: Sequence[int] = ()) -> None:
-        self.column = column
-        self.lacking = tuple(lacking)
-        where = f" (for example in data row {', '.join(map(str, rows))})" if rows else ""
-        super().__init__(
-            f"Hierarchy of column {column!r} must cover every value of the data; {len(lacking)} distinct value(s) "
-            f"are missing from it{where}. Add them to the hierarchy, or declare them as missing values."
-        )
-
-
 def read_table(path: Path) -> Table:
     """Read a hierarchy in ARX's CSV format: no header, semicolons, the value first, then its levels."""
     try:
@@ -97,7 +85,10 @@ def read_table(path: Path) -> Table:
         raise HierarchyError(f"Hierarchy file {str(path)!r} must be UTF-8; convert it first.") from error
     first = text.partition("\n")[0]
     delimiter = ";" if ";" in first or "," not in first else ","
-    rows = [tuple(row) for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+    try:
+        rows = [tuple(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    except csv.Error:
+        raise HierarchyError(f"Hierarchy file {str(path)!r} cannot be read as CSV; check its quotes.") from None
     try:
         return Table(tuple(rows))
     except HierarchyError as error:
@@ -160,9 +151,7 @@ class Prefix:
 
     def __post_init__(self) -> None:
         steps = self.steps
-        if steps is not None and (
-            not steps or steps[0] < 1 or any(a >= b for a, b in itertools.pairwise(steps))
-        ):
+        if steps is not None and (not _whole(steps, 1) or any(a >= b for a, b in itertools.pairwise(steps))):
             raise HierarchyError(
                 f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
             )
@@ -192,9 +181,9 @@ class Ordered:
     values: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not self.fanout or min(self.fanout) < 2:
+        if not _whole(self.fanout, 2):
             raise HierarchyError(
-                f"A fan-out must be one or more numbers of at least 2, such as [2, 3]; found {list(self.fanout)}."
+                f"A fan-out must be one or more whole numbers of at least 2, such as [2, 3]; found {list(self.fanout)}."
             )
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
@@ -213,7 +202,15 @@ class Ordered:
                 label = block[0] if len(block) == 1 else f"{block[0]}..{block[-1]}"
                 for row in rows[start : start + width]:
                     row.append(label)
-        if not rows:
-            return build_ladder([[]], missing, column=column)
+        if self.values is None:  # the values are the data's own, so the last level is `*` however few they are
+            levels = [[row[level] for row in rows] for level in range(len(self.fanout) + 1)]
+            return build_ladder(levels, missing, column=column)
         table = Table(tuple(tuple(row) for row in rows))
         return table.bind(values, missing, column=column)
+
+
+def _whole(numbers: Sequence[object], least: int) -> bool:
+    """Whether there are numbers, all of them whole and at least ``least``."""
+    return bool(numbers) and all(
+        isinstance(number, int) and not isinstance(number, bool) and number >= least for number in numbers
+    )

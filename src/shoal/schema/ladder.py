@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shoal.errors import HierarchyError
 
-__all__ = ["TOP", "Ladder", "build_ladder"]
+__all__ = ["TOP", "Ladder", "MissingFromHierarchy", "build_ladder"]
 
 TOP = "*"
 
@@ -46,6 +46,19 @@ class Ladder:
     def size(self, level: int) -> int:
         """How many labels there are at a level."""
         return len(self.labels[level])
+
+
+class MissingFromHierarchy(HierarchyError):
+    """Values of the data that a hierarchy lacks. The values themselves stay out of the message."""
+
+    def __init__(self, column: str, lacking: Sequence[str], rows: Sequence[int] = ()) -> None:
+        self.column = column
+        self.lacking = tuple(lacking)
+        where = f" (for example in data row {', '.join(map(str, rows))})" if rows else ""
+        super().__init__(
+            f"The hierarchy of column {column!r} must cover every value of the data; {len(lacking)} distinct value(s) "
+            f"do not fit it{where}. Extend the hierarchy, mend the values, or declare them as missing values."
+        )
 
 
 def build_ladder(

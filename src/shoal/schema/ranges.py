@@ -16,32 +16,40 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from shoal.errors import HierarchyError
-from shoal.schema.ladder import TOP, Ladder, build_ladder
+from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 
 __all__ = ["Calendar", "Cuts", "Intervals", "Widths", "as_numbers"]
 
 
+LARGEST_EXPONENT = 300
+"""Numbers beyond 10**300 or below 10**-300 are taken for none: exact arithmetic on 1e999999999 has no end."""
+
+
 def as_numbers(values: Sequence[str], column: str) -> list[Fraction]:
-    """The values as exact numbers; an error tells how many are none."""
+    """The values as exact numbers; an error tells how many are none, and where some are, which ones."""
     numbers: list[Fraction] = []
-    bad = 0
+    bad: list[str] = []
     for value in values:
         try:
             decimal = Decimal(value.strip())
-            numbers.append(Fraction(decimal))
+            if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:
+                raise OverflowError
+            numbers.append(Fraction(decimal) if decimal else Fraction(0))
         except (InvalidOperation, ValueError, OverflowError):
-            bad += 1
-    if bad:
+            bad.append(value)
+    if bad and not numbers:
         raise HierarchyError(
-            f"Column {column!r} must hold numbers to be cut into intervals; {bad} of its {len(values)} distinct "
+            f"Column {column!r} must hold numbers to be cut into intervals; {len(bad)} of its {len(values)} distinct "
             f"values are not finite numbers. Declare them as missing values, or use another hierarchy."
         )
+    if bad:
+        raise MissingFromHierarchy(column, bad)
     return numbers
 
 
-def _exact(number: float, column: str = "") -> Fraction:
+def _exact(number: float) -> Fraction:
     if isinstance(number, bool) or not isinstance(number, int | float | Fraction) or not math.isfinite(number):
-        raise HierarchyError(f"Hierarchy of column {column!r}: an interval's width and ends must be numbers.")
+        raise HierarchyError("An interval's width and ends must be finite numbers.")
     return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
 
 
@@ -78,6 +86,9 @@ class Widths:
     def __post_init__(self) -> None:
         if not self.widths or any(_exact(width) <= 0 for width in self.widths):
             raise HierarchyError(f"Interval widths must be positive numbers; found {list(self.widths)}.")
+        _exact(self.origin)
+        if self.bottom is not None and self.top is not None and _exact(self.bottom) > _exact(self.top):
+            raise HierarchyError(f"The bottom must not lie above the top; found {self.bottom} and {self.top}.")
         for low, high in zip(self.widths, self.widths[1:], strict=False):
             if high <= low or (_exact(high) / _exact(low)).denominator != 1:
                 raise HierarchyError(
@@ -88,21 +99,26 @@ class Widths:
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`shoal.schema.hierarchies.Hierarchy`."""
         numbers = as_numbers(values, column)
-        origin = _exact(self.origin, column)
-        bottom = None if self.bottom is None else _exact(self.bottom, column)
-        top = None if self.top is None else _exact(self.top, column)
+        origin = _exact(self.origin)
+        bottom = None if self.bottom is None else _exact(self.bottom)
+        top = None if self.top is None else _exact(self.top)
         whole = all(n.denominator == 1 for n in [*numbers, origin, bottom or Fraction(0), top or Fraction(0)])
         columns: list[list[str]] = [list(values)]
         for width in map(_exact, self.widths):
+            # a tail swallows whole intervals, or a level would not nest in the next
+            lower = None if bottom is None else origin + width * math.ceil((bottom - origin) / width)
+            upper = None if top is None else origin + width * math.floor((top - origin) / width)
+            if lower is not None and upper is not None and lower > upper:  # the tails meet
+                columns.append([TOP] * len(numbers))
+                continue
             labels = []
             for number in numbers:
                 low: Fraction | None = origin + width * math.floor((number - origin) / width)
                 high: Fraction | None = origin + width * (math.floor((number - origin) / width) + 1)
-                # a tail must swallow whole intervals, or a level would not nest in the next
-                if bottom is not None and high is not None and low is not None and low < bottom:
-                    low, high = None, origin + width * math.ceil((bottom - origin) / width)
-                if top is not None and high is not None and high > top and low is not None:
-                    low, high = origin + width * math.floor((top - origin) / width), None
+                if lower is not None and number < lower:
+                    low, high = None, lower
+                elif upper is not None and number >= upper:
+                    low, high = upper, None
                 labels.append(_label(low, high, whole and width.denominator == 1))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
@@ -137,7 +153,7 @@ class Cuts:
         numbers = as_numbers(values, column)
         columns: list[list[str]] = [list(values)]
         for cuts in self.levels:
-            ends = [_exact(cut, column) for cut in cuts]
+            ends = [_exact(cut) for cut in cuts]
             whole = all(number.denominator == 1 for number in [*numbers, *ends])
             labels = []
             for number in numbers:
@@ -161,6 +177,9 @@ class Intervals:
 
     def __post_init__(self) -> None:
         for number, level in enumerate(self.levels, 1):
+            for end in (end for pair in level for end in pair):
+                if not isinstance(end, float) or not math.isinf(end):
+                    _exact(end)
             if not level or any(len(pair) != 2 or not pair[0] < pair[1] for pair in level):
                 raise HierarchyError(f"Level {number}: intervals must be pairs [low, high] with low < high.")
             ordered = sorted(level)
@@ -169,7 +188,7 @@ class Intervals:
                     fault = "overlap" if low < high else "leave a gap"
                     raise HierarchyError(
                         f"Level {number}: intervals must follow each other without gap or overlap; the intervals "
-                        f"that end and start at {high:g} and {low:g} {fault}."
+                        f"that end and start at {high} and {low} {fault}."
                     )
         for number, (fine, coarse) in enumerate(zip(self.levels, self.levels[1:], strict=False), 2):
             fine_ends = {end for pair in fine for end in pair}
@@ -184,22 +203,21 @@ class Intervals:
         """See :class:`shoal.schema.hierarchies.Hierarchy`."""
         numbers = as_numbers(values, column)
         columns: list[list[str]] = [list(values)]
-        for depth, level in enumerate(self.levels, 1):
+        for level in self.levels:
             ordered = sorted(level)
-            ends = [None if math.isinf(low) else _exact(low, column) for low, _ in ordered]
-            last = None if math.isinf(ordered[-1][1]) else _exact(ordered[-1][1], column)
+            ends = [None if math.isinf(low) else _exact(low) for low, _ in ordered]
+            last = None if math.isinf(ordered[-1][1]) else _exact(ordered[-1][1])
             finite = [end for end in [*ends, last] if end is not None]
             whole = all(number.denominator == 1 for number in [*numbers, *finite])
             starts = [end for end in ends if end is not None]
             skipped = len(ends) - len(starts)  # 1 where the first interval is open below
-            outside = sum(
-                (not skipped and number < starts[0]) or (last is not None and number >= last) for number in numbers
-            )
+            outside = [
+                value
+                for value, number in zip(values, numbers, strict=True)
+                if (not skipped and number < starts[0]) or (last is not None and number >= last)
+            ]
             if outside:
-                raise HierarchyError(
-                    f"Hierarchy of column {column!r}: level {depth} must cover every value; {outside} of "
-                    f"{len(numbers)} distinct values lie outside its intervals. Open the ends with -inf and inf."
-                )
+                raise MissingFromHierarchy(column, outside)
             labels = []
             for number in numbers:
                 place = bisect_right(starts, number) - 1 + skipped
@@ -224,6 +242,8 @@ class Calendar:
     format: str | None = None
 
     def __post_init__(self) -> None:
+        if self.format is not None and not isinstance(self.format, str):
+            raise HierarchyError("The format of dates must be text such as '%d.%m.%Y'.")
         places = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
         if not places or min(places) < 0 or any(a >= b for a, b in itertools.pairwise(places)):
             raise HierarchyError(
@@ -233,19 +253,20 @@ class Calendar:
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`shoal.schema.hierarchies.Hierarchy`."""
         dates: list[datetime] = []
-        bad = 0
+        bad: list[str] = []
         for value in values:
             try:
-                dates.append(
-                    datetime.strptime(value, self.format) if self.format else datetime.fromisoformat(value.strip())
-                )
+                text = value.strip()
+                dates.append(datetime.strptime(text, self.format) if self.format else datetime.fromisoformat(text))
             except ValueError:
-                bad += 1
-        if bad:
+                bad.append(value)
+        if bad and not dates:
             raise HierarchyError(
                 f"Column {column!r} must hold dates {'as ' + self.format if self.format else 'such as 2024-02-29'}; "
-                f"{bad} of its {len(values)} distinct values do not. Give their format, or declare them as missing."
+                f"{len(bad)} of its {len(values)} distinct values do not. Give their format, or declare them missing."
             )
+        if bad:
+            raise MissingFromHierarchy(column, bad)
         columns = [list(values), *([_unit(date, unit) for date in dates] for unit in self.units)]
         return build_ladder(columns, missing, column=column)
 

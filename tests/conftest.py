@@ -1,0 +1,22 @@
+"""Fixtures for all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# compiling a kernel can make the first example slow; that is no fault of the example
+settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("shoal")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data sets, where the environment names one."""
+    folder = os.environ.get("SHOAL_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("SHOAL_DATA does not name a folder with the real data sets (Adult, Census, ...)")
+    return Path(folder)
