@@ -139,15 +139,12 @@ def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.i
 
 
 def _numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """A view of whole numbers without gaps; Arrow's own conversion would import pandas."""
+    """A view of whole numbers without gaps."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    if not len(array):
-        return np.zeros(0, np.int64)
-    whole = np.frombuffer(array.buffers()[1], array.type.to_pandas_dtype())
-    return whole[array.offset : array.offset + len(array)]
+    return np.asarray(array.to_numpy())
 
 
 def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
@@ -166,7 +163,7 @@ def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary,
     missing = whole.null_count > 0
     index = whole.indices.fill_null(len(order)) if missing else whole.indices
     codes = rank[_numpy(index)]
-    sorted_values = values.take(pa.array(order.tolist(), pa.int64()))
+    sorted_values = values.take(pa.array(order))
     return Dictionary(name, place, sorted_values, tuple(text[i] for i in order), missing), codes
 
 
