@@ -3,6 +3,7 @@
 from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.recoding import ByGroup, ByLevel, Recoding, apply, recode_codes
+from shoal.encoding.representative import publish_groups
 
 __all__ = [
     "ByGroup",
@@ -13,6 +14,7 @@ __all__ = [
     "Histogram",
     "Recoding",
     "apply",
+    "publish_groups",
     "read_frequency_set",
     "recode_codes",
 ]

@@ -6,8 +6,10 @@ believed: the released table is checked again from its rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +20,7 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
 
-__all__ = ["Method", "Problem", "Progress", "quiet", "require_feasible", "share_of", "suppress_failing"]
+__all__ = ["Method", "Problem", "Progress", "quiet", "require_feasible", "row_limit", "share_of", "suppress_failing"]
 
 Progress = Callable[[str, float | None], None]
 """Called with what is being done and, where known, which part of it is done."""
@@ -68,6 +70,11 @@ def share_of(value: object, name: str) -> None:
     """Raise unless ``value`` is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise PlanError(f"The parameter {name!r} must be a number from 0 to 1; found {value!r}.")
+
+
+def row_limit(suppression: float, rows: int) -> int:
+    """How many rows may be left out: the part that the user wrote, of all rows, rounded down."""
+    return math.floor(Fraction(str(suppression)) * rows)
 
 
 def require_feasible(problem: Problem) -> None:

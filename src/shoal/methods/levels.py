@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from shoal.encoding import ByLevel, Groups, recode_codes
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, share_of, suppress_failing
+from shoal.methods.base import Method, Problem, require_feasible, row_limit, share_of, suppress_failing
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -56,7 +56,7 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))
     kept, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
     suppressed = frequencies.rows - rest.rows
-    if suppressed > suppression * frequencies.rows or rest.rows == 0:
+    if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
         raise InfeasibleError(_why(problem, groups, suppressed, suppression))
     return ByLevel(levels, kept, {"levels": dict(zip(problem.names, levels, strict=True))})
 
@@ -73,6 +73,6 @@ def _why(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str
             )
     return (
         f"At these levels {'; '.join(failing)}. Leaving failing groups out would cost {suppressed} of {rows} rows "
-        f"({suppressed / rows:.2%}), above the limit of {limit:.2%}. Choose higher levels, raise the suppression limit, "
-        f"or lower the model's parameters."
+        f"({suppressed / rows:.2%}), above the limit of {limit:.2%}. Choose higher levels, raise the suppression "
+        f"limit, or lower the model's parameters."
     )

@@ -1,0 +1,127 @@
+"""What a group publishes, given which rows form it.
+
+A partition comes from a method; what its groups show is a choice of its own, column by column:
+
+* ``ancestor``: the lowest label of the hierarchy that all its values share;
+* ``range``: from the least to the largest value, for columns whose values have an order;
+* ``star``: the value itself where all agree, `*` where they differ.
+
+All return labels, how high each stands in its hierarchy (0 to 1), and which part of the domain it covers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.frequency import FrequencySet
+from shoal.encoding.recoding import ByGroup
+from shoal.errors import PlanError
+from shoal.schema import TOP, Ladder
+
+__all__ = ["REPRESENTATIVES", "publish_groups"]
+
+REPRESENTATIVES = ("ancestor", "range", "star")
+
+Shown = tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+def publish_groups(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    count: npt.NDArray[np.int64],
+    how: str | Sequence[str] = "ancestor",
+    facts: dict[str, object] | None = None,
+) -> ByGroup:
+    """A recoding from a partition: of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``.
+
+    Groups must be numbered 0, 1, ... without gaps. Entries are put in the order of ``row`` (then group), as
+    :class:`ByGroup` wants them. Two groups that come to show the same are one group to a reader, which is safe: what a
+    model says of both it says of their union only if it unites, so methods must use models that do. Cost: entries
+    times levels.
+    """
+    order = np.lexsort((group, row))
+    row, group, count = row[order], group[order], count[order]
+    groups = int(group.max(initial=-1)) + 1
+    kinds = [how] * len(ladders) if isinstance(how, str) else list(how)
+    shown = []
+    for j, (ladder, kind) in enumerate(zip(ladders, kinds, strict=True)):
+        codes = frequencies.codes[row, j]
+        if kind == "ancestor":
+            shown.append(_ancestors(codes, group, groups, ladder))
+        elif kind == "star":
+            shown.append(_stars(codes, group, groups, ladder))
+        elif kind == "range":
+            shown.append(_ranges(codes, group, groups, ladder))
+        else:
+            raise PlanError(f"What a group publishes must be one of {', '.join(REPRESENTATIVES)}; found {kind!r}.")
+    return ByGroup(
+        row,
+        group,
+        count,
+        tuple(labels for labels, _, _ in shown),
+        np.stack([height for _, height, _ in shown], axis=1),
+        np.stack([share for _, _, share in shown], axis=1),
+        facts or {},
+    )
+
+
+def _extent(
+    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The least and the largest code of each group."""
+    low = np.full(groups, np.iinfo(np.int32).max, np.int32)
+    high = np.full(groups, -1, np.int32)
+    np.minimum.at(low, group, codes)
+    np.maximum.at(high, group, codes)
+    return low, high
+
+
+def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+    labels: list[str | None] = [None] * groups
+    height = np.ones(groups)
+    share = np.ones(groups)
+    open_groups = np.ones(groups, np.bool_)
+    for level in range(ladder.height + 1):
+        low, high = _extent(ladder.codes[level][codes], group, groups)
+        for g in np.flatnonzero(open_groups & (low == high)):
+            labels[g] = ladder.labels[level][low[g]]
+            height[g] = level / ladder.height
+            share[g] = ladder.share[level][low[g]]
+        open_groups &= low != high
+        if not open_groups.any():
+            break
+    return tuple(labels), height, share
+
+
+def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+    low, high = _extent(codes, group, groups)
+    one = low == high
+    labels = tuple(ladder.labels[0][code] if same else TOP for code, same in zip(low, one, strict=True))
+    return labels, np.where(one, 0.0, 1.0), np.where(one, ladder.share[0][low], 1.0)
+
+
+def _ranges(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+    """Codes follow the order of values; a group that mixes missing and known values shows `*`."""
+    low, high = _extent(codes, group, groups)
+    missing = len(ladder.labels[0]) - 1 if None in ladder.labels[0][-1:] else len(ladder.labels[0])
+    share_up_to = np.concatenate([[0.0], np.cumsum(ladder.share[0])])
+    labels: list[str | None] = []
+    height = np.zeros(groups)
+    share = np.zeros(groups)
+    for g, (least, most) in enumerate(zip(low, high, strict=True)):
+        if least == most:
+            labels.append(ladder.labels[0][least])
+            share[g] = ladder.share[0][least]
+        elif most >= missing:
+            labels.append(TOP)
+            height[g] = share[g] = 1.0
+        else:
+            labels.append(f"{ladder.labels[0][least]}..{ladder.labels[0][most]}")
+            share[g] = share_up_to[most + 1] - share_up_to[least]
+            height[g] = share[g]
+    return tuple(labels), height, share

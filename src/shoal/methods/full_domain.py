@@ -1,0 +1,118 @@
+"""Full-domain recoding of least loss: one level of the hierarchy per column, found exactly.
+
+Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
+DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in :mod:`shoal.methods.lattice_search`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from shoal.encoding import ByLevel
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem, require_feasible, share_of
+from shoal.methods.levels import recode_at
+from shoal.models import AllOf
+from shoal.schema import Schema
+from shoal.utility.measures import AGGREGATES, MEASURES, Measure, make_measure
+
+__all__ = ["FullDomain"]
+
+
+@dataclass(frozen=True)
+class FullDomain(Method):
+    """The full-domain recoding of least loss.
+
+    Parameters
+    ----------
+    loss
+        ncp, distortion-ratio, precision, entropy, height, discernibility or average-class-size.
+    suppression
+        The largest part of the rows that may be left out.
+    levels
+        Bounds of levels by column: a number fixes the level, a pair gives the lowest and the highest.
+    weights
+        How much each column counts; 1 where nothing is said.
+    gs
+        Balance of generalization (0) and suppression (1) in the loss.
+    aggregate
+        How columns add up: sum, mean, maximum or geometric.
+    time_limit
+        Seconds after which the best solution found is taken; the certificate then tells how far from the optimum
+        it can be. Without it, only lattices of more than ten million nodes are cut short, after a minute.
+    interruptible
+        Whether Ctrl-C takes the best solution found so far.
+    """
+
+    loss: str = "ncp"
+    suppression: float = 0.0
+    levels: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    gs: float = 0.5
+    aggregate: str | None = None
+    time_limit: float | None = None
+    interruptible: bool = False
+    name: ClassVar[str] = "full-domain"
+
+    def __post_init__(self) -> None:
+        share_of(self.suppression, "suppression")
+        share_of(self.gs, "gs")
+        if self.loss not in MEASURES:
+            raise PlanError(f"The loss must be one of {', '.join(MEASURES)}; found {self.loss!r}.")
+        if self.aggregate is not None and self.aggregate not in AGGREGATES:
+            raise PlanError(f"The aggregate must be one of {', '.join(AGGREGATES)}; found {self.aggregate!r}.")
+        if any(not isinstance(weight, int | float) or not 0 < weight < math.inf for weight in self.weights.values()):
+            raise PlanError("The weights of columns must be positive numbers.")
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for column in (*self.levels, *self.weights):
+            if column not in schema.quasi_identifiers:
+                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+
+    def decide(self, problem: Problem) -> ByLevel:
+        """See :class:`shoal.methods.base.Method`."""
+        from shoal.methods.lattice_search import find_optimum
+
+        lowest, highest = self.bounds(problem)
+        if not self.suppression:
+            require_feasible(problem)
+        measure = self.measure(problem)
+        found = find_optimum(problem, measure, self.suppression, lowest, highest, self.time_limit, self.interruptible)
+        if found.best is None:
+            # the top node tells best what stands in the way
+            return recode_at(problem, highest, self.suppression)
+        recoding = recode_at(problem, found.best.node, self.suppression)
+        facts = {
+            **recoding.facts,
+            "optimal": found.proven,
+            "loss": found.best.loss,
+            "lower_bound": found.lower_bound,
+            "lattice_nodes": found.nodes,
+            "nodes_looked_at": found.seen,
+        }
+        return ByLevel(recoding.levels, recoding.group, facts)
+
+    def measure(self, problem: Problem) -> Measure:
+        """The measure that the search minimizes, bound to the problem."""
+        return make_measure(
+            self.loss, problem.frequencies, problem.ladders, weights=self.weights, gs=self.gs, aggregate=self.aggregate
+        )
+
+    def bounds(self, problem: Problem) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The lowest and the highest level of each column."""
+        lowest, highest = [], []
+        for name, ladder in zip(problem.names, problem.ladders, strict=True):
+            given = self.levels.get(name, (0, ladder.height))
+            low, high = (given, given) if isinstance(given, int) else tuple(given)
+            if not 0 <= low <= high <= ladder.height:
+                raise PlanError(
+                    f"The levels of column {name!r} must be a number, or a lowest and a highest, from 0 to "
+                    f"{ladder.height}; found {given!r}."
+                )
+            lowest.append(low)
+            highest.append(high)
+        return tuple(lowest), tuple(highest)
