@@ -1,0 +1,72 @@
+"""Releases and answers that hold against an intruder who knows every row but one.
+
+arithmetic   ρ, E, δ and k, exact
+sampling     random bits and exact coins
+mechanisms   integer noise: count, sum, mean, histogram, best of several
+guarantee    what is promised, in numbers and in plain words
+grids        population and sampled releases on a public grid
+ledger       what was told about a data set, and what may still be told
+queries      booked first, answered then
+audits       what a release of any method says about single rows
+
+The names below are imported when they are first used: a process that only books in the ledger loads the
+standard library and nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shoal.identifiability.guarantee import (
+        Guarantee,
+        population_guarantee,
+        query_guarantee,
+        sampled_guarantee,
+    )
+    from shoal.identifiability.ledger import Booking, Entry, Ledger, Status
+    from shoal.identifiability.mechanisms import Span
+    from shoal.identifiability.queries import (
+        Answer,
+        ask_best_of,
+        ask_count,
+        ask_histogram,
+        ask_mean,
+        ask_sum,
+    )
+    from shoal.identifiability.sampling import SystemSource
+
+__all__ = [
+    "Answer",
+    "Booking",
+    "Entry",
+    "Guarantee",
+    "Ledger",
+    "Span",
+    "Status",
+    "SystemSource",
+    "ask_best_of",
+    "ask_count",
+    "ask_histogram",
+    "ask_mean",
+    "ask_sum",
+    "population_guarantee",
+    "query_guarantee",
+    "sampled_guarantee",
+]
+
+_HOMES = {
+    "guarantee": ("Guarantee", "population_guarantee", "query_guarantee", "sampled_guarantee"),
+    "ledger": ("Booking", "Entry", "Ledger", "Status"),
+    "mechanisms": ("Span",),
+    "queries": ("Answer", "ask_best_of", "ask_count", "ask_histogram", "ask_mean", "ask_sum"),
+    "sampling": ("SystemSource",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,95 @@
+"""The docs page: its examples run, its tables and pictures are what the formulas say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from fractions import Fraction
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import shoal.identifiability
+from shoal.identifiability.arithmetic import bound_from_rho, rho_from_bound, smallest_crowd
+from shoal.identifiability.mechanisms import calibrate, half_width
+from tests.reference import identifiability as reference
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "identifiability.md"
+PICTURES = [
+    ROOT / "docs" / "pictures" / name
+    for name in ("what-rho-means.svg", "why-k-is-not-enough.svg", "what-rho-costs.svg")
+]
+MODULES = sorted(path.stem for path in Path(shoal.identifiability.__file__).parent.glob("*.py"))
+
+
+def rows_of_table(first_cell: str) -> list[list[str]]:
+    """Return the cells of the table whose header starts so, without the header."""
+    table = PAGE.read_text().split(f"| {first_cell} |", 1)[1].split("\n\n", 1)[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")[2:]]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_examples_of_the_modules(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"shoal.identifiability.{module}")).failed == 0
+
+
+def test_public_names() -> None:
+    for name in shoal.identifiability.__all__:
+        assert getattr(shoal.identifiability, name).__doc__
+    with pytest.raises(AttributeError, match="nothing_of_this_name"):
+        shoal.identifiability.nothing_of_this_name  # noqa: B018
+
+
+def test_examples_of_the_page() -> None:
+    assert doctest.testfile(str(PAGE), module_relative=False).failed == 0
+
+
+def test_table_of_crowds() -> None:
+    rows = rows_of_table("E | β")
+    assert len(rows) == 5
+    for bound, beta, *crowds in rows:
+        assert [smallest_crowd(bound, delta, beta) for delta in ("1e-5", "1e-6", "1e-7")] == list(map(int, crowds))
+
+
+def test_table_of_costs() -> None:
+    rows = rows_of_table("E | ρ at m = 1000")
+    assert len(rows) == 5
+    for bound, rho, *widths in rows:
+        assert rho_from_bound(bound, 1000) == Fraction(rho)
+        assert [f"± {half_width(calibrate(bound, sensitivity))}" for sensitivity in (1, 2, 100)] == widths
+
+
+def test_claim_about_telling_how_many_were_dropped() -> None:
+    told = [
+        reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), tell)[1]
+        for tell in (False, True)
+    ]
+    assert [f"{float(100 * share):.2g}" for share in told] == ["1.6", "17"]
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.stem)
+def test_pictures_stand_alone(picture: Path) -> None:
+    tree = ElementTree.parse(picture)
+    tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+    assert tags <= {"svg", "title", "rect", "line", "text", "circle", "polyline"}
+    assert "href" not in picture.read_text()
+    assert picture.name in PAGE.read_text()
+
+
+def test_picture_of_the_costs() -> None:
+    text = (ROOT / "docs" / "pictures" / "what-rho-costs.svg").read_text()
+    points = re.findall(r"m = (\d+), rho = ([\d/]+): ± (\d+)", text)
+    assert len(points) > 50
+    for m, rho, width in points:
+        assert half_width(calibrate(bound_from_rho(rho, int(m)), 100)) == int(width)
+
+
+def test_picture_of_the_two_tables() -> None:
+    text = (ROOT / "docs" / "pictures" / "why-k-is-not-enough.svg").read_text()
+    for unknown in (39, 58):
+        ((groups, _),) = reference.mondrian(2)((20, 24, 31, unknown)).items()
+        assert groups == ((20, 24, 2), (31, unknown, 2))
+        assert f">31 to {unknown}<" in text
