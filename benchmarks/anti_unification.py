@@ -1,0 +1,137 @@
+"""How the time of anti-unification grows with rows, and what it leaves, beside the slow twin on a small table.
+
+    SHOAL_DATA=... python benchmarks/anti_unification.py --rows 32561 1000000 --redrawn 0.1
+
+Rows are drawn from Adult (eight attributes and salary, if SHOAL_DATA names the folder of adult/adult.data; else from
+skewed columns with as many values) and a share of all cells is redrawn evenly from the column's values, so that rare
+combinations do not vanish as the table grows. The frequency set is made before the clock starts.
+"""
+
+import argparse
+import csv
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from shoal.kernels.anti_unification import find_patterns
+from shoal.kernels.anti_unification_groups import form_groups
+from shoal.kernels.anti_unification_matching import measure_overlap
+
+CARDINALITIES = (15, 9, 16, 7, 15, 5, 2, 42, 2)
+
+
+def adult_rows():
+    """Codes of Adult's 32561 training records, int32 (n, 9), or skewed random ones where the file is not there."""
+    file = Path(os.environ.get("SHOAL_DATA", "")) / "adult" / "adult.data"
+    if not file.is_file():
+        generator = np.random.default_rng(0)
+        columns = [np.minimum(generator.zipf(1.6, 32561), size) - 1 for size in CARDINALITIES]
+        return "skewed columns", np.column_stack(columns).astype(np.int32)
+    with file.open(newline="", encoding="utf-8") as lines:
+        records = [row for row in csv.reader(lines, skipinitialspace=True) if len(row) == 15]
+    ages = [0 if int(row[0]) < 20 else min(int(row[0]), 90) // 5 for row in records]
+    chosen = np.array([[row[i] for i in (1, 3, 5, 6, 8, 9, 13, 14)] for row in records])
+    columns = [np.unique(column, return_inverse=True)[1] for column in (np.array(ages), *chosen.T)]
+    return "Adult", np.column_stack(columns).astype(np.int32)
+
+
+def drawn(base, rows, redrawn, seed):
+    """So many rows of ``base`` with a share of the quasi-identifier cells redrawn, and the frequency set of them."""
+    generator = np.random.default_rng(seed)
+    table = base if rows == len(base) else base[generator.integers(0, len(base), rows)]
+    table = table.copy()
+    for column in range(table.shape[1] - 1):
+        cells = np.flatnonzero(generator.random(rows) < redrawn)
+        table[cells, column] = generator.integers(0, base[:, column].max() + 1, len(cells))
+    keys = np.zeros(rows, dtype=np.int64)
+    for column in table.T:
+        keys = keys * (int(column.max()) + 1) + column
+    _, first, counts = np.unique(keys, return_index=True, return_counts=True)
+    return np.ascontiguousarray(table[first, :-1]), table[first, -1].copy(), counts.astype(np.int64)
+
+
+def two_classes(classes):
+    """A model for the model-aware reading: at least two confidential values in each group."""
+    size = int(classes.max()) + 1
+
+    def accept(rows, groups, number):
+        histogram = np.bincount(groups * size + classes[rows], minlength=number * size)
+        return (histogram.reshape(number, size) > 0).sum(axis=1) >= 2
+
+    return accept
+
+
+def timed(function):
+    start = time.perf_counter()
+    result = function()
+    return result, time.perf_counter() - start
+
+
+def measure(table, k, indifferent, order):
+    """One line of the output: seconds and what is left, by reading."""
+    codes, classes, counts = table
+    free = np.zeros_like(classes)
+    patterns, search = timed(lambda: find_patterns(codes, classes, counts, k, indifferent, order))
+    _, overlap = timed(lambda: measure_overlap(codes, classes, counts, patterns))
+    parts = [f"overlapping {search + overlap:7.3f} s, {len(patterns.codes)} patterns"]
+    parts.append(f"left {counts[patterns.identified == -1].sum()}")
+    for name, arguments in {
+        "disjoint": (classes, None, False),
+        "kept": (classes, None, True),
+        "model-aware": (free, two_classes(classes), False),
+    }.items():
+        given, accept, keep = arguments
+        groups, seconds = timed(
+            lambda given=given, accept=accept, keep=keep: form_groups(
+                codes, given, counts, k, indifferent, order, accept, keep
+            )
+        )
+        stars = ((groups.codes == -1).sum(axis=1) * groups.sizes).sum() / (groups.sizes.sum() * codes.shape[1])
+        left = counts.sum() - groups.sizes.sum()
+        parts.append(f"{name} {seconds:7.3f} s, {len(groups.sizes)} groups, left {left}, {stars:.4f} of cells *")
+    return " | ".join(parts)
+
+
+def slow_twin(table, k, indifferent, order):
+    """Seconds of the twin and of the kernel for the disjoint reading, which must agree."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from tests.reference import anti_unification as reference
+
+    codes, classes, counts = table
+    rows = list(zip(map(tuple, codes.tolist()), classes.tolist(), counts.tolist(), strict=True))
+    expected, slow = timed(lambda: reference.form_groups(rows, k, indifferent, order))
+    groups, fast = timed(lambda: form_groups(codes, classes, counts, k, indifferent, order))
+    found = [None if group == -1 else tuple(groups.codes[group].tolist()) for group in groups.assignment]
+    return slow, fast, found == expected
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[32561, 100_000, 316_000, 1_000_000])
+    parser.add_argument("--redrawn", type=float, default=0.1, help="share of cells redrawn (Adult itself: 0)")
+    parser.add_argument("--k", type=int, nargs="+", default=[5, 30])
+    parser.add_argument("--indifferent", type=int, default=2)
+    parser.add_argument("--twin-rows", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    chosen = parser.parse_args()
+    source, base = adult_rows()
+    warm = drawn(base, 500, 0.0, 0)
+    _, compiling = timed(lambda: measure(warm, 5, chosen.indifferent, ("<", ">")))
+    print(f"{source}; compiling or loading the kernels took {compiling:.1f} s")
+    small = drawn(base, chosen.twin_rows, 0.0, chosen.seed)
+    slow, fast, equal = slow_twin(small, 5, chosen.indifferent, ("<", ">"))
+    print(f"{chosen.twin_rows} rows: twin {slow:.3f} s, kernels {fast:.4f} s, {slow / fast:.0f} times, equal: {equal}")
+    for rows in chosen.rows:
+        for redrawn in dict.fromkeys((0.0, chosen.redrawn)) if rows == len(base) else (chosen.redrawn,):
+            table = drawn(base, rows, redrawn, chosen.seed)
+            print(f"{rows} rows, {len(table[2])} combinations, {redrawn:.0%} of cells redrawn")
+            for k in chosen.k:
+                for order in (("<", ">"), (">", "<")):
+                    print(f"  k={k:<3} ({','.join(order)}) {measure(table, k, chosen.indifferent, order)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
