@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TableError,
         VerificationError,
     )
-    from shoal.methods import Levels
+    from shoal.methods import FullDomain, Levels
     from shoal.models import (
         AlphaK,
         BetaLikeness,
@@ -68,6 +68,7 @@ __all__ = [
     "Cuts",
     "DeltaDisclosure",
     "Flat",
+    "FullDomain",
     "HierarchyError",
     "InfeasibleError",
     "InputError",
@@ -103,7 +104,7 @@ _HOMES = {
     "shoal.errors": (
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
-    "shoal.methods": "Levels",
+    "shoal.methods": "FullDomain Levels",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
         "TCloseness"

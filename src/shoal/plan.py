@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError
-from shoal.methods import METHODS, Levels, Method
+from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import MODELS, AllOf, Model, combine
 from shoal.output import certificate_of
 from shoal.schema import (
@@ -82,7 +82,7 @@ class Plan:
 
     schema: Schema
     models: tuple[Model, ...]
-    method: Method = field(default_factory=Levels)
+    method: Method = field(default_factory=FullDomain)
     source: Source | None = None
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
@@ -125,7 +125,7 @@ class Plan:
             raise PlanError(_first_fault(error)) from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
         models = tuple(_build(MODELS, dict(section), "model") for section in sections.models)
-        method = _build(METHODS, dict(sections.method), "method") if sections.method else Levels()
+        method = _build(METHODS, dict(sections.method), "method") if sections.method else FullDomain()
         source = None if sections.source is None else sections.source.build(folder)
         output = None
         if sections.output is not None:

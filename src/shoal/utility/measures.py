@@ -73,8 +73,8 @@ class Measure:
     def scale(self, sums: npt.NDArray[np.float64], suppressed: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:
         """Loss per column (..., a) from the summed costs of kept rows (..., a) and the suppressed rows (...)."""
         out = np.asarray(suppressed, np.float64)[..., None]
-        if self.name == "height":
-            out = np.zeros_like(out)
+        if self.name == "height":  # the kept rows all have the node's levels; the others do not count
+            return np.asarray(sums / np.maximum(self.rows - out, 1))
         mean = (self.generalization * sums + self.suppression * out * self.top) / self.rows
         low = self.generalization * self.leaf
         span = max(self.generalization, self.suppression) * self.top - low

@@ -1,0 +1,95 @@
+"""Full-domain generalization, slow and obvious: every node of the lattice, rows as tuples, losses as defined.
+
+A table is a list of (quasi-identifier values, sensitive value); a hierarchy maps each value to its labels, level by
+level, the value itself first and `*` last, and says which leaf values the domain has.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+
+
+def recode(table, hierarchies, node):
+    return [
+        tuple(h[value][level] for h, value, level in zip(hierarchies, values, node, strict=True)) for values, _ in table
+    ]
+
+
+def groups_at(table, hierarchies, node):
+    groups = defaultdict(list)
+    for place, labels in enumerate(recode(table, hierarchies, node)):
+        groups[labels].append(place)
+    return dict(groups)
+
+
+def suppress(table, groups, holds):
+    """Drop failing groups until none fails; ``holds(values_of_group, all_groups)`` judges one group."""
+    kept = dict(groups)
+    while True:
+        values = {labels: [table[place][1] for place in places] for labels, places in kept.items()}
+        failing = [labels for labels in kept if not holds(values[labels], list(values.values()))]
+        if not failing:
+            return kept
+        for labels in failing:
+            del kept[labels]
+
+
+def loss(name, table, hierarchies, domains, node, kept):
+    rows = len(table)
+    heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
+    inside = {place for places in kept.values() for place in places}
+    if name == "discernibility":
+        return sum(len(places) ** 2 for places in kept.values()) + (rows - len(inside)) * rows
+    if name == "average-class-size":
+        return rows / (len(kept) + (len(inside) < rows))
+    if name == "height":
+        return sum(node) / sum(heights)
+    if name in ("precision", "distortion-ratio"):
+        levels = [
+            [level if i in inside else top for level, top in zip(node, heights, strict=True)] for i in range(rows)
+        ]
+        if name == "precision":
+            return (
+                sum(level / top for row in levels for level, top in zip(row, heights, strict=True)) / rows / len(node)
+            )
+        return sum(map(sum, levels)) / rows / sum(heights)
+    per_column = []
+    for j, (h, domain) in enumerate(zip(hierarchies, domains, strict=True)):
+        total = least = most = 0.0
+        occurs = Counter(values[j] for values, _ in table)
+        for i, (values, _) in enumerate(table):
+            level = node[j] if i in inside else heights[j]
+            covered = [leaf for leaf in domain if h[leaf][level] == h[values[j]][level]]
+            if name == "ncp":
+                total += len(covered) / len(domain)
+                least += 1 / len(domain)
+                most += 1
+            else:
+                total += math.log2(sum(occurs[leaf] for leaf in covered) / occurs[values[j]])
+                most += math.log2(rows / occurs[values[j]])
+        per_column.append((total - least) / (most - least) if most > least else 0.0)
+    if name == "ncp":
+        return math.prod(x + 1 for x in per_column) ** (1 / len(per_column)) - 1
+    return sum(per_column) / len(per_column)
+
+
+def solutions(name, table, hierarchies, domains, holds, limit):
+    """Every node that is a solution, with its loss."""
+    heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
+    found = {}
+    for node in itertools.product(*(range(height + 1) for height in heights)):
+        kept = suppress(table, groups_at(table, hierarchies, node), holds)
+        inside = sum(map(len, kept.values()))
+        if kept and len(table) - inside <= limit:
+            found[node] = loss(name, table, hierarchies, domains, node, kept)
+    return found
+
+
+def minimal(nodes):
+    return sorted(
+        node
+        for node in nodes
+        if not any(other != node and all(a <= b for a, b in zip(other, node, strict=True)) for other in nodes)
+    )
