@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         PSensitive,
         TCloseness,
     )
-    from shoal.pipeline import anonymize, check, release
+    from shoal.pipeline import anonymize, check, minimal_recodings, release
     from shoal.plan import Plan
     from shoal.release import Certificate, Release
     from shoal.schema import (
@@ -97,6 +97,7 @@ __all__ = [
     "__version__",
     "anonymize",
     "check",
+    "minimal_recodings",
     "release",
 ]
 
@@ -109,7 +110,7 @@ _HOMES = {
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
         "TCloseness"
     ),
-    "shoal.pipeline": "anonymize check release",
+    "shoal.pipeline": "anonymize check minimal_recodings release",
     "shoal.plan": "Plan",
     "shoal.release": "Certificate Release",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",

@@ -20,7 +20,8 @@ from shoal.engines.base import Engine, Relation, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError
-from shoal.methods import Problem, Progress, quiet
+from shoal.methods import FullDomain, Problem, Progress, quiet
+from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, staging
 from shoal.plan import Plan, parse_model, plain
@@ -29,7 +30,10 @@ from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
 from shoal.verify import CheckResult, check_relation, require_columns, verify
 
-__all__ = ["anonymize", "check", "release"]
+__all__ = ["anonymize", "check", "minimal_recodings", "release"]
+
+ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
+"""Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
 
 RELEASED_CSV = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
 
@@ -59,7 +63,7 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
         with watch("applying"):
             released = engine.to_arrow(decided.released)
         with watch("verifying"):
-            checked = verify(engine, engine.read(Source(frame=released)), plan.schema, plan.models, decided.kept)
+            checked = verify(engine, engine.read(Source(frame=released)), plan.schema, plan.model, decided.kept)
     certificate = _certificate(plan, decided, checked, {})
     return Release(_like(released, data), certificate, seconds=watch.seconds)
 
@@ -83,7 +87,7 @@ def release(
             engine.write(decided.released, staged)
         with watch("verifying"):
             written = engine.read(Source(staged, csv=RELEASED_CSV))
-            checked = verify(engine, written, plan.schema, plan.models, decided.kept)
+            checked = verify(engine, written, plan.schema, plan.model, decided.kept)
         output = {"name": path.name, "bytes": staged.stat().st_size, "sha256": sha256_of(staged)}
         certificate = _certificate(plan, decided, checked, {"output": output})
         proof = folder / "certificate.json"
@@ -128,7 +132,7 @@ def check(
     """
     if plan is not None:
         plan = _as_plan(plan)
-        schema, chosen = plan.schema, list(plan.models)
+        schema, chosen = plan.schema, list(plan.model.parts)
     else:
         named = sensitive if isinstance(sensitive, Mapping) else {name: Column(Role.SENSITIVE) for name in sensitive}
         both = sorted(set(named) & set(quasi_identifiers))
@@ -147,6 +151,25 @@ def check(
         with watch("checking"):
             table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
             return check_relation(engine, table, schema, chosen)
+
+
+def minimal_recodings(
+    plan: Plan | Mapping[str, Any] | str | Path, data: Any = None, *, progress: Progress = quiet
+) -> list[MinimalRecoding]:
+    """All minimal full-domain recodings that meet a plan's models; nothing is written.
+
+    The plan's method must be ``full-domain`` (or none, which is the same); its loss, suppression, levels and weights
+    apply. The table is ``data``, or else the plan's source.
+    """
+    plan = _as_plan(plan)
+    if not isinstance(plan.method, FullDomain):
+        raise PlanError(f"Minimal recodings are those of the method full-domain; the plan has {plan.method.name}.")
+    source = plan.source if data is None else Source(frame=data)
+    if source is None:
+        raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
+    watch = _Watch(progress)
+    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine:
+        return list_minimal(_encode(engine, source, plan, watch)[1], plan.method)
 
 
 # -- the steps ---------------------------------------------------------------------------------------
@@ -179,16 +202,23 @@ class _Decided:
     facts: dict[str, Any]
 
 
-def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
+def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
         frequencies = read_frequency_set(engine, table, plan.schema)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(plan.schema, engine, table)
+    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress)
+
+
+def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
+    plan.method.ready()
+    table, problem = _encode(engine, source, plan, watch)
+    frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
-        recoding = plan.method.decide(Problem(frequencies, ladders, plan.model, plan.seed, watch.progress))
-        loss = losses(frequencies, ladders, recoding)
+        recoding = plan.method.decide(problem)
+        loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
     with watch("applying"):
         keep = tuple(name for name in table.columns if plan.schema.columns[name].role is not Role.IDENTIFIER)
         released = apply(engine, table, keep, frequencies, ladders, recoding)
@@ -211,30 +241,31 @@ def _match_columns(table: Relation, schema: Schema) -> None:
 
 
 def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
-    levels = {"levels": decided.facts["levels"]} if "levels" in decided.facts else {}
-    facts = {key: value for key, value in decided.facts.items() if key != "levels"}
-    return Certificate(
-        {
-            "software": {"name": "shoal", "version": __version__},
-            "plan": plain(plan.document),
-            "source": {
-                "rows": decided.rows,
-                "columns": len(decided.source.columns),
-                "schema_sha256": fingerprint(decided.source.columns, decided.source.types),
-            },
+    apart = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
+    facts = {key: value for key, value in decided.facts.items() if key not in apart}
+    content = {
+        "software": {"name": "shoal", "version": __version__},
+        "plan": plain(plan.document),
+        "source": {
             "rows": decided.rows,
-            "released": checked.rows,
-            "suppressed": decided.rows - checked.rows,
-            "groups": checked.groups,
-            "smallest_group": checked.smallest_group,
-            "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **plain(facts)},
-            **levels,
-            "models": [model.to_dict() for model in checked.models],
-            "loss": decided.loss,
-            "risk": {"highest": 1 / checked.smallest_group, "average": checked.groups / checked.rows},
-            **extra,
-        }
-    )
+            "columns": len(decided.source.columns),
+            "schema_sha256": fingerprint(decided.source.columns, decided.source.types),
+        },
+        "rows": decided.rows,
+        "released": checked.rows,
+        "suppressed": decided.rows - checked.rows,
+        "groups": checked.groups,
+        "smallest_group": checked.smallest_group,
+        "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **plain(facts)},
+        **apart,
+        "models": [model.to_dict() for model in checked.models],
+        "loss": decided.loss,
+        "risk": {"highest": 1 / checked.smallest_group, "average": checked.groups / checked.rows},
+        **extra,
+    }
+    if not plan.method.reveals_source:
+        content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
+    return Certificate(content)
 
 
 def _as_plan(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

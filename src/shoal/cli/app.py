@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import check, demo, release
+from shoal.cli import check, demo, minimal, release
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -30,6 +30,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("release")(release.release)
 app.command("check")(check.check)
+app.command("minimal")(minimal.minimal)
 
 
 @app.command("version")

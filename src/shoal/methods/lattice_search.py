@@ -170,7 +170,7 @@ class _ArraySearch(_Search):
             if self.flat_tag[index] == MEETS or not self.settles_below:
                 self.look_at(index)
             else:
-                self._bisect(
+                self.bisect(
                     rising_path(index, self.sizes, self.strides, self.flat_tag, self.flat_bound, self.best_loss)
                 )
             if time.monotonic() - told > 0.2:
@@ -181,14 +181,17 @@ class _ArraySearch(_Search):
         open_nodes = self.flat_tag % 2 == 0
         return float(self.flat_bound[open_nodes].min(initial=math.inf))
 
-    def _bisect(self, path: npt.NDArray[np.int64]) -> None:
-        """Find where on a path solutions begin: first the top, which settles most if it fails."""
+    def bisect(self, path: npt.NDArray[np.int64]) -> list[Figures]:
+        """Find where on a path solutions begin: first the top, which settles most if it fails. Returns those seen."""
         low, high = 0, len(path) - 1
         probe = high
+        solutions = []
         while low <= high:
-            _, good = self.look_at(int(path[probe]))
+            figures, good = self.look_at(int(path[probe]))
+            solutions += [figures] if good else []
             low, high = (low, probe - 1) if good else (probe + 1, high)
             probe = (low + high) // 2
+        return solutions
 
     def look_at(self, index: int) -> tuple[Figures, bool]:
         """Look at a node, and settle what follows from it."""
@@ -336,17 +339,21 @@ def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest
             f"(at most {LARGEST_LATTICE:,} nodes)."
         )
     search = _ArraySearch(NodeEvaluator(problem, measure), suppression, lowest, highest, nodes, None)
-    solutions = []
+    solutions: list[Figures] = []
     for index in map(int, np.argsort(_heights(search.shape), kind="stable")):
-        if search.settles_below and search.flat_tag[index] != UNKNOWN:
-            continue
-        figures, good = search.look_at(index)
-        if good:
-            solutions.append(figures)
-    if not search.settles_below:
-        solutions = [one for one in solutions if not any(_below(other.node, one.node) for other in solutions)]
-    return sorted(solutions, key=lambda figures: figures.node)
-
-
-def _below(fine: Node, coarse: Node) -> bool:
-    return fine != coarse and all(low <= high for low, high in zip(fine, coarse, strict=True))
+        if search.flat_tag[index] == UNKNOWN and search.settles_below:
+            path = rising_path(index, search.sizes, search.strides, search.flat_tag, search.flat_bound, math.inf)
+            solutions += search.bisect(path)
+        elif not search.settles_below:
+            figures, good = search.look_at(index)
+            solutions += [figures] if good else []
+    # a minimal node is settled by no other, so it was looked at itself
+    nodes_found = np.asarray([figures.node for figures in solutions]).reshape(len(solutions), len(lowest))
+    return sorted(
+        (
+            figures
+            for figures in solutions
+            if (nodes_found <= np.asarray(figures.node)).all(axis=1).sum() == 1  # none but itself is below
+        ),
+        key=lambda figures: figures.node,
+    )

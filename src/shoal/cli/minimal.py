@@ -1,0 +1,41 @@
+"""``shoal minimal``: all minimal full-domain recodings of a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["minimal"]
+
+
+def minimal(
+    plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or none.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """List every full-domain recoding that meets the plan's models and of which no finer one does.
+
+    Each comes with its loss, its groups and, where a sensitive column has categories, the groups and rows that the
+    similarity attack exposes: those whose values are all of one category. Nothing is written.
+
+    \b
+    Example:  shoal minimal plan.toml
+    """
+    from shoal import pipeline
+    from shoal.cli.console import figure, output, progress, rows_table
+
+    with progress(as_json) as show:
+        found = pipeline.minimal_recodings(plan, progress=show)
+    if as_json:
+        print(json.dumps({"minimal": [one.to_dict() for one in found]}, ensure_ascii=False))
+        return
+    names = list(found[0].levels) if found else []
+    rows = [
+        [*one.levels.values(), figure(one.loss), figure(one.groups), figure(one.suppressed)]
+        + (["-", "-"] if one.exposed_groups is None else [figure(one.exposed_groups), figure(one.exposed_rows)])
+        for one in found
+    ]
+    title = f"{len(found)} minimal recodings: the level of each column, and what it costs"
+    output.print(rows_table(title, [*names, "loss", "groups", "suppressed", "exposed groups", "exposed rows"], rows))
