@@ -1,0 +1,166 @@
+"""The same demands on every method, for every model it serves, on random tables.
+
+A release must meet its models (asked of slow definitions that share nothing with the package), lose no row that it
+does not report, leave sensitive and other columns as they are, publish nothing but labels of the hierarchies, and be
+the same each time. Where it is impossible, an error says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.schema import Categories, Column, Role, Schema, Tree, Widths
+from tests.reference import models as slow
+
+SECRETS = ["u", "v", "w", "x"]
+CLASSES = (("u",), ("v", "w"), ("x",))
+TREE = {"north": ["a", "b"], "south": ["c", "d", "e"]}
+PATHS = {"u": ("u", "1", "*"), "v": ("v", "1", "*"), "w": ("w", "2", "*"), "x": ("x", "2", "*")}
+
+METHODS = {
+    "levels": shoal.Levels({"age": 3, "place": 1}, suppression=0.6),
+    "full-domain": shoal.FullDomain(suppression=0.2),
+    "full-domain without suppression": shoal.FullDomain(loss="entropy"),
+}
+
+MODELS = {
+    "k": ((shoal.KAnonymity(3),), lambda group, table: len(group) >= 3),
+    "p": (
+        (shoal.KAnonymity(3), shoal.PSensitive(2)),
+        lambda group, table: len(group) >= 3 and slow.p_sensitive(group, 2),
+    ),
+    "p, alpha": (
+        (shoal.KAnonymity(2), shoal.PAlphaSensitive(2, 1)),
+        lambda group, table: len(group) >= 2 and slow.p_alpha(group, 2, 1, CLASSES),
+    ),
+    "p+, alpha": (
+        (shoal.KAnonymity(2), shoal.PPlusAlphaSensitive(2, 1.5)),
+        lambda group, table: len(group) >= 2 and slow.p_plus_alpha(group, 2, 1.5, CLASSES),
+    ),
+    "distinct l": ((shoal.LDiversity(3),), lambda group, table: slow.distinct_diverse(group, 3)),
+    "entropy l": ((shoal.LDiversity(1.7, "entropy"),), lambda group, table: slow.entropy_diverse(group, 1.7)),
+    "recursive l": ((shoal.LDiversity(2, "recursive", 2),), lambda group, table: slow.recursive_diverse(group, 2, 2)),
+    "t equal": (
+        (shoal.KAnonymity(2), shoal.TCloseness(0.4)),
+        lambda group, table: slow.t_distance(group, table, slow.equal_cost) <= slow.Fraction("0.4"),
+    ),
+    "t ordered": (
+        (shoal.KAnonymity(2), shoal.TCloseness(0.35, "ordered")),
+        lambda group, table: slow.t_distance(group, table, slow.ordered_cost(SECRETS)) <= slow.Fraction("0.35"),
+    ),
+    "t hierarchical": (
+        (shoal.KAnonymity(2), shoal.TCloseness(0.4, "hierarchical")),
+        lambda group, table: slow.t_distance(group, table, slow.tree_cost(PATHS)) <= slow.Fraction("0.4"),
+    ),
+    "alpha, k": ((shoal.AlphaK(0.7, 3),), lambda group, table: slow.alpha_k(group, 0.7, 3)),
+    "delta": (
+        (shoal.KAnonymity(2), shoal.DeltaDisclosure(2)),
+        lambda group, table: slow.delta_disclosed(group, table, 2, False),
+    ),
+    "beta": (
+        (shoal.KAnonymity(2), shoal.BetaLikeness(1.5)),
+        lambda group, table: slow.beta_alike(group, table, 1.5, False),
+    ),
+}
+
+SCHEMA = Schema(
+    {
+        "name": Column(Role.IDENTIFIER),
+        "age": Column(Role.QUASI_IDENTIFIER, Widths((5, 20))),
+        "place": Column(Role.QUASI_IDENTIFIER, Tree(TREE)),
+        "secret": Column(
+            Role.SENSITIVE,
+            hierarchy=Tree({"1": ["u", "v"], "2": ["w", "x"]}),
+            categories=Categories(CLASSES),
+            order=tuple(SECRETS),
+        ),
+        "note": Column(Role.OTHER),
+    }
+)
+
+
+def table_of(rows, seed):
+    random = np.random.default_rng(seed)
+    gaps = seed % 2 == 1
+
+    def holes(values, share):
+        return [None if gaps and random.random() < share else value for value in values]
+
+    return pa.table(
+        {
+            "name": [f"person {i}" for i in range(rows)],
+            "age": pa.array(holes([int(a) for a in random.integers(20, 60, rows)], 0.1), pa.int64()),
+            "place": pa.array(holes(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
+            "secret": pa.array(holes(random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()),
+            "note": [f"note {i % 7}" for i in range(rows)],
+        }
+    )
+
+
+def groups_in(table):
+    groups = defaultdict(list)
+    for row in table.to_pylist():
+        groups[row["age"], row["place"]].append(row["secret"])
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("rows", "seed"), [(40, 0), (60, 1), (200, 2), (300, 3)])
+def test_release(method, model, rows, seed):
+    models, holds = MODELS[model]
+    table = table_of(rows, seed)
+    plan = shoal.Plan(SCHEMA, models, METHODS[method], seed=seed)
+    try:
+        release = shoal.anonymize(table, plan)
+    except shoal.InfeasibleError as error:
+        # one group of everyone must fail as well, unless the method may not reach it
+        everyone = [row["secret"] for row in table.to_pylist()]
+        assert method == "levels" or not holds(everyone, [everyone]), error
+        assert str(error)
+        return
+    released = release.table
+    assert released.column_names == ["age", "place", "secret", "note"]
+    certificate = release.certificate
+    assert certificate["rows"] == rows
+    assert certificate["released"] == released.num_rows
+    assert certificate["suppressed"] == rows - released.num_rows
+    groups = groups_in(released)
+    assert certificate["groups"] == len(groups)
+    assert certificate["smallest_group"] == min(map(len, groups))
+    for group in groups:
+        assert holds(group, groups)
+    # what is published beside the quasi-identifiers comes from the source, row by row
+    before = Counter((row["secret"], row["note"]) for row in table.to_pylist())
+    after = Counter((row["secret"], row["note"]) for row in released.to_pylist())
+    assert after <= before
+    assert shoal.anonymize(table, plan).table.equals(released)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_release_of_fewer_rows_than_k(method):
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(50),), METHODS[method])
+    with pytest.raises(shoal.InfeasibleError):
+        shoal.anonymize(table_of(20, 0), plan)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_order_of_rows_does_not_matter(method):
+    table = table_of(120, 1)
+    shuffled = table.take(np.random.default_rng(5).permutation(120))
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), METHODS[method])
+    assert shoal.anonymize(table, plan).table.equals(shoal.anonymize(shuffled, plan).table)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_value_everywhere(method):
+    table = pa.table(
+        {"name": list("abcd"), "age": [30] * 4, "place": ["a"] * 4, "secret": ["u", "v", "w", "x"], "note": [""] * 4}
+    )
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4), shoal.PSensitive(4)), METHODS[method]))
+    assert release.certificate["groups"] == 1
