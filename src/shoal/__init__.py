@@ -25,7 +25,8 @@ if TYPE_CHECKING:
         TableError,
         VerificationError,
     )
-    from shoal.methods import FullDomain, Levels
+    from shoal.methods import AntiUnification, FullDomain, Levels, PopulationGrid, SampledGrid
+    from shoal.methods.pattern_set import pattern_set
     from shoal.models import (
         AlphaK,
         BetaLikeness,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     )
     from shoal.pipeline import anonymize, check, minimal_recodings, release
     from shoal.plan import Plan
-    from shoal.release import Certificate, Release
+    from shoal.certificate import Certificate, Release
     from shoal.schema import (
         Calendar,
         Categories,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlphaK",
+    "AntiUnification",
     "BetaLikeness",
     "Calendar",
     "Categories",
@@ -83,9 +85,11 @@ __all__ = [
     "PSensitive",
     "Plan",
     "PlanError",
+    "PopulationGrid",
     "Prefix",
     "Release",
     "Role",
+    "SampledGrid",
     "Schema",
     "ShoalError",
     "TCloseness",
@@ -98,6 +102,7 @@ __all__ = [
     "anonymize",
     "check",
     "minimal_recodings",
+    "pattern_set",
     "release",
 ]
 
@@ -105,14 +110,15 @@ _HOMES = {
     "shoal.errors": (
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
-    "shoal.methods": "FullDomain Levels",
+    "shoal.methods": "AntiUnification FullDomain Levels PopulationGrid SampledGrid",
+    "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
         "TCloseness"
     ),
     "shoal.pipeline": "anonymize check minimal_recodings release",
     "shoal.plan": "Plan",
-    "shoal.release": "Certificate Release",
+    "shoal.certificate": "Certificate Release",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
     "shoal.verify": "CheckResult",
 }

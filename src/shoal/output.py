@@ -35,7 +35,8 @@ def check_output(path: Path, overwrite: bool) -> None:
         for place in (path, certificate_of(path)):
             if place.exists() and not overwrite:
                 raise OutputError(
-                    f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting."
+                    f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting "
+                    f"(--overwrite)."
                 )
         if not path.parent.is_dir():
             raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")

@@ -7,6 +7,7 @@ Each arrow is one call. Nothing is written before the released table itself has 
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal import __version__
-from shoal.encoding import ByLevel, apply, read_frequency_set
+from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
 from shoal.engines.base import Engine, Relation, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.engines.duckdb import DuckDBEngine
@@ -25,10 +26,10 @@ from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, staging
 from shoal.plan import Plan, parse_model, plain
-from shoal.release import Certificate, Release, fingerprint
+from shoal.certificate import Certificate, Release, fingerprint
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
-from shoal.verify import CheckResult, check_relation, require_columns, verify
+from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_patterns
 
 __all__ = ["anonymize", "check", "minimal_recodings", "release"]
 
@@ -63,7 +64,7 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
         with watch("applying"):
             released = engine.to_arrow(decided.released)
         with watch("verifying"):
-            checked = verify(engine, engine.read(Source(frame=released)), plan.schema, plan.model, decided.kept)
+            checked = _verify(engine, engine.read(Source(frame=released)), plan, decided)
     certificate = _certificate(plan, decided, checked, {})
     return Release(_like(released, data), certificate, seconds=watch.seconds)
 
@@ -87,7 +88,7 @@ def release(
             engine.write(decided.released, staged)
         with watch("verifying"):
             written = engine.read(Source(staged, csv=RELEASED_CSV))
-            checked = verify(engine, written, plan.schema, plan.model, decided.kept)
+            checked = _verify(engine, written, plan, decided)
         output = {"name": path.name, "bytes": staged.stat().st_size, "sha256": sha256_of(staged)}
         certificate = _certificate(plan, decided, checked, {"output": output})
         proof = folder / "certificate.json"
@@ -200,16 +201,21 @@ class _Decided:
     kept: int
     loss: dict[str, float]
     facts: dict[str, Any]
+    problem: Problem
+    recoding: Recoding
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
+    warming = threading.Thread(target=plan.method.warm, daemon=True)
+    warming.start()
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
         frequencies = read_frequency_set(engine, table, plan.schema)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(plan.schema, engine, table)
-    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress)
+        warming.join()
+    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, plan.schema)
 
 
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
@@ -226,7 +232,14 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
         kept = int(recoding.count.sum())
-    return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts))
+    return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts), problem, recoding)
+
+
+def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) -> CheckResult:
+    if isinstance(decided.recoding, ByPattern):
+        problem = decided.problem
+        return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
+    return verify(engine, written, plan.schema, plan.model, decided.kept)
 
 
 def _match_columns(table: Relation, schema: Schema) -> None:
@@ -241,9 +254,9 @@ def _match_columns(table: Relation, schema: Schema) -> None:
 
 
 def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
-    apart = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
+    apart: dict[str, Any] = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
     facts = {key: value for key, value in decided.facts.items() if key not in apart}
-    content = {
+    content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
         "plan": plain(plan.document),
         "source": {
@@ -260,7 +273,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         **apart,
         "models": [model.to_dict() for model in checked.models],
         "loss": decided.loss,
-        "risk": {"highest": 1 / checked.smallest_group, "average": checked.groups / checked.rows},
+        "risk": checked.risk,
         **extra,
     }
     if not plan.method.reveals_source:

@@ -96,8 +96,9 @@ class Plan:
 
     @property
     def model(self) -> AllOf:
-        """All models at once."""
-        return combine(self.models)
+        """All models at once: those asked for, and those that the method promises by itself."""
+        parts = (*self.models, *(model for model in self.method.promises if model not in self.models))
+        return combine(parts) if parts or self.method.needs_model else AllOf()
 
     @classmethod
     def read(cls, path: Path | str) -> Plan:
@@ -125,7 +126,9 @@ class Plan:
             raise PlanError(_first_fault(error)) from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
         models = tuple(_build(MODELS, dict(section), "model") for section in sections.models)
-        method = _build(METHODS, dict(sections.method), "method") if sections.method else FullDomain()
+        method = FullDomain()
+        if sections.method:
+            method = _build(METHODS, dict(sections.method), "method").located(folder)
         source = None if sections.source is None else sections.source.build(folder)
         output = None
         if sections.output is not None:
@@ -183,7 +186,7 @@ class _Engine(_Section):
 class _Document(_Section):
     source: _Source | None = None
     columns: dict[str, _Column]
-    models: list[dict[str, Any]]
+    models: list[dict[str, Any]] = []
     method: dict[str, Any] | None = None
     output: _Output | None = None
     engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
@@ -228,7 +231,7 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
         )
     kind, given = kinds[0], document[kinds[0]]
     options = {key: value for key, value in document.items() if key != kind}
-    allowed = {"intervals": {"origin", "bottom", "top"}, "dates": {"format"}}.get(kind, set())
+    allowed = {"intervals": {"origin", "bottom", "top"}, "dates": {"format"}, "prefix": {"length"}}.get(kind, set())
     if unknown := set(options) - allowed:
         raise PlanError(f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {kind!r}.")
     try:
@@ -266,7 +269,9 @@ def _yes(given: Any, hierarchy: Hierarchy) -> Hierarchy:
 _HIERARCHIES: dict[str, Any] = {
     "intervals": _intervals,
     "cuts": lambda given, options, folder: Cuts(tuple(tuple(level) for level in given)),
-    "prefix": lambda given, options, folder: Prefix(tuple(given)) if isinstance(given, list) else _yes(given, Prefix()),
+    "prefix": lambda given, options, folder: (
+        Prefix(tuple(given), **options) if isinstance(given, list) else _yes(given, Prefix(**options))
+    ),
     "csv": lambda given, options, folder: read_table(folder / given),
     "tree": lambda given, options, folder: Tree(dict(given)),
     "dates": lambda given, options, folder: Calendar(tuple(given), **options),
@@ -277,7 +282,7 @@ _HIERARCHIES: dict[str, Any] = {
 _EXAMPLES = {
     "intervals": "{ intervals = [5, 10, 20] } or { intervals = [[[0, 20], [20, inf]]] }",
     "cuts": "{ cuts = [[20, 30, 40], [30]] }",
-    "prefix": "{ prefix = true } or { prefix = [1, 3] }",
+    "prefix": "{ prefix = true } or { prefix = [1, 3], length = 5 }",
     "csv": '{ csv = "country.csv" }',
     "tree": '{ tree = { America = ["USA", "Canada"], Asia = ["India"] } }',
     "dates": '{ dates = ["month", "year"] }',

@@ -11,14 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from shoal.encoding import Groups, read_frequency_set
+from shoal.encoding import ByPattern, FrequencySet, Groups, read_frequency_set
+from shoal.encoding.groups import group_keys
 from shoal.engines.base import Engine, Relation
 from shoal.errors import PlanError, TableError, VerificationError
 from shoal.models import AllOf, Model, combine
-from shoal.schema import Schema
+from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
+from shoal.schema import TOP, Ladder, Schema
 
-__all__ = ["CheckResult", "ModelVerdict", "assess_groups", "check_relation", "require_columns", "verify"]
+__all__ = [
+    "CheckResult", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "require_columns", "verify",
+    "verify_patterns",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ class CheckResult:
         """Whether every group meets every model."""
         return all(model.holds for model in self.models)
 
+    @property
+    def risk(self) -> dict[str, float]:
+        """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        return {"highest": 1 / self.smallest_group, "average": self.groups / self.rows}
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
@@ -93,17 +104,18 @@ def require_columns(table: Relation, names: Sequence[str]) -> None:
     for name in names:
         if name not in table.columns:
             close = difflib.get_close_matches(name, table.columns, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else f" It has: {', '.join(map(repr, table.columns[:20]))}."
+            # without a header, what is taken for names may be the first record: all of them are not for an error
+            hint = f" Did you mean {close[0]!r}?" if close else f" It has {len(table.columns)} columns; check the header."
             raise TableError(f"The table has no column {name!r}.{hint}")
 
 
-def check_relation(engine: Engine, table: Relation, schema: Schema, models: Sequence[Model]) -> CheckResult:
+def check_relation(engine: Engine, table: Relation, schema: Schema, models: Sequence[Model] | AllOf) -> CheckResult:
     """Check a table against models. Costs one aggregation over its rows."""
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
     looked_at = (*schema.quasi_identifiers, *schema.sensitive)
     require_columns(table, looked_at)
-    model = combine(models)
+    model = models if isinstance(models, AllOf) else combine(models)
     frequencies = read_frequency_set(engine, table, schema, ordered=False)
     model.check(frequencies.domains)
     _, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
@@ -139,7 +151,9 @@ def assess_groups(groups: Groups, model: AllOf) -> CheckResult:
     )
 
 
-def verify(engine: Engine, released: Relation, schema: Schema, models: Sequence[Model], rows: int) -> CheckResult:
+def verify(
+    engine: Engine, released: Relation, schema: Schema, models: Sequence[Model] | AllOf, rows: int
+) -> CheckResult:
     """Check a release before it leaves; ``rows`` is how many the method meant to release."""
     result = check_relation(engine, released, schema, models)
     if result.rows != rows:
@@ -154,3 +168,87 @@ def verify(engine: Engine, released: Relation, schema: Schema, models: Sequence[
             f"in shoal; nothing was written."
         )
     return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternCheck(CheckResult):
+    """The answer for a set of overlapping patterns: groups are patterns, rows are the records that fit one."""
+
+    least: int
+    exposure: PatternExposure
+
+    @property
+    def risk(self) -> dict[str, float]:
+        """What the patterns tell, with the smallest set of records that their supports can single out."""
+        told = self.exposure
+        return {
+            "highest": 1 / int(told.cells.min()),
+            "average": len(told.cells) / told.fitting,
+            "records_in_cells_below_k": int(told.cells[told.cells < self.least].sum()),
+            "patterns_below_k_own_records": int((told.own < self.least).sum()),
+            "patterns_without_own_records": int((told.own == 0).sum()),
+            "disclosed_records": told.disclosed,
+        }
+
+
+def verify_patterns(
+    engine: Engine,
+    released: Relation,
+    source: FrequencySet,
+    ladders: Sequence[Ladder],
+    recoding: ByPattern,
+    model: AllOf,
+) -> PatternCheck:
+    """Check a pattern set before it leaves: at least as many records of the source fit each pattern as it says, and k.
+
+    Starts from the published table and the source; it claims nothing else of the set, but measures what it discloses.
+    Empty text and missing values look alike in a CSV, and so does a value `*` and what is not shown: both are taken
+    as a reader must take them.
+    """
+    least = max(getattr(part, "k", 1) for part in model.parts)
+    table = engine.to_arrow(released)
+    codes, patterns = [], []
+    for j, (dictionary, ladder, level) in enumerate(zip(source.quasi, ladders, recoding.levels, strict=True)):
+        labels = ladder.labels[level]
+        code_of, by_code = _same_text(labels)
+        codes.append(by_code[ladder.codes[level][source.codes[:, j]]])
+        code_of = {**code_of, TOP: INDIFFERENT}
+        patterns.append([code_of.get(text, len(labels)) for text in _column_text(table, dictionary.name)])
+    secrets, pattern_secrets = [], []
+    for s, dictionary in enumerate(source.sensitive):
+        code_of, by_code = _same_text((*dictionary.text, None))
+        secrets.append(by_code[source.secrets[:, s]])  # -1, missing, is the last
+        pattern_secrets.append([code_of.get(text, -1) for text in _column_text(table, dictionary.name)])
+    rows, size = len(source.count), table.num_rows
+    both = np.concatenate([_stack(secrets, rows), _stack(pattern_secrets, size)]) + 1
+    classes, _ = group_keys(both, (both.max(axis=0, initial=0) + 1).tolist())
+    stacked = _stack(codes, rows), _stack(patterns, size)
+    told = expose_patterns(stacked[0], classes[:rows], source.count, stacked[1], classes[rows:])
+    support = np.asarray([int(text or 0) for text in _column_text(table, recoding.support)], np.int64)
+    bad = (support < least) | (support > told.support)
+    if bad.any() or not size or told.fitting != recoding.count.sum():
+        raise VerificationError(
+            f"Of {size} patterns, {int(bad.sum())} do not have the records they say they have, or fewer than {least}; "
+            f"{told.fitting} records fit one where the method accounted for {int(recoding.count.sum())}. This is a "
+            f"fault in shoal; nothing was written."
+        )
+    smallest = int(support.min())
+    verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
+    return PatternCheck(told.fitting, size, smallest, (verdict,), 0, 0, least=least, exposure=told)
+
+
+def _column_text(table: Any, name: str) -> list[str | None]:
+    """A column of an Arrow table as text, empty text as missing."""
+    import pyarrow as pa
+
+    return [text or None for text in table.column(name).cast(pa.string()).to_pylist()]
+
+
+def _same_text(labels: Sequence[str | None]) -> tuple[dict[str | None, int], npt.NDArray[np.int32]]:
+    """The code of each text, and for each label the code of its text; empty and missing have one."""
+    code_of: dict[str | None, int] = {}
+    return code_of, np.asarray([code_of.setdefault(label or None, len(code_of)) for label in labels], np.int32)
+
+
+def _stack(columns: Sequence[Any], rows: int) -> npt.NDArray[np.int32]:
+    return np.stack(columns, axis=1).astype(np.int32) if columns else np.zeros((rows, 0), np.int32)

@@ -26,6 +26,7 @@ METHODS = {
     "levels": shoal.Levels({"age": 3, "place": 1}, suppression=0.6),
     "full-domain": shoal.FullDomain(suppression=0.2),
     "full-domain without suppression": shoal.FullDomain(loss="entropy"),
+    "anti-unification": shoal.AntiUnification(patterns="model-aware", keep_rest=True),
 }
 
 MODELS = {

@@ -213,10 +213,13 @@ def check_groups(rows, groups, k):
 def test_rare_columns_equal_the_twin(rows, k, most, data):
     codes, _, counts = arrays(rows)
     discarded = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
-    reasons = rare_columns(codes, counts, discarded, k, most)
+    reasons, unexplained = rare_columns(codes, counts, discarded, k, most)
     expected = reference.rare_columns(rows, np.flatnonzero(discarded).tolist(), k, min(most, codes.shape[1]))
     assert dict(reasons) == expected
     assert [records for _, records in reasons] == sorted(expected.values(), reverse=True)
+    columns = min(most, codes.shape[1])
+    alone = [i for i in np.flatnonzero(discarded) if not reference.rare_columns(rows, [i], k, columns)]
+    assert unexplained == sum(rows[i][2] for i in alone)
 
 
 def test_a_large_rest_is_searched_instead_of_swept(monkeypatch):
@@ -264,7 +267,7 @@ def test_no_attribute_and_no_record():
     assert form_groups(codes, classes, counts, 5, 2, keep_rest=True).sizes.tolist() == [9]
     nothing = np.zeros((0, 3), np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)
     assert form_groups(*nothing, 5, 2, keep_rest=True).codes.shape == (0, 3)
-    assert rare_columns(nothing[0], nothing[2], np.zeros(0, np.bool_), 5) == []
+    assert rare_columns(nothing[0], nothing[2], np.zeros(0, np.bool_), 5) == ([], 0)
 
 
 def test_an_unknown_order_is_refused():

@@ -14,8 +14,8 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "schema", "engines", "encoding", "kernels", "models", "utility", "risk", "methods", "identifiability",
-    "verify", "output", "plan", "release", "pipeline", "data", "report", "cli",
+    "errors", "schema", "engines", "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods",
+    "verify", "output", "plan", "certificate", "pipeline", "data", "report", "cli",
 )  # fmt: skip
 
 
@@ -43,6 +43,12 @@ def test_every_public_name_is_there():
     assert set(shoal.__all__) <= set(dir(shoal))
     with pytest.raises(AttributeError, match="no attribute"):
         shoal.nothing  # noqa: B018
+
+
+def test_no_module_hides_a_public_function():
+    """A submodule that is imported becomes an attribute of the package, in place of a function of its name."""
+    modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert modules.isdisjoint(shoal.__all__)
 
 
 def modules_used(path):

@@ -15,7 +15,7 @@ from rich.table import Table
 from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
 
-__all__ = ["figure", "models_table", "output", "progress", "rows_table", "safe"]
+__all__ = ["figure", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
 
 output = Console(highlight=False)
 
@@ -72,4 +72,20 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
         groups, rows = model["failing_groups"], model["failing_rows"]
         failing = f"{figure(groups)} groups, {figure(rows)} rows" if groups else "none"
         table.add_row(safe(model["name"]), safe(asked), verdict, reached, failing)
+    return table
+
+
+def patterns_table(patterns: Sequence[Mapping[str, Any]]) -> Table:
+    """What groups show, how many records each has, and how its sensitive values are shared; one group per row."""
+    table = Table(title="The patterns of most records", title_justify="left")
+    for column in ("pattern", "records", "sensitive values"):
+        table.add_column(column)
+    for pattern in patterns:
+        shown = {column: "missing" if value is None else value for column, value in pattern["pattern"].items()}
+        kept = ", ".join(f"{column} {value}" for column, value in shown.items() if value != "*")
+        parts = []
+        for column, shares in pattern["shares"].items():
+            first = ", ".join(f"{value} {share:.0%}" for value, share in list(shares.items())[:3])
+            parts.append(f"{column}: {first}{', ...' if len(shares) > 3 else ''}")
+        table.add_row(safe(kept or "*"), figure(pattern["support"]), safe("; ".join(parts)))
     return table

@@ -27,7 +27,7 @@ def release(
               shoal release plan.toml --json | jq .smallest_group
     """
     from shoal import pipeline
-    from shoal.cli.console import figure, models_table, output, progress, safe
+    from shoal.cli.console import figure, models_table, output, patterns_table, progress, safe
     from shoal.plan import Plan
 
     loaded = Plan.read(plan)
@@ -38,9 +38,30 @@ def release(
         print(json.dumps(answer))
         return
     assert loaded.output is not None
-    output.print(f"[bold]Released[/] {figure(answer['released'])} of {figure(answer['rows'])} rows "
-                 f"in {figure(answer['groups'])} groups, the smallest of {figure(answer['smallest_group'])}; "
-                 f"{figure(answer['suppressed'])} suppressed.")  # fmt: skip
-    output.print(models_table(answer["models"]))
-    output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
+    # a method whose promise forbids to tell about the source leaves these figures out
+    of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
+    suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
+    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows in {figure(answer['groups'])} groups, "
+                 f"the smallest of {figure(answer['smallest_group'])}{suppressed}.")  # fmt: skip
+    if answer["models"]:
+        output.print(models_table(answer["models"]))
+    if "loss" in answer:
+        output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
+    if "guarantee" in answer:
+        promise = answer["guarantee"]
+        figures = ", ".join(f"{name} = {figure(promise[name])}" for name in ("rho", "delta", "E", "epsilon", "m", "k"))
+        output.print(f"Promise: {figures}.")
+        for title, key in (("It holds if", "assumptions"), ("It does not say", "not_promised")):
+            output.print(f"{title}:")
+            for sentence in promise[key]:
+                output.print(f"  - {safe(sentence)}")
+    told = answer["method"]
+    if "warning" in told:
+        output.print(f"[bold yellow]Warning:[/] {safe(told['warning'])}")
+        output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
+    if told.get("discarded", {}).get("rare"):
+        first = (f"{' with '.join(rare['columns'])} ({rare['records']})" for rare in told["discarded"]["rare"][:3])
+        output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
+    if told.get("pattern_set"):
+        output.print(patterns_table(told["pattern_set"][:5]))
     output.print(f"Table: {safe(loaded.output.path)}\nCertificate: {safe(loaded.output.certificate)}")

@@ -2,12 +2,13 @@
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
 from shoal.encoding.groups import Groups, Histogram
-from shoal.encoding.recoding import ByGroup, ByLevel, Recoding, apply, recode_codes
+from shoal.encoding.recoding import ByGroup, ByLevel, ByPattern, Recoding, apply, recode_codes
 from shoal.encoding.representative import publish_groups
 
 __all__ = [
     "ByGroup",
     "ByLevel",
+    "ByPattern",
     "Dictionary",
     "FrequencySet",
     "Groups",

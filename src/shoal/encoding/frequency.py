@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, group_keys, histogram
+from shoal.encoding.groups import Groups, group_keys, histogram, row_keys
 from shoal.errors import TableError
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.hierarchies import MissingFromHierarchy
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.engines.base import Engine, Relation
 
-__all__ = ["Dictionary", "FrequencySet", "read_frequency_set"]
+__all__ = ["Dictionary", "FrequencySet", "encode_column", "read_frequency_set"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, order
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")
-    coded = [_encode(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
+    coded = [encode_column(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
     q = len(schema.quasi_identifiers)
     codes = _matrix([code for _, code in coded[:q]], len(count))
     secrets = _matrix([code for _, code in coded[q:]], len(count))
@@ -128,7 +128,8 @@ def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, order
         if dictionary.missing:
             secrets[secrets[:, s] == len(dictionary.text), s] = -1
     if ordered:
-        order = np.lexsort([*secrets.T[::-1], *codes.T[::-1]]) if len(names) else np.arange(len(count))
+        sizes = [dictionary.size + 1 for dictionary in (*quasi, *sensitive)]
+        order = np.argsort(row_keys(np.concatenate([codes, secrets + 1], axis=1), sizes)[0])
         codes, secrets, count = codes[order], secrets[order], count[order]
     domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in sensitive)
     return FrequencySet(quasi, sensitive, domains, codes, secrets, count)
@@ -147,7 +148,8 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     return np.asarray(array.to_numpy())
 
 
-def _encode(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
+def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
+    """The sorted distinct values of a column, and the code of each of its cells (missing: the last code)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

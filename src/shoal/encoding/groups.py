@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shoal.schema import Domain
 
-__all__ = ["Groups", "Histogram", "group_keys", "histogram"]
+__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys"]
 
 LARGEST_KEY = 2**62
 
@@ -84,12 +84,8 @@ class Groups:
         return next(h for h in self.histograms if h.domain.name == column)
 
 
-def group_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
-    """Number the distinct rows of a code matrix in lexicographic order.
-
-    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
-    are. Time n log n for n rows.
-    """
+def row_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+    """One whole number per row of a code matrix, in lexicographic order of the rows, and a number above all of them."""
     key = np.zeros(len(codes), np.int64)
     span = 1
     for j, size in enumerate(sizes):
@@ -99,6 +95,16 @@ def group_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.
             span = len(distinct)
         key = key * size + codes[:, j]
         span *= size
+    return key, span
+
+
+def group_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+    """Number the distinct rows of a code matrix in lexicographic order.
+
+    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
+    are. Time n log n for n rows.
+    """
+    key, span = row_keys(codes, sizes)
     if span <= 4 * len(codes) + 1024:  # few possible keys: mark them instead of sorting
         present = np.zeros(span, np.bool_)
         present[key] = True

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.frequency import FrequencySet
-from shoal.encoding.groups import group_keys
-from shoal.engines.base import Engine, Relation
+from shoal.encoding.frequency import Dictionary, FrequencySet
+from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys
+from shoal.engines.base import Engine, Relation, Source
 from shoal.schema import Ladder
 
-__all__ = ["ByGroup", "ByLevel", "Recoding", "apply", "recode_codes"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ByGroup", "ByLevel", "ByPattern", "Recoding", "apply", "recode_codes"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,20 @@ class ByGroup:
     facts: Mapping[str, object] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ByPattern(ByGroup):
+    """Patterns in place of rows: what is published is ``table``, one row per pattern with its support.
+
+    The table has the user's column names, the sensitive columns, and a column named ``support``: how many rows fit the
+    pattern. Patterns may overlap. The partition that is inherited gives each row one of its patterns; it is not
+    published and serves to measure what was lost. ``levels`` are those at which the patterns show their columns.
+    """
+
+    table: pa.Table
+    support: str
+    levels: tuple[int, ...]
+
+
 Recoding = ByLevel | ByGroup
 
 
@@ -79,6 +97,8 @@ def apply(
     recoding: Recoding,
 ) -> Relation:
     """Let the engine recode the rows; ``keep`` names the columns that are published, in their order."""
+    if isinstance(recoding, ByPattern):
+        return engine.read(Source(frame=recoding.table))
     places = table.places(keep)
     if isinstance(recoding, ByLevel):
         return _apply_levels(engine, table, places, frequencies, ladders, recoding)
@@ -95,24 +115,38 @@ def _apply_levels(
 ) -> Relation:
     import pyarrow as pa
 
-    maps = {}
+    mapped = []  # (column, label of each value, labels): as code of the label
     constants = {}
-    shown = []  # the columns in which published groups differ, as Arrow values by code
+    shown: list[
+        tuple[int, pa.Array | None]
+    ] = []  # what each column publishes by code; None where it is the same for all
     for dictionary, ladder, level in zip(frequencies.quasi, ladders, recoding.levels, strict=True):
         labels = ladder.labels[level]
-        if level == 0:
-            values = pa.concat_arrays([dictionary.values, pa.nulls(dictionary.missing, dictionary.values.type)])
-            shown.append((dictionary.place, values))
-        elif len(labels) == 1 and labels[0] is not None and level == ladder.height:
+        if level == ladder.height and level > 0 and labels[0] is not None:
             constants[dictionary.place] = labels[0]
             shown.append((dictionary.place, None))
+        elif level == 0 and not pa.types.is_string(dictionary.values.type):
+            shown.append((dictionary.place, _with_missing(dictionary)))
         else:
-            values = pa.concat_arrays([dictionary.values, pa.nulls(dictionary.missing, dictionary.values.type)])
-            maps[dictionary.place] = (
-                values,
-                pa.array([labels[code] for code in ladder.codes[level]], pa.string()),
-            )
+            mapped.append((dictionary, ladder.codes[level], labels))
             shown.append((dictionary.place, pa.array(labels, pa.string())))
+    for dictionary in frequencies.sensitive:
+        if dictionary.place in places and pa.types.is_string(dictionary.values.type):
+            labels = (*dictionary.text, None) if dictionary.missing else dictionary.text
+            mapped.append((dictionary, np.arange(len(labels), dtype=np.int32), labels))
+    maps = {}
+    span = 1  # what the ranks of the columns after this one add up to
+    for dictionary, by_value, labels in reversed(mapped):
+        columns = {
+            "v": _with_missing(dictionary),
+            "label": pa.array([labels[code] for code in by_value], pa.string()),
+        }
+        if span * len(labels) < LARGEST_KEY:
+            # the missing label has the last code; in a table it comes first
+            place = (by_value + 1) % len(labels) if labels[-1] is None else by_value
+            columns["rank"] = pa.array(place.astype(np.int64) * span)
+            span *= len(labels)
+        maps[dictionary.place] = pa.table(columns)
     suppressed = None
     out = np.flatnonzero(recoding.group < 0)
     if len(out):
@@ -124,6 +158,13 @@ def _apply_levels(
              for j, (place, by_code) in enumerate(shown) if by_code is not None}
         )  # fmt: skip
     return engine.recode_by_level(table, places, maps, constants, suppressed)
+
+
+def _with_missing(dictionary: Dictionary) -> pa.Array:
+    """The values by code, the missing one last where there is one."""
+    import pyarrow as pa
+
+    return pa.concat_arrays([dictionary.values, pa.nulls(int(dictionary.missing), dictionary.values.type)])
 
 
 def _apply_groups(
@@ -160,4 +201,18 @@ def _apply_groups(
     labels: dict[str, object] = {"g": pa.array(np.arange(len(recoding.height), dtype=np.int64))}
     for dictionary, published in zip(frequencies.quasi, recoding.labels, strict=True):
         labels[f"c{dictionary.place}"] = pa.array(published, pa.string())
+    labels["rank"] = pa.array(_ranks(recoding.labels))
     return engine.recode_by_group(table, places, pa.table(data), pa.table(labels))
+
+
+def _ranks(labels: Sequence[Sequence[str | None]]) -> npt.NDArray[np.int64]:
+    """Numbers that order groups by what they show, column by column, missing first; groups that show the same tie."""
+    codes = []
+    sizes = []
+    for published in labels:
+        index = {
+            label: code for code, label in enumerate(sorted({label for label in published if label is not None}), 1)
+        }
+        codes.append(np.asarray([0 if label is None else index[label] for label in published], np.int32))
+        sizes.append(len(index) + 1)
+    return row_keys(np.stack(codes, axis=1), sizes)[0]

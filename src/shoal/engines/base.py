@@ -31,11 +31,22 @@ class Source:
 
 @dataclass(frozen=True)
 class Relation:
-    """A table inside an engine: its SQL name, the user's column names, and types; column i is c<i> in SQL."""
+    """A table inside an engine.
+
+    Attributes
+    ----------
+    name
+        Its SQL name; column i is called c<i> in SQL.
+    columns, types
+        The user's column names, and the engine's types.
+    ranked
+        Columns whose content is ordered by a further, hidden column k; sorting by a number is quicker than by text.
+    """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[str, ...]
+    ranked: tuple[int, ...] = ()
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
         """The places of some columns."""
@@ -61,15 +72,22 @@ class Engine(Protocol):
         self,
         table: Relation,
         keep: Sequence[int],
-        maps: Mapping[int, tuple[pa.Array, pa.Array]],
+        maps: Mapping[int, pa.Table],
         constants: Mapping[int, str],
         suppressed: pa.Table | None,
     ) -> Relation:
-        """Replace values by labels column by column, and leave suppressed combinations out."""
+        """Replace values by labels column by column, and leave suppressed combinations out.
+
+        ``maps`` gives for a column a table (v, label) of values and their labels, with a third column ``rank`` where
+        the sum of ranks over columns orders what is published.
+        """
         ...
 
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
-        """Replace values by the labels of each row's group; rows without a group are left out."""
+        """Replace values by the labels of each row's group; rows without a group are left out.
+
+        ``labels`` has a row per group g: its labels, and a number ``rank`` that orders what groups show.
+        """
         ...
 
     def write(self, table: Relation, path: Path) -> None:

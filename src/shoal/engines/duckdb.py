@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -169,22 +169,39 @@ class DuckDBEngine:
         )
         return [int(row) for row in found.column(0).to_pylist()]
 
+    def count_matching(self, table: Relation, wanted: pa.Table) -> list[int]:
+        """How many rows have the values of each row of ``wanted`` (columns c<i>, text or float64; null is missing)."""
+        numbered = wanted.append_column("i", pa.array(range(wanted.num_rows), pa.int64()))
+        counted = self._fetch(sql.count_matching(table.name, self._register(numbered), *_by_type(wanted)))
+        found = dict(zip(counted.column("i").to_pylist(), counted.column("n").to_pylist(), strict=True))
+        return [int(found.get(row, 0)) for row in range(wanted.num_rows)]
+
+    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: pa.Table) -> int:
+        """The exact sum of a column over the rows with the values of the one row of ``wanted``, in whole steps.
+
+        See :func:`shoal.engines.sql.total`.
+        """
+        query = sql.total(table.name, place, scale, ends, self._register(wanted), *_by_type(wanted))
+        (found,) = self._run(query).fetchone()
+        return int(found or 0)
+
     def recode_by_level(
         self,
         table: Relation,
         keep: Sequence[int],
-        maps: Mapping[int, tuple[pa.Array, pa.Array]],
+        maps: Mapping[int, pa.Table],
         constants: Mapping[int, str],
         suppressed: pa.Table | None,
     ) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
-        named = {
-            place: self._register(pa.table({"v": values, "label": labels})) for place, (values, labels) in maps.items()
-        }
+        named = {place: self._register(part) for place, part in maps.items()}
+        ranked = [place for place, part in maps.items() if "rank" in part.column_names]
         left_out = None
         if suppressed is not None:
             left_out = (self._register(suppressed), [int(name[1:]) for name in suppressed.column_names])
-        return self._kept(sql.recode_by_level(table.name, keep, named, constants, left_out), table, keep)
+        return self._kept(
+            sql.recode_by_level(table.name, keep, named, ranked, constants, left_out), table, keep, ranked
+        )
 
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
@@ -194,18 +211,20 @@ class DuckDBEngine:
             table.name, keep, key, self._register(assignment), self._register(labels), recoded,
             split="low" in assignment.column_names,
         )  # fmt: skip
-        return self._kept(query, table, keep)
+        return self._kept(query, table, keep, recoded)
 
-    def _kept(self, query: str, table: Relation, keep: Sequence[int]) -> Relation:
+    def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Iterable[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
         names = ", ".join(f"{sql.column(place)} AS {sql.column(new)}" for new, place in enumerate(keep))
-        return self._view(f"SELECT {names} FROM ({query})", tuple(table.columns[place] for place in keep))
+        view = self._view(f"SELECT {names}, k FROM ({query})", tuple(table.columns[place] for place in keep))
+        places = tuple(keep.index(place) for place in ranked)
+        return Relation(view.name, view.columns, view.types[: len(keep)], places)
 
     # -- results ---------------------------------------------------------------------------------
 
     def write(self, table: Relation, path: Path) -> None:
         """See :class:`shoal.engines.base.Engine`."""
-        query = sql.sorted_rows(table.name, range(len(table.columns)))
+        query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
         try:
             if path.suffix.lower() == ".parquet":
                 self._write_parquet(table, query, path)
@@ -236,7 +255,13 @@ class DuckDBEngine:
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`."""
-        return self._fetch(sql.sorted_rows(table.name, range(len(table.columns)))).rename_columns(list(table.columns))
+        return self._fetch(sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)).rename_columns(
+            list(table.columns)
+        )
+
+    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
+        """Some columns (c<i>, native types) of all rows, in the order of the source."""
+        return self._fetch(f"SELECT {sql.columns(places)} FROM {table.name}")
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -346,6 +371,13 @@ def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
             cell = f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {cell} END"
         cells.append(f"{cell} AS {name}")
     return ", ".join(cells)
+
+
+def _by_type(wanted: pa.Table) -> tuple[list[int], list[int]]:
+    """The places of the columns c<i> that are compared as text, and of those that are compared as numbers."""
+    parts = [part for part in wanted.schema if re.fullmatch(r"c\d+", part.name)]
+    numbers = [int(part.name[1:]) for part in parts if pa.types.is_floating(part.type)]
+    return [int(part.name[1:]) for part in parts if int(part.name[1:]) not in numbers], numbers
 
 
 def _is_text(kind: pa.DataType) -> bool:

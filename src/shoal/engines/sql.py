@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["column", "columns", "frequencies", "literal", "recode_by_group", "recode_by_level", "sorted_rows"]
+__all__ = [
+    "column",
+    "columns",
+    "count_matching",
+    "frequencies",
+    "literal",
+    "recode_by_group",
+    "recode_by_level",
+    "sorted_rows",
+    "total",
+]
 
 
 def column(place: int) -> str:
@@ -38,20 +48,54 @@ def frequencies(table: str, places: Sequence[int]) -> str:
     return f"SELECT {columns(places)}, count(*) AS n FROM {table} GROUP BY {columns(places)}"
 
 
+def _wanted(wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:
+    """A join with the rows t that have the values of a row of ``wanted``: as text, or as numbers."""
+    same = [f"CAST(t.{column(p)} AS VARCHAR) IS NOT DISTINCT FROM w.{column(p)}" for p in text]
+    same += [f"CAST(t.{column(p)} AS DOUBLE) IS NOT DISTINCT FROM w.{column(p)}" for p in numbers]
+    return f"JOIN {wanted} AS w ON {' AND '.join(same) or 'TRUE'}"
+
+
+def count_matching(table: str, wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:
+    """How many rows have the values of each row (numbered i) of ``wanted``; those of which none has are left out."""
+    return f"SELECT w.i AS i, count(*) AS n FROM {table} AS t {_wanted(wanted, text, numbers)} GROUP BY w.i"
+
+
+def total(
+    table: str,
+    place: int,
+    scale: float,
+    ends: tuple[int, int],
+    wanted: str,
+    text: Sequence[int],
+    numbers: Sequence[int],
+) -> str:
+    """The sum of a column over the rows that have the values of the one row of ``wanted``, in whole steps.
+
+    A value is multiplied by ``scale``, rounded (half to even) and clipped; one that is no number counts as 0.
+    """
+    number = f"TRY_CAST(CAST(t.{column(place)} AS VARCHAR) AS DOUBLE)"
+    known = f"CASE WHEN isnan({number}) THEN 0 ELSE coalesce({number}, 0) END"
+    steps = f"round_even({known} * CAST({scale!r} AS DOUBLE), 0)"
+    clipped = f"least(greatest({steps}, CAST({ends[0]:d} AS DOUBLE)), CAST({ends[1]:d} AS DOUBLE))"
+    return f"SELECT sum(CAST({clipped} AS HUGEINT)) FROM {table} AS t {_wanted(wanted, text, numbers)}"
+
+
 def recode_by_level(
     table: str,
     keep: Sequence[int],
     maps: Mapping[int, str],
+    ranked: Sequence[int],
     constants: Mapping[int, str],
     suppressed: tuple[str, Sequence[int]] | None,
 ) -> str:
     """Replace columns by their labels, one join per column, and drop suppressed combinations.
 
-    ``maps`` gives for a column the relation (v, label) that recodes it, ``constants`` the one label of a
-    column that is fully generalized. ``suppressed`` is a relation of combinations as published that are to
+    ``maps`` gives for a column the relation (v, label) that recodes it, ``constants`` the one label of a column that
+    is fully generalized. Maps of the ``ranked`` columns have a rank too; the sum of ranks becomes the hidden column k,
+    by which rows are sorted. ``suppressed`` is a relation of combinations as published that are to
     be left out, and the columns it has.
     """
-    output = []
+    output = [(" + ".join(f"m{place}.rank" for place in ranked) or "CAST(0 AS BIGINT)") + " AS k"]
     joins = []
     for place in keep:
         name = column(place)
@@ -92,12 +136,13 @@ def recode_by_group(
     between = " AND t.rn > a.low AND t.rn <= a.high" if split else ""
     output = ", ".join(f"{'l' if place in recoded else 't'}.{column(place)} AS {column(place)}" for place in keep)
     return (
-        f"SELECT {output} FROM {source} AS t JOIN {assignment} AS a ON {_same('t', 'a', key)}{between} "
+        f"SELECT l.rank AS k, {output} FROM {source} AS t JOIN {assignment} AS a ON {_same('t', 'a', key)}{between} "
         f"JOIN {labels} AS l ON a.g = l.g"
     )
 
 
-def sorted_rows(table: str, places: Sequence[int]) -> str:
-    """All rows in an order that depends on nothing but their content."""
-    order = ", ".join(f"{column(place)} NULLS FIRST" for place in places)
-    return f"SELECT {columns(places)} FROM {table} ORDER BY {order}"
+def sorted_rows(table: str, places: Sequence[int], ranked: Sequence[int] = ()) -> str:
+    """All rows in an order that depends on nothing but their content; the hidden column k orders ``ranked``."""
+    order = ["k"] if ranked else []
+    order += [f"{column(place)} NULLS FIRST" for place in places if place not in ranked]
+    return f"SELECT {columns(places)} FROM {table} ORDER BY {', '.join(order)}"

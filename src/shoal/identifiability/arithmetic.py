@@ -274,21 +274,28 @@ def sampled_rho(bound: Rational, m: int, beta: Rational) -> Fraction:
     return rho_from_bound(sampled_factor(bound, beta), m)
 
 
-def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational) -> Fraction:
+def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational, choice: Rational = 1) -> Fraction:
     """Return the E of a sampled release that promises ρ: E = (1 - β)(m - 1) ρ / (1 - ρ).
+
+    Parameters
+    ----------
+    choice
+        The E that a private choice of the recoding uses of the same promise; 1 where there is none.
 
     Examples
     --------
     >>> sampled_bound_from_rho("2/21", 39, "1/4")
     Fraction(3, 1)
+    >>> sampled_bound_from_rho("2/21", 39, "1/4", choice="3/2")
+    Fraction(2, 1)
     """
     beta = exact(beta, "beta")
-    factor = bound_from_rho(rho, m)
+    factor = bound_from_rho(rho, m) / exact(choice, "choice")
     bound = (1 - beta) * factor
     if bound <= 1:
         raise SamplingRateError(
-            f"beta must leave E = (1 - beta)(m - 1) rho / (1 - rho) above 1. Got beta {show(beta)} and "
-            f"E = {show(bound)}. Sample fewer rows, or permit a larger rho."
+            f"beta must leave E = (1 - beta)(m - 1) rho / (1 - rho) above 1, the E of a private choice taken off. "
+            f"Got beta {show(beta)} and E = {show(bound)}. Sample fewer rows, or permit a larger rho."
         )
     check_sampling_rate(beta, bound)
     return bound

@@ -6,6 +6,8 @@
         RhoAboveCrowdError              ρ > 1/k: not a crowd of k
         SamplingRateError               β outside 0 < β ≤ 1 - 1/E
       RecodingNotPublicError            the recoding was chosen by looking at the data
+      RawColumnError                    a column would be published that is not part of the cell
+      UniverseError                     the declared universe cannot be read, or contradicts the table or the ledger
       FixedSizeSamplingError            a sample of fixed size was asked for
       LedgerNotFoundError, LedgerExistsError, LedgerUnreadableError, LedgerBusyError
     InfeasibleError                     exit status 3
@@ -31,11 +33,13 @@ __all__ = [
     "LedgerNotFoundError",
     "LedgerUnreadableError",
     "ParameterError",
+    "RawColumnError",
     "RecodingNotPublicError",
     "RhoAboveCrowdError",
     "RhoTooSmallError",
     "SamplingRateError",
     "SecondPopulationReleaseError",
+    "UniverseError",
     "UniverseTooSmallError",
 ]
 
@@ -58,6 +62,14 @@ class SamplingRateError(ParameterError):
 
 class RecodingNotPublicError(InputError):
     """The recoding depends on the data, so that the release says more than its cells."""
+
+
+class RawColumnError(InputError):
+    """A column would be published beside the cell, as it is: this voids ρ."""
+
+
+class UniverseError(InputError):
+    """The declared universe cannot be read, or contradicts the table or the ledger."""
 
 
 class FixedSizeSamplingError(InputError):

@@ -321,15 +321,17 @@ class Ledger:
 
     def book_choice(self, bound: Rational, label: str = "") -> Booking:
         """Book a private choice (of a recoding, say) with pairwise bound E, before it is made."""
-        factor = exact(bound, "E")
-        if factor <= 1:
-            raise ParameterError(f"E must be above 1. Got {show(factor)}: nothing can be chosen at that E.")
+        factor = _choice(bound)
         return self._book(lambda status: _Spending("choice", factor, factor), label)
 
-    def book_release(self, bound: Rational, beta: Rational, k: int, label: str = "") -> Booking:
-        """Book a sampled release, before the sample is drawn.
+    def book_release(
+        self, bound: Rational, beta: Rational, k: int, label: str = "", choice: Rational | None = None
+    ) -> Booking:
+        """Book a sampled release, before the sample is drawn, and with it the private choice of its recoding.
 
-        E grows by E / (1 - β), and δ by :func:`~shoal.identifiability.arithmetic.sampling_delta`.
+        E grows by E / (1 - β), times the E of the choice, and δ by
+        :func:`~shoal.identifiability.arithmetic.sampling_delta`. Release and choice are one booking: a choice that
+        is paid for and then of no use, because the release is refused, cannot happen.
 
         Parameters
         ----------
@@ -339,8 +341,12 @@ class Ledger:
             Its sampling rate.
         k
             The release drops cells with fewer than k sampled rows. It need not be the ledger's k.
+        choice
+            The pairwise bound E of a private choice of the recoding; None where the recoding was declared.
         """
         factor = sampled_factor(bound, beta)
+        if choice is not None:
+            factor *= _choice(choice)
         delta = round_up(sampling_delta(bound, k, beta))
         return self._book(lambda status: _Spending("sampled release", factor, exact(bound, "E"), delta), label)
 
@@ -464,6 +470,14 @@ class _Spending:
     delta: Fraction = Fraction(0)
     base: Fraction | None = None
     rho_in_paper: Fraction | None = None
+
+
+def _choice(bound: Rational) -> Fraction:
+    """Return the E of a private choice, or raise."""
+    factor = exact(bound, "E")
+    if factor <= 1:
+        raise ParameterError(f"E must be above 1. Got {show(factor)}: nothing can be chosen at that E.")
+    return factor
 
 
 def _printable(text: str) -> str:

@@ -12,7 +12,7 @@ Armengol and Torra, "Generalization-based k-anonymization", section 3 (search) a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, count
 from math import comb
 
 import numpy as np
@@ -32,8 +32,8 @@ from shoal.kernels.anti_unification_hashing import INDIFFERENT, code_hash
 _MOST_SWEPT = 10_000_000
 """The most pairs of a row and a set of ``*`` in one sweep: beyond it time and memory are better spent on a search."""
 
-_MOST_MERGES = 64
-"""The most groups that the last records may join together before they are given up."""
+_SINGLE_MERGES = 64
+"""How many groups the last records join one by one; from then on twice as many each time, so that it ends soon."""
 
 
 def form_groups(
@@ -151,13 +151,13 @@ def _merge_rest(
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
     """Make one group of the waiting rows, joined by the cheapest groups until it has k records and is accepted.
 
-    The cheapest adds fewest ``*`` over all records concerned (ties: the lower number). Where no group is accepted
-    the assignment stays as it was.
+    The cheapest adds fewest ``*`` over all records concerned (ties: the lower number). Where not even all rows as one
+    group are accepted the assignment stays as it was.
     """
     rest = len(passes)
     merged = np.where(assignment == DISCARDED, rest, assignment).astype(np.int32)
     merged_passes = np.append(passes, np.int8(label))
-    for _ in range(_MOST_MERGES + 1):
+    for step in count():
         sizes = group_sizes(merged, counts, rest + 1)
         members = np.flatnonzero(merged == rest)
         if sizes[rest] >= k and (accept is None or accept(members, np.zeros_like(members), 1)[0]):
@@ -169,7 +169,8 @@ def _merge_rest(
         joint = ((shared == INDIFFERENT) | (shared != shared[rest])).sum(axis=1)
         cost = sizes * (joint - stars) + sizes[rest] * (joint - stars[rest])
         cost[sizes == 0] = np.iinfo(np.int64).max
-        merged[merged == np.argmin(cost[:rest])] = rest
+        joining = 1 if step < _SINGLE_MERGES else 2 ** (step - _SINGLE_MERGES + 1)
+        merged[np.isin(merged, np.argsort(cost[:rest], kind="stable")[:joining])] = rest
     return assignment, passes
 
 

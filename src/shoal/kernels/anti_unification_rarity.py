@@ -12,13 +12,15 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.groups import group_keys
+
 
 def rare_columns(
     codes: NDArray[np.int32], counts: NDArray[np.int64], discarded: NDArray[np.bool_], k: int, most: int = 2
-) -> list[tuple[tuple[int, ...], int]]:
-    """Per set of at most ``most`` columns, the discarded records that it makes rare.
+) -> tuple[list[tuple[tuple[int, ...], int]], int]:
+    """Per set of at most ``most`` columns, the discarded records that it makes rare; and how many none of them does.
 
-    ``codes`` int32 (n, q), ``counts`` int64 (n,), ``discarded`` bool (n,). Returns (columns, records), most records
+    ``codes`` int32 (n, q), ``counts`` int64 (n,), ``discarded`` bool (n,). Listed are (columns, records), most records
     first, then fewer columns, then their order; sets without a record are left out. A record counts once for each
     smallest set that makes it rare, so the records do not add up. Time grows with n log n C(q, ``most``).
 
@@ -26,10 +28,11 @@ def rare_columns(
     --------
     >>> codes = np.array([[0, 0, 1], [0, 0, 2], [7, 0, 1]], dtype=np.int32)
     >>> rare_columns(codes, np.array([3, 2, 1]), np.array([False, False, True]), k=2)
-    [((0,), 1)]
+    ([((0,), 1)], 0)
     """
     rare: dict[tuple[int, ...], NDArray[np.bool_]] = {(): np.zeros(len(counts), dtype=np.bool_)}
     reasons = []
+    unexplained = discarded.copy()
     for size in range(1, min(most, codes.shape[1]) + 1):
         for columns in combinations(range(codes.shape[1]), size):
             # What is rare in some columns is rare in more of them, so only the sets one smaller need be asked.
@@ -37,17 +40,15 @@ def rare_columns(
             newly = rare[columns] & discarded
             for smaller in combinations(columns, size - 1):
                 newly &= ~rare[smaller]
+            unexplained &= ~newly
             if newly.any():
                 reasons.append((columns, int(counts[newly].sum())))
-    return sorted(reasons, key=lambda reason: (-reason[1], len(reason[0]), reason[0]))
+    reasons.sort(key=lambda reason: (-reason[1], len(reason[0]), reason[0]))
+    return reasons, int(counts[unexplained].sum())
 
 
 def _records_alike(codes: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each row the records of the table with the same codes: int64 (n,)."""
-    place = np.zeros(len(codes), dtype=np.int64)
-    for column in codes.T:
-        keys = place * (int(column.max(initial=0)) + 1) + column
-        place = np.unique(keys, return_inverse=True)[1].reshape(-1)
-    alike = np.zeros(len(codes), dtype=np.int64)
-    np.add.at(alike, place, counts)
-    return alike[place]
+    place, number = group_keys(codes, (codes.max(axis=0, initial=0) + 1).tolist())
+    alike: NDArray[np.int64] = np.bincount(place, weights=counts, minlength=number).astype(np.int64)[place]
+    return alike

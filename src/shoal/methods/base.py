@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,7 @@ class Problem:
     model: AllOf
     seed: int = 0
     progress: Progress = field(default=quiet)
+    schema: Schema = field(default_factory=Schema)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -48,16 +50,38 @@ class Problem:
 
 @dataclass(frozen=True)
 class Method:
-    """Base of all methods."""
+    """Base of all methods.
+
+    ``reveals_source`` is False where the promise of the method does not allow anything to be told about the source
+    beyond the release itself: the certificate then leaves out row counts, losses and what else looks at the original.
+    ``needs_model`` is False where a plan may do without models, because the method has a promise of its own.
+    """
 
     name: ClassVar[str]
+    reveals_source: ClassVar[bool] = True
+    needs_model: ClassVar[bool] = True
 
     def decide(self, problem: Problem) -> Recoding:
         """Form groups that meet the problem's models."""
         raise NotImplementedError
 
+    def warm(self) -> None:
+        """Load what :meth:`decide` needs; called while the table is being read."""
+
     def check(self, schema: Schema, model: AllOf) -> None:
         """Raise before any work starts where the method cannot serve these columns or models."""
+
+    def located(self, folder: Path) -> Method:
+        """The same method, with its paths taken from ``folder`` instead of from the working directory."""
+        return self
+
+    def ready(self) -> None:
+        """Raise before the table is read where something outside plan and table is not as it must be."""
+
+    @property
+    def promises(self) -> tuple[Model, ...]:
+        """Models that every release of the method meets, asked for or not; they are verified too."""
+        return ()
 
     @property
     def parameters(self) -> Mapping[str, Any]:

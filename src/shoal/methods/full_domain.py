@@ -60,12 +60,18 @@ class FullDomain(Method):
     def __post_init__(self) -> None:
         share_of(self.suppression, "suppression")
         share_of(self.gs, "gs")
+        if not isinstance(self.levels, Mapping) or not isinstance(self.weights, Mapping):
+            raise PlanError("Levels and weights must be given by column, such as { age = [1, 3] } and { age = 2.0 }.")
         if self.loss not in MEASURES:
             raise PlanError(f"The loss must be one of {', '.join(MEASURES)}; found {self.loss!r}.")
         if self.aggregate is not None and self.aggregate not in AGGREGATES:
             raise PlanError(f"The aggregate must be one of {', '.join(AGGREGATES)}; found {self.aggregate!r}.")
         if any(not isinstance(weight, int | float) or not 0 < weight < math.inf for weight in self.weights.values()):
             raise PlanError("The weights of columns must be positive numbers.")
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.lattice_search  # noqa: F401 - compiled code takes a moment to load
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -28,6 +28,10 @@ class Levels(Method):
 
     def __post_init__(self) -> None:
         share_of(self.suppression, "suppression")
+        if not isinstance(self.levels, Mapping):
+            raise PlanError(
+                f"Levels must be given by column, such as {{ age = 2, zip = 1 }}; found {type(self.levels).__name__}."
+            )
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -141,16 +141,22 @@ def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[
 class Prefix:
     """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
 
-    ``steps`` gives how many characters are masked at each level; by default one more at each.
+    ``steps`` gives how many characters are masked at each level; by default one more at each. ``length`` is how many
+    characters a value has at most; by default that of the longest value of the data.
 
     >>> Prefix().bind(["14248", "14207"], False).labels[2]
     ('142**',)
     """
 
     steps: tuple[int, ...] | None = None
+    length: int | None = None
 
     def __post_init__(self) -> None:
         steps = self.steps
+        if self.length is not None and not _whole((self.length,), 1):
+            raise HierarchyError(
+                f"The length of a prefix hierarchy must be a positive whole number; found {self.length!r}."
+            )
         if steps is not None and (not _whole(steps, 1) or any(a >= b for a, b in itertools.pairwise(steps))):
             raise HierarchyError(
                 f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
@@ -158,7 +164,10 @@ class Prefix:
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        length = max((len(value) for value in values), default=1)
+        length = self.length or max((len(value) for value in values), default=1)
+        longer = [value for value in values if len(value) > length]
+        if longer:
+            raise MissingFromHierarchy(column, longer)
         steps = self.steps or tuple(range(1, length))
         columns: list[list[str]] = [list(values)]
         for masked in steps:

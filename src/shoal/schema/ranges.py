@@ -86,8 +86,10 @@ class Widths:
     def __post_init__(self) -> None:
         if not self.widths or any(_exact(width) <= 0 for width in self.widths):
             raise HierarchyError(f"Interval widths must be positive numbers; found {list(self.widths)}.")
-        _exact(self.origin)
-        if self.bottom is not None and self.top is not None and _exact(self.bottom) > _exact(self.top):
+        for end in (self.origin, self.bottom, self.top):
+            if end is not None:
+                _exact(end)
+        if self.bottom is not None and self.top is not None and self.bottom > self.top:
             raise HierarchyError(f"The bottom must not lie above the top; found {self.bottom} and {self.top}.")
         for low, high in zip(self.widths, self.widths[1:], strict=False):
             if high <= low or (_exact(high) / _exact(low)).denominator != 1:

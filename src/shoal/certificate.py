@@ -51,20 +51,21 @@ class Release:
 
     @property
     def utility(self) -> Mapping[str, float]:
-        """What was lost: every measure that applies."""
-        loss: Mapping[str, float] = self.certificate["loss"]
+        """What was lost: every measure that applies; none where the method's promise forbids to tell."""
+        loss: Mapping[str, float] = self.certificate.content.get("loss", {})
         return loss
 
     @property
     def risk(self) -> Mapping[str, float]:
         """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
-        risk: Mapping[str, float] = self.certificate["risk"]
+        risk: Mapping[str, float] = self.certificate.content.get("risk", {})
         return risk
 
     def to_dict(self) -> dict[str, Any]:
         """The machine-readable answer of ``shoal release --json``."""
         keys = (
-            "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "loss", "risk", "models",
+            "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
+            "risk", "models",
         )  # fmt: skip
         answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         answer["seconds"] = dict(self.seconds)

@@ -1,0 +1,351 @@
+"""Output appears whole or not at all, whatever happens on the way."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal import output
+from shoal.errors import InfeasibleError, OutputError, VerificationError
+from shoal.output import certificate_of, check_output, publish, staging
+from shoal.pipeline import release
+
+NOBODY = 4194305  # above the largest process number of Linux
+
+
+def write_plan(
+    folder: Path, *, level: int = 1, rows: int = 40, target: str = "released.csv", name: str = "plan"
+) -> Path:
+    lines = "".join(f"{20 + number % 20},v{number % 7}\n" for number in range(rows))
+    (folder / "source.csv").write_text("age,x\n" + lines)
+    plan = folder / f"{name}.toml"
+    plan.write_text(
+        f"""
+        [source]
+        path = "source.csv"
+        [columns.age]
+        role = "quasi-identifier"
+        hierarchy = {{ intervals = [5, 10] }}
+        [columns.x]
+        role = "other"
+        [[models]]
+        name = "k-anonymity"
+        k = 2
+        [method]
+        name = "levels"
+        levels = {{ age = {level} }}
+        [output]
+        path = {json.dumps(target)}
+        """
+    )
+    return plan
+
+
+def assert_whole(table: Path) -> None:
+    """A certificate, where there is one, is about the table beside it; a table is complete."""
+    certificate = certificate_of(table)
+    if certificate.exists():
+        content = json.loads(certificate.read_text())
+        assert content["output"]["sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
+        assert content["output"]["bytes"] == table.stat().st_size
+    if table.exists():
+        lines = table.read_text().split("\n")
+        assert lines[0] == "age,x"
+        assert lines[-1] == ""
+        assert len(lines) == 42
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Path]:
+    """A directory in which no file can be made, for root neither."""
+    if os.geteuid() == 0:
+        yield Path("/proc/self")
+        return
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o500)
+    yield folder
+    folder.chmod(0o700)
+
+
+# -- before any work -------------------------------------------------------------------------------
+
+
+def test_an_output_that_exists_is_not_touched(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    (tmp_path / "released.csv").write_text("mine")
+    with pytest.raises(OutputError, match=r"released\.csv' exists.*overwrit"):
+        release(plan)
+    assert (tmp_path / "released.csv").read_text() == "mine"
+    assert names(tmp_path) == ["plan.toml", "released.csv", "source.csv"]
+    release(plan, overwrite=True)
+    assert_whole(tmp_path / "released.csv")
+
+
+def test_a_certificate_that_exists_is_not_touched_either(tmp_path: Path) -> None:
+    """The certificate of released.parquet has the name of that of released.csv."""
+    release(write_plan(tmp_path))
+    before = (tmp_path / "released.certificate.json").read_bytes()
+    with pytest.raises(OutputError, match=r"released\.certificate\.json' exists"):
+        release(write_plan(tmp_path, target="released.parquet"))
+    assert (tmp_path / "released.certificate.json").read_bytes() == before
+    assert not (tmp_path / "released.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("released.xlsx", "end in .csv or .parquet"),
+        ("released", "end in .csv or .parquet"),
+        ("folder.csv", "is a directory"),
+        ("absent/released.csv", "does not exist; create it"),
+        ("source.csv/released.csv", "does not exist"),
+        ("n" * 300 + ".csv", "File name too long"),
+    ],
+)
+def test_impossible_places(tmp_path: Path, target: str, says: str) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    plan = write_plan(tmp_path, target=target)
+    before = names(tmp_path)
+    with pytest.raises(OutputError, match=says):
+        release(plan)
+    assert names(tmp_path) == before
+
+
+def test_a_directory_that_is_not_writable(tmp_path: Path, unwritable: Path) -> None:
+    with pytest.raises(OutputError, match="not writable"):
+        release(write_plan(tmp_path, target=str(unwritable / "released.csv")))
+
+
+def test_a_directory_without_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(OutputError, match="not writable"):
+        check_output(tmp_path / "released.csv", overwrite=False)
+
+
+def test_the_source_is_never_the_output(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, target="source.csv")
+    before = (tmp_path / "source.csv").read_bytes()
+    with pytest.raises(OutputError, match="source itself"):
+        release(plan, overwrite=True)
+    assert (tmp_path / "source.csv").read_bytes() == before
+
+
+# -- on the way ------------------------------------------------------------------------------------
+
+
+def test_a_release_and_nothing_else_is_left(tmp_path: Path) -> None:
+    release(write_plan(tmp_path))
+    assert names(tmp_path) == ["plan.toml", "released.certificate.json", "released.csv", "source.csv"]
+    assert_whole(tmp_path / "released.csv")
+
+
+def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    release(plan)
+    first = [(tmp_path / name).read_bytes() for name in ("released.csv", "released.certificate.json")]
+    release(plan, overwrite=True)
+    assert [(tmp_path / name).read_bytes() for name in ("released.csv", "released.certificate.json")] == first
+
+
+def test_staging_is_private_and_removed(tmp_path: Path) -> None:
+    with staging(tmp_path / "r[1].csv") as folder:
+        assert folder.parent == tmp_path
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        (folder / "x").write_text("records")
+    assert names(tmp_path) == []
+    with pytest.raises(RuntimeError), staging(tmp_path / "r.csv"):
+        raise RuntimeError
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["released.csv", "r[1]*.csv", "😀" * 40 + ".csv"])
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, name: str) -> None:
+    prefix = f".{name[:40]}.shoal-"
+    for process in (NOBODY, os.getpid()):
+        (tmp_path / f"{prefix}{process}-x").mkdir()
+        (tmp_path / f"{prefix}{process}-x" / "table.csv").write_text("records")
+    (tmp_path / f"{prefix}notes").mkdir()
+    with staging(tmp_path / name):
+        pass
+    assert names(tmp_path) == sorted([f"{prefix}{os.getpid()}-x", f"{prefix}notes"])
+
+
+@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize("error", [InfeasibleError, VerificationError, RuntimeError, KeyboardInterrupt])
+def test_a_run_that_fails_leaves_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], old: bool
+) -> None:
+    from shoal import pipeline
+
+    plan = write_plan(tmp_path)
+    if old:
+        release(plan)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(pipeline, "verify", fail)
+    with pytest.raises(error):
+        release(plan, overwrite=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+class Killed(BaseException):
+    """What SIGKILL would be, if it could be raised."""
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_kill_at_every_step_of_publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
+    for last in range(30):
+        folder = tmp_path / str(last)
+        folder.mkdir()
+        if old:
+            release(write_plan(folder, level=1))
+        plan = write_plan(folder, level=2)
+        done = 0
+
+        def step(action: Any, last: int = last) -> Any:
+            def counted(*arguments: Any) -> Any:
+                nonlocal done
+                if done == last:
+                    raise Killed
+                done += 1
+                return action(*arguments)
+
+            return counted
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "replace", step(Path.replace))
+            patch.setattr(output, "_sync", step(output._sync))
+            try:
+                release(plan, overwrite=True)
+            except Killed:
+                assert_whole(folder / "released.csv")
+                assert (folder / "released.csv").exists() or not old
+                continue
+        assert last == done
+        assert last >= 4
+        assert_whole(folder / "released.csv")
+        assert (folder / "released.certificate.json").exists()
+        return
+    pytest.fail("publishing never came to its end")
+
+
+def test_where_the_table_cannot_be_moved_the_old_release_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, certificate = tmp_path / "r.csv", tmp_path / "r.certificate.json"
+    table.write_text("old")
+    certificate.write_text("old")
+    new = tmp_path / "new"
+    new.mkdir()
+    (new / "table.csv").write_text("new")
+    (new / "certificate.json").write_text("new")
+    move = Path.replace
+
+    def refuse(self: Path, target: Path) -> Path:
+        if target == table:
+            raise PermissionError(1, "Operation not permitted")
+        return move(self, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OutputError, match="Operation not permitted"):
+        publish((new / "table.csv", table), [(new / "certificate.json", certificate)])
+    assert (table.read_text(), certificate.read_text()) == ("old", "old")
+
+
+RELEASE_FOREVER = """
+import sys
+from shoal.pipeline import release
+release(sys.argv[1], overwrite=True)
+print("ready", flush=True)
+while True:
+    for plan in sys.argv[1:]:
+        release(plan, overwrite=True)
+"""
+
+
+def test_sigkill_at_random_moments(tmp_path: Path) -> None:
+    plans = [str(write_plan(tmp_path, level=level, name=f"plan{level}")) for level in (1, 2)]
+    moments = random.Random(4)
+    for _ in range(4):
+        with subprocess.Popen([sys.executable, "-c", RELEASE_FOREVER, *plans], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(moments.uniform(0.01, 0.3))
+            process.send_signal(signal.SIGKILL)
+        assert process.returncode == -signal.SIGKILL
+        assert_whole(tmp_path / "released.csv")
+    release(plans[0], overwrite=True)
+    assert [name for name in names(tmp_path) if "shoal" in name] == []
+    assert_whole(tmp_path / "released.csv")
+    assert (tmp_path / "released.certificate.json").exists()
+
+
+# -- full disks ------------------------------------------------------------------------------------
+
+
+def run(plan: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("shoal"), "release", plan, "--overwrite"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)
+
+
+@pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
+def test_a_file_that_may_not_grow(tmp_path: Path, target: str) -> None:
+    release(write_plan(tmp_path, rows=40, target=target))
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "source.csv"}
+    plan = write_plan(tmp_path, rows=20_000, target=target)
+    if target.endswith("parquet"):  # values that do not compress into a few bytes
+        lines = "".join(
+            f"{20 + number % 20},{hashlib.sha256(str(number).encode()).hexdigest()}\n" for number in range(20_000)
+        )
+        (tmp_path / "source.csv").write_text("age,x\n" + lines)
+    limit = 50_000
+    done = run(plan, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: The release cannot be written")
+    assert done.stderr.count("\n") == 1
+    assert "File too large" in done.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "source.csv"} == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+@pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
+def test_a_disk_that_is_full(tmp_path: Path, target: str) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("this machine does not let us mount a file system")
+    try:
+        (disk / target).write_text("old")
+        plan = write_plan(tmp_path, target=f"disk/{target}")
+        lines = "".join(
+            f"{20 + number % 20},{hashlib.sha256(str(number).encode()).hexdigest()}\n" for number in range(20_000)
+        )
+        (tmp_path / "source.csv").write_text("age,x\n" + lines)
+        with pytest.raises(OutputError, match="No space left on device"):
+            release(plan, overwrite=True)
+        assert names(disk) == [target]
+        assert (disk / target).read_text() == "old"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
