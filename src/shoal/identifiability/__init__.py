@@ -7,6 +7,8 @@ guarantee    what is promised, in numbers and in plain words
 grids        population and sampled releases on a public grid
 ledger       what was told about a data set, and what may still be told
 queries      booked first, answered then
+tables       questions to a table, computed by the engine
+universe     the declared counts of a population
 audits       what a release of any method says about single rows
 
 The names below are imported when they are first used: a process that only books in the ledger loads the
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
         ask_sum,
     )
     from shoal.identifiability.sampling import SystemSource
+    from shoal.identifiability.tables import Questions
 
 __all__ = [
     "Answer",
@@ -43,6 +46,7 @@ __all__ = [
     "Entry",
     "Guarantee",
     "Ledger",
+    "Questions",
     "Span",
     "Status",
     "SystemSource",
@@ -62,6 +66,7 @@ _HOMES = {
     "mechanisms": ("Span",),
     "queries": ("Answer", "ask_best_of", "ask_count", "ask_histogram", "ask_mean", "ask_sum"),
     "sampling": ("SystemSource",),
+    "tables": ("Questions",),
 }
 
 

@@ -1,0 +1,120 @@
+"""``shoal ledger``: what has been told about a data set, and what may still be told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+
+
+@app.callback(invoke_without_command=True)
+def ledger_group(context: typer.Context) -> None:
+    """Keep the ledger of a data set: what was told about it, and what may still be told.
+
+    Every release on a grid and every answer of `shoal query` makes it easier to name a person. The ledger books each
+    one before it is made. It refuses what would let an intruder, who knows every row but one, name the person in the
+    unknown row with a probability above 1/k. One data set has one ledger, on a local disk; a second one would give the
+    budget out twice.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("create")
+def create(
+    ledger: LedgerFile,
+    m: Annotated[
+        int,
+        typer.Option(
+            "--m",
+            help="How many people could be the one in an unknown row: the people of the population who are not in the "
+            "table, and one. A number that is too small is safe, one that is too large is not.",
+        ),
+    ],
+    k: Annotated[int, typer.Option("--k", help="The crowd that everyone hides in: rho never passes 1/k.")],
+    name: Annotated[str, typer.Option(help="What the data set is called.")] = "",
+    delta_limit: Annotated[
+        str, typer.Option(help="The sum of delta that sampled releases may use; 0 for none.")
+    ] = "1e-5",
+    as_json: Json = False,
+) -> None:
+    """Create the ledger of a data set. m and k are fixed from then on.
+
+    \b
+    Example:  shoal ledger create patients.ledger --m 100000 --k 20 --name patients
+    """
+    from shoal.identifiability import Ledger
+
+    status = Ledger.create(ledger, m, k, name, delta_limit).status()
+    if as_json:
+        print(json.dumps({"ledger": str(ledger), **status.to_dict()}))
+        return
+    from shoal.cli.console import output, safe
+
+    output.print(f"Created {safe(ledger)}: m = {m:,}, k = {k}. Nothing is spent.")
+
+
+@app.command("show")
+def show(
+    ledger: LedgerFile,
+    as_json: Json = False,
+) -> None:
+    """Show what is spent, what remains, and every entry. The entries are added up anew; a file that was changed by
+    other means is an error.
+
+    \b
+    Example:  shoal ledger show patients.ledger
+              shoal ledger show patients.ledger --json | jq .remaining_rho
+    """
+    from shoal.identifiability import Ledger
+    from shoal.identifiability.arithmetic import epsilon
+
+    opened = Ledger.open(ledger)
+    status = opened.verify().to_dict()
+    entries = [
+        {
+            "number": entry.number,
+            "at": entry.at,
+            "kind": entry.kind,
+            "label": entry.label,
+            "E": float(entry.factor),
+            "epsilon": epsilon(entry.factor),
+            "delta": float(entry.delta),
+            "rho_after": float(entry.rho_after),
+        }
+        for entry in opened.entries()
+    ]
+    if as_json:
+        print(json.dumps({"ledger": str(ledger), **status, "bookings": entries}))
+        return
+    from shoal.cli.console import figure, output, rows_table, safe
+
+    named = f" of {safe(status['name'])}" if status["name"] else ""
+    output.print(f"[bold]Ledger[/]{named}: m = {figure(status['m'])}, k = {figure(status['k'])}.")
+    remaining = status["remaining_rho"]
+    output.print(
+        f"Spent: rho = {figure(status['rho'])} of 1/k = {figure(status['rho_limit'])}; E = {figure(status['E'])}, "
+        f"epsilon = {figure(status['epsilon'])}; delta = {figure(status['delta'])} of {figure(status['delta_limit'])}."
+    )
+    if remaining is None:
+        output.print("Remaining: nothing. This data set must not be asked any more.")
+    else:
+        output.print(
+            f"Remaining: E = {figure(status['remaining_E'])}, epsilon = {figure(status['remaining_epsilon'])}; a "
+            f"single question may ask for rho of at most {figure(remaining)}."
+        )
+    if entries:
+        columns = ("number", "at", "kind", "label", "E", "delta", "rho_after")
+        rows = [[figure(entry[column]) for column in columns] for entry in entries]
+        for row in rows:
+            row[1] = row[1][:19]  # to the second
+        output.print(rows_table("Entries", columns, rows))

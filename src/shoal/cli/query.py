@@ -1,0 +1,280 @@
+"""``shoal query``: answers with noise, booked in a ledger before they are computed."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.identifiability import Answer
+    from shoal.identifiability.mechanisms import Span
+    from shoal.identifiability.tables import Questions
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+Table = Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")]
+LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger of this data set (shoal ledger create).")]
+Rho = Annotated[str, typer.Option("--rho", help="What this answer may spend, such as 1/500 or 0.002.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only rows with this value: COLUMN=VALUE; COLUMN= is missing. May be repeated (and)."),
+]
+ColumnName = Annotated[str, typer.Option("--column", help="The column that is asked about.")]
+Values = Annotated[
+    list[str],
+    typer.Option(
+        "--values", help="The declared values, separated by commas (a doubled comma is one); may be repeated."
+    ),
+]
+Lower = Annotated[str, typer.Option("--lower", help="The least value that counts; smaller ones are raised to it.")]
+Upper = Annotated[str, typer.Option("--upper", help="The largest value that counts; larger ones are lowered to it.")]
+Step = Annotated[str, typer.Option("--step", help="Values are rounded to multiples of this.")]
+Label = Annotated[str | None, typer.Option("--label", help="Written into the ledger; by default, the question.")]
+Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")]
+Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")]
+Missing = Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")]
+Memory = Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@app.callback(invoke_without_command=True)
+def query_group(context: typer.Context) -> None:
+    """Ask a table a question; the answer has noise, and is booked in the table's ledger before it is computed.
+
+    rho is the highest probability with which this one answer, alone, may let an intruder who knows every row but one
+    name the person in the unknown row. It must be above 1/m, the blind guess; a larger rho means less noise and more of
+    the budget. `shoal ledger show` tells what remains. Ranges, values and conditions are declared by you: do not take
+    them from the data.
+    """
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command("count")
+def count(
+    table: Table,
+    ledger: LedgerFile,
+    rho: Rho,
+    where: Where = None,
+    label: Label = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """How many rows there are with these values.
+
+    \b
+    Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
+    """
+    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    chosen = _conditions(where)
+    answer = questions.count(rho, chosen, _label(label, "count", chosen))
+    _show(questions, answer, as_json)
+
+
+@app.command("sum")
+def sum_(
+    table: Table,
+    ledger: LedgerFile,
+    rho: Rho,
+    column: ColumnName,
+    lower: Lower,
+    upper: Upper,
+    step: Step = "1",
+    where: Where = None,
+    label: Label = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
+
+    What is missing or is no number counts as 0, clipped to the range.
+
+    \b
+    Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
+    """
+    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    chosen = _conditions(where)
+    label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
+    _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
+
+
+@app.command("mean")
+def mean(
+    table: Table,
+    ledger: LedgerFile,
+    rho: Rho,
+    column: ColumnName,
+    lower: Lower,
+    upper: Upper,
+    step: Step = "1",
+    label: Label = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """The mean of a column over all rows, whose number is public.
+
+    For a mean over some rows ask for a sum and a count. What is missing or is no number counts as 0, clipped.
+
+    \b
+    Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
+    """
+    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
+    _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
+
+
+@app.command("histogram")
+def histogram(
+    table: Table,
+    ledger: LedgerFile,
+    rho: Rho,
+    column: ColumnName,
+    values: Values,
+    where: Where = None,
+    label: Label = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """How many rows have each of several values of a column; all of them for the price of one question.
+
+    \b
+    Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
+                --values flu,gout,asthma
+    """
+    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    chosen, declared = _conditions(where), _listed(values)
+    label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
+    _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
+
+
+@app.command("best-of")
+def best_of(
+    table: Table,
+    ledger: LedgerFile,
+    rho: Rho,
+    column: ColumnName,
+    values: Values,
+    where: Where = None,
+    label: Label = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    missing: Missing = None,
+    memory: Memory = None,
+    as_json: Json = False,
+) -> None:
+    """Which of several values of a column is the most frequent. Its count is not told, which costs less.
+
+    \b
+    Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
+                --values flu,gout,asthma
+    """
+    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    chosen, declared = _conditions(where), _listed(values)
+    label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
+    _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
+
+
+def _questions(
+    table: Path,
+    ledger: Path,
+    delimiter: str | None,
+    encoding: str | None,
+    missing: list[str] | None,
+    memory: str | None,
+) -> Questions:
+    from shoal.engines.csv_format import CsvFormat
+    from shoal.identifiability import Ledger
+    from shoal.identifiability.tables import Questions
+
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
+    return Questions(table, Ledger.open(ledger), form, memory)
+
+
+def _conditions(options: list[str] | None) -> dict[str, str | None]:
+    """Columns and values from COLUMN=VALUE; the first sign of equality separates them."""
+    from shoal.errors import PlanError
+
+    conditions: dict[str, str | None] = {}
+    for option in options or []:
+        column, sign, value = option.partition("=")
+        if not sign or not column:
+            raise PlanError("A condition must be written as COLUMN=VALUE, for example --where illness=flu.")
+        if column in conditions:
+            raise PlanError(f"A row has one value in a column; --where names {column!r} twice. Ask twice, or once.")
+        conditions[column] = value or None
+    return conditions
+
+
+def _listed(options: list[str]) -> list[str]:
+    """Values from repeated options; a comma separates, a doubled comma stands for one."""
+    parts = (part for option in options for part in option.replace(",,", "\0").split(","))
+    return [part.replace("\0", ",") for part in parts if part]
+
+
+def _span(lower: str, upper: str, step: str) -> Span:
+    from shoal.identifiability import Span
+
+    return Span.of(lower, upper, step)
+
+
+def _label(label: str | None, question: str, where: dict[str, str | None]) -> str:
+    if label is not None:
+        return label
+    conditions = " and ".join(
+        f"{column!r} is {'missing' if value is None else repr(value)}" for column, value in where.items()
+    )
+    return f"{question} where {conditions}" if conditions else question
+
+
+def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str] | None = None) -> None:
+    """Print an answer; of a histogram each value with its count, of a choice the value."""
+    status = questions.ledger.status().to_dict()
+    told: dict[str, Any] = answer.to_dict()
+    if values is not None and answer.kind == "histogram":
+        told["answer"] = dict(zip(values, told["answer"], strict=True))
+    elif values is not None:
+        told["answer"] = values[int(answer.values[0])]
+    told |= {key: status[key] for key in ("m", "k", "rho_limit", "remaining_rho")}
+    if as_json:
+        print(json.dumps(told))
+        return
+    from shoal.cli.console import figure, output, rows_table, safe
+
+    if answer.kind == "histogram":
+        output.print(rows_table("Counts, with noise", ("value", "rows"), list(told["answer"].items())))
+    else:
+        shown = told["answer"] if isinstance(told["answer"], str) else figure(told["answer"])
+        output.print(f"[bold]{safe(answer.kind)}[/]: {safe(shown)}")
+    if answer.half_width is not None:
+        output.print(f"Within {_exactly(answer.half_width)} of the truth in 95 answers of 100.")
+    remaining = (
+        "nothing remains" if told["remaining_rho"] is None else f"rho up to {figure(told['remaining_rho'])} remains"
+    )
+    output.print(
+        f"Booked as entry {told['entry']}: E = {figure(told['E'])}, epsilon = {figure(told['epsilon'])}, m = "
+        f"{figure(told['m'])}. All that was told of this data: rho = {figure(told['rho_spent'])} of "
+        f"{figure(told['rho_limit'])}; {remaining} for one question."
+    )
+
+
+def _exactly(value: Fraction) -> str:
+    return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):.6g}"

@@ -1,0 +1,194 @@
+"""Questions to a table: the engine computes the exact figure, after the booking and before the noise.
+
+What a question needs to be asked at all (that the table can be read and has the columns) is looked at first, so that a
+question with a misspelt name costs nothing. Values to look for, cells and candidates are declared by the one who asks;
+they are compared as text and never become part of a statement.
+
+Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shoal.engines.base import Relation, Source
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import TableError
+from shoal.identifiability.arithmetic import Rational
+from shoal.identifiability.errors import ParameterError
+from shoal.identifiability.ledger import Ledger
+from shoal.identifiability.mechanisms import Span
+from shoal.identifiability.queries import Answer, ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
+from shoal.identifiability.sampling import Source as RandomSource
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.engines.duckdb import DuckDBEngine
+
+__all__ = ["Questions", "Where"]
+
+Where = Mapping[str, str | None]
+"""Columns and the value that each must have, as text; None is a missing value."""
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions to one table, each booked in the table's ledger before the table is looked at.
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    ledger
+        The ledger of this data set.
+    csv
+        How a CSV file is written, where this is not found by itself.
+    memory
+        Memory limit of the engine, such as ``"1GB"``.
+    source
+        Where random bits come from; the operating system unless given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> directory = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger.create(directory.name + "/patients.ledger", m=1000, k=5)
+    >>> patients = pa.table({"age": [23, 44, 61], "illness": ["flu", "gout", "flu"]})
+    >>> answer = Questions(patients, ledger).count("1/100", where={"illness": "flu"})
+    >>> answer.kind, answer.half_width, answer.booking.rho
+    ('count', Fraction(1, 1), Fraction(1, 100))
+    >>> directory.cleanup()
+    """
+
+    data: Any
+    ledger: Ledger
+    csv: CsvFormat = field(default_factory=CsvFormat)
+    memory: str | None = None
+    source: RandomSource | None = None
+
+    def count(self, rho: Rational, where: Where | None = None, label: str = "") -> Answer:
+        """How many rows have these values; all rows where none are given."""
+        where = where or {}
+        with self._opened(where) as (engine, table):
+            wanted = _wanted(table, where, 1)
+            return ask_count(self.ledger, rho, lambda: engine.count_matching(table, wanted)[0], label, self.source)
+
+    def sum(self, rho: Rational, column: str, span: Span, where: Where | None = None, label: str = "") -> Answer:
+        """The sum of a column, clipped to a public range; what is missing or no number counts as 0, clipped."""
+        where = where or {}
+        with self._opened((column, *where)) as (engine, table):
+            wanted = _wanted(table, where, 1)
+            return ask_sum(
+                self.ledger,
+                rho,
+                lambda: _total(engine, table, column, span, wanted),
+                span,
+                label,
+                self.source,
+                filtered=bool(where),
+            )
+
+    def mean(self, rho: Rational, column: str, span: Span, label: str = "") -> Answer:
+        """The mean of a column over all rows, whose number is public."""
+        with self._opened((column,)) as (engine, table):
+            wanted = _wanted(table, {}, 1)
+            (rows,) = engine.count_matching(table, wanted)
+            if not rows:
+                raise TableError("The table has no rows; a mean needs one at least.")
+            return ask_mean(
+                self.ledger, rho, lambda: _total(engine, table, column, span, wanted), rows, span, label, self.source
+            )
+
+    def histogram(
+        self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
+    ) -> Answer:
+        """How many rows have each of the declared values of a column."""
+        where, values = where or {}, _declared(values)
+        _check_apart(column, where)
+        with self._opened((column, *where)) as (engine, table):
+            wanted = _wanted(table, where, len(values), column, values)
+            return ask_histogram(
+                self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), label, self.source
+            )
+
+    def best_of(
+        self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
+    ) -> Answer:
+        """Which of the declared values of a column most rows have, by position."""
+        where, values = where or {}, _declared(values)
+        _check_apart(column, where)
+        with self._opened((column, *where)) as (engine, table):
+            wanted = _wanted(table, where, len(values), column, values)
+            return ask_best_of(
+                self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), 1, label, self.source
+            )
+
+    @contextmanager
+    def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[DuckDBEngine, Relation]]:
+        """The table in an engine, if it has the columns."""
+        from shoal.engines.duckdb import DuckDBEngine
+
+        with DuckDBEngine(self.memory) as engine:
+            is_path = isinstance(self.data, str | Path)
+            source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
+            table = engine.read(source)
+            for name in columns:
+                if name not in table.columns:
+                    close = difflib.get_close_matches(name, table.columns, 1)
+                    hint = f"Did you mean {close[0]!r}?" if close else f"It has: {', '.join(map(repr, table.columns))}."
+                    raise TableError(f"The table has no column {name!r}. {hint}")
+            yield engine, table
+
+
+def _declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
+    if not values or len(set(values)) < len(values):
+        raise ParameterError(
+            "The values of a histogram or a choice must be declared, each once. "
+            f"Got {'a value twice' if values else 'none'}. List them; do not take them from the data."
+        )
+    return tuple(values)
+
+
+def _check_apart(column: str, where: Where) -> None:
+    if column in where:
+        raise ParameterError(
+            f"A condition must be about other columns than the one whose values are counted. Got {column!r} in both. "
+            f"Remove the condition; the values are given already."
+        )
+
+
+def _wanted(table: Relation, where: Where, rows: int, column: str = "", values: Sequence[str | None] = ()) -> pa.Table:
+    """What is looked for, as Arrow columns c<i>: rows of values; numbers where the table has broken numbers."""
+    import pyarrow as pa
+
+    listed = {name: [value] * rows for name, value in where.items()} | ({column: list(values)} if column else {})
+    # a table needs a column to have rows
+    columns: dict[str, pa.Array] = {} if listed else {"every": pa.array([0] * rows)}
+    for name, texts in listed.items():
+        place = table.columns.index(name)
+        if table.types[place].startswith(("DOUBLE", "FLOAT", "DECIMAL")):
+            columns[f"c{place}"] = pa.array([_number(text, name) for text in texts], pa.float64())
+        else:
+            columns[f"c{place}"] = pa.array(texts, pa.string())
+    return pa.table(columns)
+
+
+def _number(text: str | None, name: str) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        raise ParameterError(
+            f"Column {name!r} holds numbers; it must be compared with one. Got a text instead."
+        ) from None
+
+
+def _total(engine: DuckDBEngine, table: Relation, column: str, span: Span, wanted: pa.Table) -> int:
+    """The sum in steps of the span; the same as :meth:`Span.total`."""
+    return engine.total(table, table.columns.index(column), float(1 / span.step), span.units, wanted)
