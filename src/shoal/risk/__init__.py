@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from shoal.risk.assessment import RiskAssessment, assess
-    from shoal.risk.attacks_all import Attacks, attack
     from shoal.risk.attacks import AttackResult
+    from shoal.risk.attacks_all import Attacks, attack
 
 __all__ = ["AttackResult", "Attacks", "RiskAssessment", "assess", "attack"]
 

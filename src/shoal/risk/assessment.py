@@ -1,0 +1,161 @@
+"""The risk of a table in figures: re-identification, uniqueness, individual risk and special uniques together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import group_keys
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import PlanError, TableError
+from shoal.risk.attacks_linkage import population_counts
+from shoal.risk.individual import individual_risk
+from shoal.risk.matching import PublishedGroups, read_groups
+from shoal.risk.reidentification import Reidentification, reidentification
+from shoal.risk.special_uniques import SpecialUniques, special_uniques
+from shoal.risk.uniqueness import Uniqueness, population_uniques
+from shoal.schema import Schema
+from shoal.utility.labels import number_of
+from shoal.utility.tables import HasSchema, read_rows, schema_of
+
+__all__ = ["IndividualRisk", "RiskAssessment", "assess"]
+
+
+@dataclass(frozen=True)
+class IndividualRisk:
+    """E[1/F | f] over rows: the mean, the highest, and how many right links are to be expected in all."""
+
+    mean: float
+    highest: float
+    expected: float
+
+    def to_dict(self) -> dict[str, float]:
+        """For JSON."""
+        return {"mean": self.mean, "highest": self.highest, "expected": self.expected}
+
+
+@dataclass(frozen=True)
+class RiskAssessment:
+    """The risk of a table.
+
+    Attributes
+    ----------
+    rows, groups
+        Of the table.
+    reidentification
+        Prosecutor, journalist and marketer.
+    uniqueness
+        Sample uniques and estimates for the population; None where nothing is known of its size.
+    individual
+        Benedetti's and Franconi's risk, by weights or by the sampling fraction; None as above.
+    special
+        Special uniques with SUDA scores; None where they were not asked for.
+    """
+
+    rows: int
+    groups: int
+    smallest_group: int
+    reidentification: Reidentification
+    uniqueness: Uniqueness | None
+    individual: IndividualRisk | None
+    special: SpecialUniques | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        parts = {"uniqueness": self.uniqueness, "individual": self.individual, "special_uniques": self.special}
+        return {
+            "rows": self.rows,
+            "groups": self.groups,
+            "smallest_group": self.smallest_group,
+            "reidentification": self.reidentification.to_dict(),
+            **{name: None if part is None else part.to_dict() for name, part in parts.items()},
+        }
+
+
+def assess(
+    data: Any,
+    plan: HasSchema | Schema,
+    *,
+    population: Any = None,
+    fraction: float | None = None,
+    weight: str | None = None,
+    threshold: float = 0.2,
+    special: bool = True,
+    largest: int | None = None,
+    source: CsvFormat | None = None,
+) -> RiskAssessment:
+    """Assess the risk of a table, original or released.
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    plan
+        A plan or a schema; only its quasi-identifiers and their hierarchies are looked at.
+    population
+        A table of everybody whom the table is a sample of, with original values: the journalist's risk is then exact.
+    fraction
+        Which part of the population is in the table, where the population itself is not at hand.
+    weight
+        A column of sampling weights (how many people a row stands for), for the individual risk.
+    threshold
+        Above which probability a row is at risk.
+    special, largest
+        Whether to look for special uniques, and up to which size of column sets.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal import Column, Role, Schema
+    >>> table = pa.table({"age": ["<30", "<30", ">=30"]})
+    >>> assess(table, Schema({"age": Column(Role.QUASI_IDENTIFIER)})).reidentification.prosecutor.highest
+    1.0
+    """
+    given = schema_of(plan)
+    schema = Schema({name: given.columns[name] for name in given.quasi_identifiers})
+    if population is not None and fraction is not None:
+        raise PlanError("Give either a population table or a sampling fraction, not both.")
+    if fraction is not None and not 0 < fraction <= 1:
+        raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
+    published = read_groups(data, schema, source)
+    sizes = published.groups.size
+    people = probability = None
+    if population is not None:
+        columns = read_rows(population, published.names, source)
+        people = population_counts(published, columns, schema)
+        fraction = published.groups.rows / max(len(columns[0].code), published.groups.rows)
+    if weight is not None:
+        probability = individual_risk(sizes, _weights(data, published, weight, source))
+    elif fraction is not None:
+        probability = individual_risk(sizes, sizes / fraction)
+    by_probability = None if people is not None else probability
+    return RiskAssessment(
+        published.groups.rows,
+        published.groups.count,
+        int(sizes.min()),
+        reidentification(sizes, people, threshold, probability=by_probability),
+        None if fraction is None else population_uniques(sizes, fraction),
+        None if probability is None else _individual(sizes, probability),
+        special_uniques(published.codes, sizes, published.names, largest) if special else None,
+    )
+
+
+def _individual(sizes: npt.NDArray[np.int64], probability: npt.NDArray[np.float64]) -> IndividualRisk:
+    expected = float(sizes @ probability)
+    return IndividualRisk(expected / int(sizes.sum()), float(probability.max()), expected)
+
+
+def _weights(data: Any, published: PublishedGroups, weight: str, source: CsvFormat | None) -> npt.NDArray[np.float64]:
+    """The sum of a column of weights over each group."""
+    *columns, weights = read_rows(data, (*published.names, weight), source)
+    numbers = [number_of(value) for value in weights.values]
+    if any(number is None or number <= 0 for number in numbers):
+        raise TableError(f"Column {weight!r} must hold positive numbers to be sampling weights.")
+    codes = np.stack([column.code for column in columns], axis=1)
+    # read_groups numbers groups by the same codes in the same order
+    number, _ = group_keys(codes, [len(column.values) for column in columns])
+    sums = np.bincount(number, weights=np.asarray(numbers, np.float64)[weights.code])
+    return np.asarray(sums, np.float64)

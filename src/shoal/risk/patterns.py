@@ -1,0 +1,113 @@
+"""What a published set of overlapping patterns tells about the records behind it.
+
+A pattern shows some values, `*` elsewhere, a confidential class, and how many records it describes. Records may fit
+several patterns, and then the supports alone do not protect: by subtracting one from another a reader can single out
+the records that fit one pattern and not the other; and who fits only patterns of one class has that class disclosed.
+Everything is counted from the published patterns and the table, without the search that found them.
+
+Armengol and Torra, "Generalization-based k-anonymization", section 3, end: a record may fit more than one pattern.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import group_keys
+
+__all__ = ["INDIFFERENT", "PatternExposure", "expose_patterns"]
+
+INDIFFERENT = -1
+"""The code of `*` in a pattern."""
+
+
+@dataclass(frozen=True)
+class PatternExposure:
+    """What a pattern set tells; all counts are records.
+
+    Attributes
+    ----------
+    support, own
+        int64 (P,): records of the pattern's class that fit it, and those of them that fit no other pattern of the
+        class.
+    fitting
+        Records that fit a pattern of their class.
+    disclosed
+        Those of them that fit patterns of no other class, so that their class is told.
+    cells
+        int64 (c,): sizes of the sets of records that fit the same patterns of their class, the finest that supports
+        can tell apart.
+    """
+
+    support: npt.NDArray[np.int64]
+    own: npt.NDArray[np.int64]
+    fitting: int
+    disclosed: int
+    cells: npt.NDArray[np.int64]
+
+
+def expose_patterns(
+    codes: npt.NDArray[np.int32],
+    classes: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    patterns: npt.NDArray[np.int32],
+    pattern_classes: npt.NDArray[np.int64],
+) -> PatternExposure:
+    """Match every record with every pattern, one sort per set of columns that are `*` together.
+
+    Parameters
+    ----------
+    codes, patterns
+        int32 (n, q) and (P, q), at least 0; in patterns -1 is `*`.
+    classes, pattern_classes
+        int64 (n,) and (P,): the confidential class, at least 0.
+    counts
+        int64 (n,): records of each row.
+
+    Time (n + P) log (n + P) and memory n, each times the different sets of `*`.
+
+    Examples
+    --------
+    >>> codes = np.array([[1, 2], [1, 3]], np.int32)
+    >>> patterns = np.array([[1, -1], [1, 2]], np.int32)
+    >>> told = expose_patterns(codes, np.array([0, 0]), np.array([5, 1]), patterns, np.array([0, 0]))
+    >>> told.support.tolist(), told.own.tolist(), sorted(told.cells.tolist())
+    ([6, 5], [1, 0], [1, 5])
+    """
+    rows, number = len(codes), len(patterns)
+    support = np.zeros(number, np.int64)
+    fits_class = np.zeros(rows, np.int64)
+    fits_any = np.zeros(rows, np.int64)
+    only = np.full(rows, -1, np.int64)
+    masks, of_pattern = np.unique(patterns == INDIFFERENT, axis=0, return_inverse=True)
+    signature = np.full((rows, len(masks)), -1, np.int32)
+    for m, mask in enumerate(masks):
+        chosen = np.flatnonzero(of_pattern.reshape(-1) == m)
+        shown = np.flatnonzero(~mask)
+        blind = _numbered(codes[:, shown], patterns[np.ix_(chosen, shown)])
+        fits_any += np.bincount(blind[rows:], minlength=blind.max() + 1)[blind[:rows]]
+        classed, keys = group_keys(
+            np.column_stack([blind, np.concatenate([classes, pattern_classes[chosen]])]).astype(np.int64),
+            [int(blind.max()) + 1, int(max(classes.max(initial=0), pattern_classes.max(initial=0))) + 1],
+        )
+        fits_class += np.bincount(classed[rows:], minlength=keys)[classed[:rows]]
+        first = np.full(keys, -1, np.int64)
+        first[classed[rows:][::-1]] = chosen[::-1]
+        signature[:, m] = first[classed[:rows]]
+        only = np.where(signature[:, m] >= 0, signature[:, m], only)
+        support[chosen] = np.bincount(classed[:rows], weights=counts, minlength=keys)[classed[rows:]].astype(np.int64)
+    single = fits_class == 1
+    own = np.bincount(only[single], weights=counts[single], minlength=number).astype(np.int64)
+    known = fits_class > 0
+    inverse, cells = group_keys(signature[known] + 1, [number + 1] * len(masks))
+    sizes = np.bincount(inverse, weights=counts[known], minlength=cells).astype(np.int64)
+    told = known & (fits_any == fits_class)
+    return PatternExposure(support, own, int(counts[known].sum()), int(counts[told].sum()), sizes[sizes > 0])
+
+
+def _numbered(codes: npt.NDArray[np.int32], patterns: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """One number for each combination of values, over records and then patterns."""
+    both = np.concatenate([codes, patterns])
+    return group_keys(both, (both.max(axis=0, initial=-1) + 1).tolist())[0]

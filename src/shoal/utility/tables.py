@@ -1,0 +1,99 @@
+"""Columns of a table as integer codes, row by row, for measures that need rows rather than combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.engines.base import Relation, Source
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import TableError
+from shoal.schema import Schema
+
+if TYPE_CHECKING:
+    from shoal.engines.duckdb import DuckDBEngine
+
+__all__ = ["CodedColumn", "HasSchema", "column_names", "read_rows", "schema_of", "source_of"]
+
+
+class HasSchema(Protocol):
+    """A plan, as far as measures look at it."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and their roles."""
+        ...
+
+
+def schema_of(plan: HasSchema | Schema) -> Schema:
+    """The schema of a plan, or the schema itself."""
+    return plan if isinstance(plan, Schema) else plan.schema
+
+
+def source_of(data: Any, form: CsvFormat | None = None) -> Source:
+    """A path (CSV or Parquet) or an object in memory as a source."""
+    if isinstance(data, Source):
+        return data
+    form = form or CsvFormat()
+    return Source(Path(data), csv=form) if isinstance(data, str | Path) else Source(frame=data, csv=form)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """A column: distinct values as text (None: missing, last) in the frequency set's order, and each row's code.
+
+    Attributes
+    ----------
+    code
+        int32 (rows,): index into ``values``.
+    """
+
+    name: str
+    values: tuple[str | None, ...]
+    code: npt.NDArray[np.int32]
+
+    @property
+    def count(self) -> npt.NDArray[np.int64]:
+        """How often each value occurs."""
+        return np.bincount(self.code, minlength=len(self.values))
+
+
+def column_names(data: Any, form: CsvFormat | None = None) -> tuple[str, ...]:
+    """The names of a table's columns."""
+    from shoal.engines.duckdb import DuckDBEngine
+
+    with DuckDBEngine() as engine:
+        return engine.read(source_of(data, form)).columns
+
+
+def read_rows(data: Any, names: Sequence[str], form: CsvFormat | None = None) -> tuple[CodedColumn, ...]:
+    """Some columns of a table, its rows in the order of the source. Memory: 4 bytes for each cell."""
+    from shoal.engines.duckdb import DuckDBEngine
+
+    with DuckDBEngine() as engine:
+        table = engine.read(source_of(data, form))
+        lacking = [name for name in names if name not in table.columns]
+        if lacking:
+            raise TableError(
+                f"The table has no column {lacking[0]!r}. It has: {', '.join(map(repr, table.columns[:20]))}."
+            )
+        return _encode(engine, table, names)
+
+
+def _encode(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> tuple[CodedColumn, ...]:
+    from shoal.encoding.frequency import encode_column
+
+    places = table.places(names)
+    rows = engine.rows(table, places)
+    if not rows.num_rows:
+        raise TableError("The table has no rows; at least one is needed.")
+    columns = []
+    for name, place in zip(names, places, strict=True):
+        dictionary, code = encode_column(rows.column(f"c{place}"), name, place)
+        columns.append(CodedColumn(name, (*dictionary.text, *((None,) if dictionary.missing else ())), code))
+    return tuple(columns)
