@@ -256,3 +256,13 @@ def rare_columns(rows: Sequence[Row], discarded: Sequence[int], k: int, most: in
         for columns in smallest:
             records[columns] += rows[i][2]
     return dict(records)
+
+
+def cells(rows: Sequence[Row], patterns) -> list[int]:
+    """Records by what patterns of their class they fit, where that is at least one; sorted sizes."""
+    sizes: dict[tuple[Any, ...], int] = defaultdict(int)
+    for values, row_class, records in rows:
+        fitting = tuple(known for known in patterns if known[1] == row_class and fits(values, known[0]))
+        if fitting:
+            sizes[fitting] += records
+    return sorted(sizes.values())

@@ -1,0 +1,508 @@
+"""The method anti-unification from table to certificate: its three readings against slow definitions."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+import shoal.methods.pattern_set
+import shoal.risk.patterns
+from shoal.cli.app import app as command
+from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
+from shoal.risk.patterns import expose_patterns
+from shoal.schema import Column, Cuts, Role, Schema, Widths
+from tests.reference import anti_unification as reference
+from tests.reference import models as slow_models
+
+VALUES = ["a", "b", "c", None]
+SECRETS = ["x", "y", "z", None]
+
+
+@st.composite
+def tables(draw, secrets=SECRETS):
+    """Rows of few different values and gaps: columns q0, q1, ... and a confidential one."""
+    width = draw(st.integers(1, 4))
+    row = st.tuples(*([st.sampled_from(VALUES)] * width), st.sampled_from(secrets))
+    return draw(st.lists(row, min_size=1, max_size=40))
+
+
+def arrow(rows):
+    names = [*(f"q{j}" for j in range(len(rows[0]) - 1)), "secret"]
+    columns = zip(*rows, strict=True)
+    return pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+
+
+def schema_of(table, **hierarchies):
+    quasi = {name: Column(Role.QUASI_IDENTIFIER, hierarchies.get(name)) for name in table.column_names[:-1]}
+    return Schema({**quasi, table.column_names[-1]: Column(Role.SENSITIVE)})
+
+
+def run(table, k, *models, **parameters):
+    plan = shoal.Plan(schema_of(table), (KAnonymity(k), *models), shoal.AntiUnification(**parameters))
+    return shoal.anonymize(table, plan)
+
+
+def coded(rows):
+    """The rows of the twin, with codes in the order of the package: by value, missing last; one per combination."""
+    columns = list(zip(*rows, strict=True))[:-1]
+    quasi = [{value: code for code, value in enumerate(_ordered(column))} for column in columns]
+    classes = {value: code for code, value in enumerate([None, "x", "y", "z"])}
+    combinations = sorted(
+        Counter(
+            (tuple(codes[value] for codes, value in zip(quasi, row, strict=False)), classes[row[-1]]) for row in rows
+        ).items()
+    )
+    names = [{code: value for value, code in codes.items()} for codes in quasi]
+    return [(values, row_class, records) for (values, row_class), records in combinations], names
+
+
+def _ordered(column):
+    return [*sorted({value for value in column if value is not None}), *([None] if None in column else [])]
+
+
+def shown(pattern, names):
+    return tuple("*" if code == reference.STAR else names[j][code] for j, code in enumerate(pattern))
+
+
+def published(table):
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def expected(coded_rows, names, groups):
+    """What a slow assignment publishes, row by row of the table."""
+    label = {0: None, 1: "x", 2: "y", 3: "z"}
+    rows = Counter()
+    for (_, row_class, records), pattern in zip(coded_rows, groups, strict=True):
+        if pattern is not None:
+            rows[(*shown(pattern, names), label[row_class])] += records
+    return rows
+
+
+parameters = st.tuples(st.integers(2, 6), st.integers(0, 4), st.sampled_from([("<", ">"), (">", "<"), ("<",)]))
+
+
+@settings(max_examples=60)
+@given(tables(), parameters, st.booleans())
+def test_disjoint_equals_the_twin(rows, chosen, keep_rest):
+    k, indifferent, order = chosen
+    twin, names = coded(rows)
+    groups = reference.form_groups(twin, k, indifferent, order, None, keep_rest)
+    if not any(groups):
+        with pytest.raises(shoal.InfeasibleError):
+            run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
+        return
+    release = run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
+    assert published(release.table) == expected(twin, names, groups)
+    passes = release.certificate["method"]["passes"]
+    assert sum(each["records"] for each in passes) == release.certificate["released"] == release.table.num_rows
+    assert passes[-1]["left"] == release.certificate["suppressed"]
+    assert sum(each["patterns"] for each in passes) == release.certificate["groups"]
+    discarded = release.certificate["method"]["discarded"]
+    assert discarded["records"] == release.certificate["suppressed"]
+    left = [i for i, group in enumerate(groups) if group is None]
+    known = reference.rare_columns(twin, left, k, 2)
+    told = {tuple(f"q{j}" for j in columns): records for columns, records in known.items()}
+    assert {tuple(each["columns"]): each["records"] for each in discarded.get("rare", [])} == told
+
+
+@settings(max_examples=60)
+@given(tables(), parameters, st.booleans())
+def test_model_aware_equals_the_twin(rows, chosen, keep_rest):
+    k, indifferent, order = chosen
+    twin, names = coded(rows)
+
+    def accept(members):
+        return slow_models.p_sensitive([twin[i][1] or None for i in members], 2)
+
+    free = [(values, 0, records) for values, _, records in twin]
+    groups = reference.form_groups(free, k, indifferent, order, accept, keep_rest)
+    chosen = {"indifferent": indifferent, "order": order, "keep_rest": keep_rest, "patterns": "model-aware"}
+    if not any(groups):
+        with pytest.raises(shoal.InfeasibleError):
+            run(arrow(rows), k, PSensitive(2), **chosen)
+        return
+    release = run(arrow(rows), k, PSensitive(2), **chosen)
+    assert published(release.table) == expected(twin, names, groups)
+    assert not keep_rest or release.certificate["suppressed"] == 0
+    assert release.certificate["method"]["rounds"] == 1
+
+
+@settings(max_examples=60)
+@given(tables(), parameters)
+def test_overlapping_equals_the_twin(rows, chosen):
+    k, indifferent, order = chosen
+    twin, names = coded(rows)
+    patterns, identified = reference.anonymize(twin, k, indifferent, order)
+    if not patterns:
+        with pytest.raises(shoal.InfeasibleError, match="of one confidential class"):
+            run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
+        return
+    release = run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
+    support, own, fitting, disclosed = reference.overlap(twin, patterns)
+    label = {0: None, 1: "x", 2: "y", 3: "z"}
+    rows_shown = Counter(
+        (*shown(pattern, names), label[row_class], support[pattern, row_class]) for pattern, row_class in patterns
+    )
+    assert published(release.table) == rows_shown
+    certificate = release.certificate
+    assert (certificate["released"], certificate["groups"]) == (fitting, len(patterns))
+    assert certificate["smallest_group"] == min(support.values()) >= k
+    assert certificate["suppressed"] == sum(row[2] for row, turn in zip(twin, identified, strict=True) if turn == -1)
+    cells = reference.cells(twin, patterns)
+    assert certificate["risk"] == {
+        "highest": 1 / cells[0],
+        "average": len(cells) / fitting,
+        "records_in_cells_below_k": sum(size for size in cells if size < k),
+        "patterns_below_k_own_records": sum(records < k for records in own.values()),
+        "patterns_without_own_records": sum(records == 0 for records in own.values()),
+        "disclosed_records": disclosed,
+    }
+    (claim,) = certificate["models"]
+    assert (claim["name"], claim["holds"]) == ("pattern-support", True)
+    assert claim["effective"] == {"k": min(support.values())}
+    assert "not k-anonymous" in certificate["method"]["warning"]
+    disjoint = run(arrow(rows), k, indifferent=indifferent, order=order)
+    assert disjoint.certificate["suppressed"] <= reference.left_without_small_patterns(twin, patterns, k)
+
+
+@settings(max_examples=60)
+@given(tables(), st.data())
+def test_exposure_of_any_patterns_equals_the_twin(rows, data):
+    twin, _ = coded(rows)
+    codes = np.array([row[0] for row in twin], np.int32)
+    classes = np.array([row[1] for row in twin])
+    counts = np.array([row[2] for row in twin])
+    cell = st.integers(-1, 3)
+    one = st.tuples(st.tuples(*[cell] * codes.shape[1]), st.integers(0, 3))
+    patterns = data.draw(st.lists(one, unique=True, max_size=8))
+    told = expose_patterns(
+        codes,
+        classes,
+        counts,
+        np.array([pattern for pattern, _ in patterns], np.int32).reshape(len(patterns), codes.shape[1]),
+        np.array([row_class for _, row_class in patterns], np.int64),
+    )
+    support, own, fitting, disclosed = reference.overlap(twin, patterns)
+    assert (told.support.tolist(), told.own.tolist()) == (list(support.values()), list(own.values()))
+    assert (told.fitting, told.disclosed) == (fitting, disclosed)
+    assert sorted(told.cells.tolist()) == reference.cells(twin, patterns)
+
+
+# -- models that measure against the released table -------------------------------------------------
+
+
+def skewed(rows=400, seed=3):
+    random = np.random.default_rng(seed)
+    columns = {f"q{j}": random.choice(list("abcdefgh")[: 3 + j], rows).tolist() for j in range(4)}
+    weights = np.where(np.array(columns["q0"]) == "a", 0.8, 0.2)
+    return pa.table({**columns, "secret": np.where(random.random(rows) < weights, "x", "y").tolist()})
+
+
+def test_closeness_holds_in_the_released_table_and_what_fails_there_is_left_out():
+    table = skewed()
+    release = run(table, 4, TCloseness(0.12), patterns="model-aware")
+    assert 0 < release.table.num_rows < 400
+    groups = {}
+    for *key, secret in (tuple(row.values()) for row in release.table.to_pylist()):
+        groups.setdefault(tuple(key), []).append(secret)
+    for group in groups.values():
+        assert len(group) >= 4
+        distance = slow_models.t_distance(group, list(groups.values()), slow_models.equal_cost)
+        assert distance <= slow_models.Fraction("0.12")
+    assert release.certificate["method"]["rounds"] > 1
+    kept = run(table, 4, TCloseness(0.12), patterns="model-aware", keep_rest=True)
+    assert kept.certificate["suppressed"] == 0
+
+
+def test_l_diversity_alone_gives_the_least_size():
+    table = skewed()
+    plan = shoal.Plan(schema_of(table), (LDiversity("1.5", "entropy"),), shoal.AntiUnification(patterns="model-aware"))
+    assert shoal.anonymize(table, plan).certificate["models"][0]["holds"]
+
+
+# -- edges ------------------------------------------------------------------------------------------
+
+
+def test_unknown_everywhere_is_one_group():
+    table = arrow([(None, None, "x")] * 4 + [(None, None, None)] * 3)
+    for reading in ("disjoint", "overlapping"):
+        release = run(table, 3, patterns=reading)
+        assert {(row["q0"], row["q1"]) for row in release.table.to_pylist()} == {(None, None)}
+        assert release.certificate["suppressed"] == 0
+    assert run(table, 3, PSensitive(1), patterns="model-aware").table.num_rows == 7
+    assert release.table.column("support").to_pylist() == [3, 4]  # missing first
+
+
+def test_a_column_that_is_all_unknown_stays_unknown():
+    rows = [(None, a, b, "x") for a in "abc" for b in "abcd" for _ in range(2)]
+    table = arrow(rows)
+    release = run(table, 5, indifferent=1)
+    assert set(release.table.column("q0").to_pylist()) == {None}
+    plan = shoal.Plan(schema_of(table, q0=Widths((5,))), (KAnonymity(5),), shoal.AntiUnification(indifferent=1))
+    assert shoal.anonymize(table, plan).table.equals(release.table)
+
+
+def test_k_larger_than_every_class():
+    table = arrow([(a, "b", secret) for a in "ab" for secret in "xyz" for _ in range(2)])
+    assert run(table, 5, indifferent=1).certificate["released"] == 12
+    with pytest.raises(shoal.InfeasibleError, match=r"0 of 3 classes .* largest has 4"):
+        run(table, 5, patterns="overlapping")
+    with pytest.raises(shoal.InfeasibleError, match=r"No 13 of 12 rows agree in all but 1 columns; at most 12 do"):
+        run(table, 13)
+    with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only k = 12"):
+        run(table, 13, keep_rest=True)
+
+
+def test_a_model_that_no_pattern_meets_is_named():
+    table = arrow([("a", "b", "x")] * 6 + [("c", "b", "y")] * 6)
+    with pytest.raises(shoal.InfeasibleError, match=r"p-sensitive\(p=2\) fails in 2 of 2 \(they reach p = 1\)"):
+        run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0)
+    with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only p = 2"):
+        run(table, 5, PSensitive(3), patterns="model-aware", keep_rest=True)
+    kept = run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0, keep_rest=True)
+    assert kept.certificate["groups"] == 1
+
+
+def test_no_confidential_column():
+    table = pa.table({"q0": ["a"] * 3 + ["b"] * 4, "q1": ["c", "d"] * 3 + ["e"]})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
+    for reading, rows in (("disjoint", 7), ("overlapping", 2), ("model-aware", 7)):
+        plan = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, patterns=reading))
+        release = shoal.anonymize(table, plan)
+        assert release.table.num_rows == rows
+        assert release.certificate["released"] == 7
+        assert release.certificate["method"]["pattern_set"][0]["shares"] == {}
+
+
+def test_one_quasi_identifier():
+    table = arrow([("a", "x")] * 5 + [("b", "y")] * 2)
+    assert set(run(table, 3).table.column("q0").to_pylist()) == {"a"}
+    assert set(run(table, 3, keep_rest=True).table.column("q0").to_pylist()) == {"*"}
+
+
+def test_values_that_look_like_a_star_or_like_nothing(tmp_path):
+    """A reader takes the value `*` for a value not shown, and empty text for a missing value."""
+    rows = [("*", "a", "x")] * 4 + [("b", "a", "x")] * 2 + [("c", "a", "y")] * 4 + [("", "d", "y")] * 5
+    rows += [(None, "d", "y")] * 2
+    table = arrow(rows)
+    for reading in ("disjoint", "overlapping", "model-aware"):
+        for suffix in ("csv", "parquet"):
+            source, target = tmp_path / "t.parquet", tmp_path / f"out.{suffix}"
+            pa.parquet.write_table(table, source)
+            plan = {
+                "source": {"path": str(source)},
+                "columns": {
+                    **{name: {"role": "quasi-identifier"} for name in table.column_names[:-1]},
+                    "secret": {"role": "sensitive"},
+                },
+                "models": [{"name": "k-anonymity", "k": 4}],
+                "method": {"name": "anti-unification", "patterns": reading, "indifferent": 1},
+                "output": {"path": str(target), "overwrite": True},
+            }
+            assert shoal.release(plan).certificate["smallest_group"] >= 4
+
+
+def test_rows_in_any_order_give_the_same_bytes(tmp_path):
+    table = skewed(120)
+    texts = set()
+    for seed, reading in ((0, "disjoint"), (1, "disjoint"), (2, "disjoint")):
+        order = np.random.default_rng(seed).permutation(table.num_rows)
+        source, target = tmp_path / f"{seed}.csv", tmp_path / "out.csv"
+        pa.csv.write_csv(table.take(pa.array(order)), source)
+        columns = {**{f"q{j}": {"role": "quasi-identifier"} for j in range(4)}, "secret": {"role": "sensitive"}}
+        plan = {
+            "source": {"path": str(source)},
+            "columns": columns,
+            "models": [{"name": "k-anonymity", "k": 4}],
+            "method": {"name": "anti-unification", "patterns": reading},
+            "output": {"path": str(target), "overwrite": True},
+        }
+        release = shoal.release(plan)
+        told = {key: value for key, value in release.certificate.content.items() if key != "plan"}
+        texts.add((target.read_text(), json.dumps(told)))
+    assert len(texts) == 1
+
+
+# -- columns that are cut first -----------------------------------------------------------------------
+
+
+def test_numbers_with_intervals_are_cut_and_other_columns_are_not():
+    table = pa.table({"age": [20, 21, 22, 31, 33, 34], "zip": ["1", "1", "1", "2", "2", "2"], "s": list("xyxyxy")})
+    schema = schema_of(table, age=Cuts(((30,),)))
+    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(0)))
+    assert published(release.table.select(["age", "zip"])) == {("<30", "1"): 3, (">=30", "2"): 3}
+    assert release.certificate["method"]["cut"] == {"age": 1}
+    # half of a hierarchy of height 2, and nothing of the other column
+    assert release.utility["precision"] == pytest.approx(0.25)
+    exact = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, levels={"age": 0}))
+    assert set(shoal.anonymize(table, exact).table.column("age").to_pylist()) == {"*"}
+    higher = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(0, levels={"zip": 1, "age": 2}))
+    assert shoal.anonymize(table, higher).certificate["groups"] == 1
+
+
+# -- what is refused before any work ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"indifferent": -1}, "'indifferent' must be a whole number of at least 0"),
+        ({"order": ()}, "list of passes"),
+        ({"order": ("=",)}, "list of passes"),
+        ({"order": "<"}, "list of passes"),
+        ({"patterns": "some"}, "must be one of disjoint, model-aware, overlapping"),
+        ({"keep_rest": 1}, "true or false"),
+        ({"patterns": "overlapping", "keep_rest": True}, "no rest to keep"),
+    ],
+)
+def test_parameters(chosen, message):
+    with pytest.raises(shoal.PlanError, match=message):
+        shoal.AntiUnification(**chosen)
+
+
+def test_plans_that_cannot_be_served():
+    quasi = {"a": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)}
+    both = (KAnonymity(3), PSensitive(2))
+    for reading in ("disjoint", "overlapping"):
+        with pytest.raises(shoal.PlanError, match=r"also has p-sensitive. Set patterns = 'model-aware'"):
+            shoal.Plan(Schema(quasi), both, shoal.AntiUnification(patterns=reading))
+    other = Schema({**quasi, "note": Column(Role.OTHER)})
+    with pytest.raises(shoal.PlanError, match="cannot show 'note'"):
+        shoal.Plan(other, both[:1], shoal.AntiUnification(patterns="overlapping"))
+    taken = Schema({**quasi, "support": Column(Role.QUASI_IDENTIFIER)})
+    with pytest.raises(shoal.PlanError, match="rename"):
+        shoal.Plan(taken, both[:1], shoal.AntiUnification(patterns="overlapping"))
+    with pytest.raises(shoal.PlanError, match="not a quasi-identifier"):
+        shoal.Plan(Schema(quasi), both[:1], shoal.AntiUnification(levels={"s": 1}))
+    with pytest.raises(shoal.PlanError, match="from 0 to 1; found 2"):
+        shoal.anonymize(
+            pa.table({"a": ["u"] * 3, "s": ["v"] * 3}),
+            shoal.Plan(Schema(quasi), both[:1], shoal.AntiUnification(levels={"a": 2})),
+        )
+
+
+# -- the patterns for people --------------------------------------------------------------------------
+
+
+def test_pattern_set_is_what_the_certificate_lists():
+    table = skewed()
+    release = run(table, 5)
+    patterns = shoal.pattern_set(release.table, schema_of(table), k=5)
+    assert sum(pattern.support for pattern in patterns) == release.table.num_rows
+    assert [pattern.to_dict() for pattern in patterns[:10]] == release.certificate["method"]["pattern_set"]
+    sizes = Counter(tuple(row.values())[:-1] for row in release.table.to_pylist())
+    for pattern in patterns:
+        assert sizes[tuple(pattern.shown.values())] == pattern.support
+        assert sum(pattern.shares["secret"].values()) == pytest.approx(1)
+    assert [pattern.support for pattern in patterns] == sorted(sizes.values(), reverse=True)
+
+
+def test_pattern_set_never_shows_a_group_below_k():
+    table = arrow([("a", "x")] * 3 + [("b", "x"), ("b", None)])
+    (only,) = shoal.pattern_set(table, schema_of(table), k=3)
+    assert (only.shown, only.support, only.shares) == ({"q0": "a"}, 3, {"secret": {"x": 1.0}})
+    second = shoal.pattern_set(table, schema_of(table), k=2)[1]
+    assert second.shares == {"secret": {"x": 0.5}}  # a missing value has no share
+    assert shoal.pattern_set(table, schema_of(table), k=2, most=1) == [only]
+    with pytest.raises(shoal.TableError, match="no column 'q0'"):
+        shoal.pattern_set(table.drop_columns(["q0"]), schema_of(table), k=2)
+    with pytest.raises(shoal.PlanError, match="At least one"):
+        shoal.pattern_set(table, Schema({"secret": Column(Role.SENSITIVE)}), k=2)
+
+
+def test_examples_of_the_modules():
+    for module in (shoal.methods.pattern_set, shoal.risk.patterns):
+        assert doctest.testmod(module).failed == 0
+
+
+def test_the_command_shows_patterns_and_warns(tmp_path):
+    pa.csv.write_csv(skewed(200), tmp_path / "t.csv")
+    columns = "".join(f'[columns.q{j}]\nrole = "quasi-identifier"\n' for j in range(4))
+    for reading in ("disjoint", "overlapping"):
+        (tmp_path / "plan.toml").write_text(
+            f'[source]\npath = "t.csv"\n{columns}[columns.secret]\nrole = "sensitive"\n'
+            f'[[models]]\nname = "k-anonymity"\nk = 4\n'
+            f'[method]\nname = "anti-unification"\nindifferent = 1\norder = [">", "<"]\npatterns = "{reading}"\n'
+            f'[output]\npath = "out.csv"\noverwrite = true\n'
+        )
+        done = CliRunner().invoke(command, ["release", str(tmp_path / "plan.toml")])
+        assert done.exit_code == 0, done.output
+        assert "The patterns of most records" in done.output
+        assert "left out rare" in done.output
+        assert ("Warning" in done.output) == (reading == "overlapping")
+
+
+# -- Adult, as in section 4 ---------------------------------------------------------------------------
+
+ADULT = """
+[source]
+path = "{source}"
+header = false
+trim = true
+names = ["age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
+         "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "salary"]
+[columns]
+age = {{ role = "quasi-identifier", hierarchy = {{ intervals = [5], bottom = 20, top = 90 }} }}
+workclass = {{ role = "quasi-identifier" }}
+fnlwgt = {{ role = "identifier" }}
+education = {{ role = "quasi-identifier" }}
+education-num = {{ role = "identifier" }}
+marital-status = {{ role = "quasi-identifier" }}
+occupation = {{ role = "quasi-identifier" }}
+relationship = {{ role = "identifier" }}
+race = {{ role = "quasi-identifier" }}
+sex = {{ role = "quasi-identifier" }}
+capital-gain = {{ role = "identifier" }}
+capital-loss = {{ role = "identifier" }}
+hours-per-week = {{ role = "identifier" }}
+native-country = {{ role = "quasi-identifier" }}
+salary = {{ role = "sensitive" }}
+[[models]]
+name = "k-anonymity"
+k = {k}
+{more}
+[method]
+name = "anti-unification"
+order = {order}
+patterns = "{patterns}"
+[output]
+path = "released.csv"
+"""
+
+
+@pytest.mark.parametrize(
+    ("patterns", "k", "order", "missing", "more", "suppressed", "groups"),
+    [
+        ("disjoint", 5, ["<", ">"], False, "", 2686, 835),
+        ("disjoint", 30, [">", "<"], False, "", 7780, None),
+        ("overlapping", 5, ["<", ">"], False, "", 3243, 1096),
+        ("overlapping", 5, [">", "<"], True, "", 3330, 3080),
+        ("overlapping", 30, ["<", ">"], False, "", 8817, 321),
+        ("model-aware", 5, ["<", ">"], True, '[[models]]\nname = "p-sensitive"\np = 2', 6115, 577),
+    ],
+)
+def test_adult_through_a_plan_file(shared_data, tmp_path, patterns, k, order, missing, more, suppressed, groups):
+    """The kernels' figures; an unknown value is a value like any other, whether it is declared missing or not."""
+    text = ADULT.format(
+        source=shared_data / "adult" / "adult.data", k=k, more=more, order=json.dumps(order), patterns=patterns
+    )
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text.replace("trim = true", 'trim = true\nmissing = ["?"]') if missing else text)
+    certificate = shoal.release(plan).certificate
+    assert (certificate["rows"], certificate["suppressed"]) == (32561, suppressed)
+    assert groups is None or certificate["groups"] == groups
+    assert certificate["smallest_group"] >= k
+    if patterns == "overlapping" and k == 5 and order == ["<", ">"]:
+        assert certificate["risk"]["patterns_below_k_own_records"] == 494
+        assert certificate["risk"]["patterns_without_own_records"] == 223
+        assert certificate["risk"]["disclosed_records"] == 8705
