@@ -1,0 +1,449 @@
+"""Rows as points: one distance over numbers, dates, orders, names and hierarchies; and what groups of points publish.
+
+Every column becomes coordinates whose squared Euclidean distance is the one wanted, so that the kernels need to know
+one distance only:
+
+* numbers and dates: the value over the standard deviation (or its rank, or winsorised first);
+* values with a hierarchy: of its H levels, the part on which two values differ;
+* other values: 0 where equal, 1 where not.
+
+A missing number stands at the mean, with a coordinate of its own that is one apart from every known value. A group that
+holds a missing number publishes it as missing: it is not guessed, and no one is singled out by having it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
+from shoal.errors import InfeasibleError, PlanError
+from shoal.kernels.judge import (
+    CATEGORIES,
+    CLOSENESS,
+    DISTINCT,
+    ENTROPY,
+    RECURSIVE,
+    SHARE,
+    WEIGHT,
+    Judge,
+    Rule,
+    count_records,
+    failing_groups,
+    histogram_columns,
+    make_judge,
+    most_groups,
+)
+from shoal.kernels.mdav import cbfs, mdav
+from shoal.kernels.p_first import merge_failing
+from shoal.kernels.refinement import refine
+from shoal.methods.base import Problem, require_feasible
+from shoal.models import AllOf, AlphaK, LDiversity, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, TCloseness
+from shoal.models.base import SensitiveModel, exact
+from shoal.schema import Ladder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.methods.microaggregation import _Microaggregation
+
+__all__ = ["aggregate", "grow_size", "judge_of"]
+
+SMALL = 20_000  # rows up to which every group size is tried
+MOST_PROPOSALS = 10_000_000
+LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One quasi-identifier as points: coordinates by code, and the numbers behind them (None for other values)."""
+
+    dictionary: Dictionary
+    ladder: Ladder
+    coordinates: npt.NDArray[np.float64]
+    numbers: npt.NDArray[np.float64] | None
+    shown: str
+
+
+def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
+    """Form groups by a microaggregation method, stratum by stratum, and publish them."""
+    frequencies = problem.frequencies
+    require_feasible(problem)
+    k = method.group_size(problem.model)
+    if frequencies.rows < k:
+        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
+    row = np.repeat(np.arange(len(frequencies.count), dtype=np.int64), frequencies.count)
+    columns = [_column(method, problem, j, row) for j in range(len(problem.names))]
+    codes = np.ascontiguousarray(frequencies.secrets[row], np.int32)
+    judge = judge_of(problem.model, frequencies, codes, k)
+    facts: dict[str, Any] = {}
+    if len(judge.kind):
+        facts["most_groups_possible"] = most_groups(judge, len(row))
+    group = np.full(len(row), -1, np.int32)
+    made = 0
+    for members in _strata(method, problem, row):
+        problem.progress(f"{method.name}: forming groups", None)
+        points = np.ascontiguousarray(
+            np.concatenate([c.coordinates[frequencies.codes[row[members], j]] for j, c in enumerate(columns)], axis=1)
+        )
+        found = _one_stratum(method, problem, points, np.ascontiguousarray(codes[members]), judge, facts)
+        group[members] = found + made
+        made += int(found.max(initial=-1)) + 1
+    settled = _settle(problem, row, group, bool(method.strata))
+    return _publish(problem, columns, row, settled, facts)
+
+
+def _one_stratum(
+    method: _Microaggregation,
+    problem: Problem,
+    points: npt.NDArray[np.float64],
+    codes: npt.NDArray[np.int32],
+    judge: Judge,
+    facts: dict[str, Any],
+) -> npt.NDArray[np.int32]:
+    if len(points) < judge.least[0]:
+        raise InfeasibleError(
+            f"Every stratum must have at least {judge.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
+        )
+    group = method.partition(points, codes, judge, facts)
+    columns = histogram_columns(codes, judge)
+    group = merge_failing(points, columns, judge, group)
+    if method.refine and len(points) >= 2 * judge.least[0]:
+        steps = min(method.effort * len(points), MOST_PROPOSALS) if len(points) <= LARGEST_REFINED else 0
+        problem.progress(f"{method.name}: improving groups", None)
+        group = refine(points, codes, judge, group, steps, problem.seed)
+    return np.asarray(group, np.int32)
+
+
+def _strata(method: _Microaggregation, problem: Problem, row: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
+    places = [problem.names.index(name) for name in method.strata]
+    if not places:
+        return [np.arange(len(row))]
+    _, stratum = np.unique(problem.frequencies.codes[row][:, places], axis=0, return_inverse=True)
+    stratum = stratum.reshape(-1)
+    return [np.flatnonzero(stratum == number) for number in range(int(stratum.max()) + 1)]
+
+
+def _settle(
+    problem: Problem, row: npt.NDArray[np.int64], group: npt.NDArray[np.int32], strata: bool
+) -> npt.NDArray[np.int64]:
+    """Join groups that fail the exact models to the next one, until none fails: kernels compare with a tolerance."""
+    frequencies = problem.frequencies
+    settled = group.astype(np.int64)
+    while True:
+        settled = np.unique(settled, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        groups = int(settled.max()) + 1
+        entries = FrequencySet(
+            (), (), frequencies.domains, frequencies.codes[row], frequencies.secrets[row], np.ones(len(row), np.int64)
+        )
+        failing = np.flatnonzero(~problem.model.assess(entries.groups_of(settled, groups)).holds)
+        if not len(failing) or groups == 1:
+            return settled
+        if strata:
+            raise InfeasibleError(
+                f"{len(failing)} of the strata's {groups} groups cannot meet the models by themselves. Drop strata, or "
+                f"lower the models' parameters."
+            )
+        settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1
+
+
+# -- columns as coordinates -----------------------------------------------------------------------------------------
+
+
+def _column(method: _Microaggregation, problem: Problem, j: int, row: npt.NDArray[np.int64]) -> _Column:
+    dictionary, ladder = problem.frequencies.quasi[j], problem.ladders[j]
+    name = dictionary.name
+    numbers = numbers_of(dictionary)
+    weight = float(method.weights.get(name, 1.0))
+    scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
+    flat = ladder.height == 1
+    shown = method.publish.get(name) or ("mean" if numbers is not None else "mode" if flat else "ancestor")
+    if numbers is None and shown in ("mean", "median"):
+        raise PlanError(
+            f"Column {name!r} has no {shown}: its values are not numbers or dates. Publish its mode or ancestor."
+        )
+    if numbers is not None:
+        coordinates = _numeric(numbers, problem.frequencies.codes[row, j], scale, name)
+    else:
+        coordinates = _levels(ladder)
+    return _Column(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
+
+
+def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
+    """The values of a column as numbers by code (dates as days), NaN for missing; None if they are no numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = dictionary.values
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return None
+    if pa.types.is_date(kind):
+        numbers = np.asarray(pc.cast(pc.cast(values, pa.date32()), pa.int32()).to_pylist(), np.float64)
+    elif pa.types.is_timestamp(kind):
+        numbers = np.asarray(pc.cast(values, pa.int64()).to_pylist(), np.float64)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    else:
+        try:
+            numbers = np.asarray([float(text) for text in dictionary.text], np.float64)
+        except ValueError:
+            return None
+    if not len(numbers):
+        return None
+    if not np.isfinite(numbers).all():
+        raise PlanError(
+            f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."
+        )
+    return np.r_[numbers, np.nan] if dictionary.missing else numbers
+
+
+def _numeric(
+    numbers: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], scale: str, name: str
+) -> npt.NDArray[np.float64]:
+    """Coordinates by code: the scaled number and, where values are missing, a second one that sets them apart."""
+    by_row = numbers[codes]
+    known = by_row[~np.isnan(by_row)]
+    scaled = numbers
+    if scale == "rank":
+        order = np.sort(known)
+        scaled = _mean_rank(order, numbers)
+        known = _mean_rank(order, known)
+    elif scale == "winsorised" and len(known):
+        low, high = np.quantile(known, [0.01, 0.99])
+        scaled = np.clip(numbers, low, high)
+        known = np.clip(known, low, high)
+    spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
+    missing = np.isnan(numbers)
+    middle = float(known.mean()) if len(known) else 0.0
+    scaled = (np.where(missing, middle, scaled) - middle) / (spread or 1.0)
+    if not missing.any():
+        return scaled[:, None]
+    return np.stack([scaled, missing.astype(np.float64)], axis=1)
+
+
+def _mean_rank(order: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The rank of numbers among sorted ones; equal ones share the mean of their ranks."""
+    low, high = np.searchsorted(order, numbers, side="left"), np.searchsorted(order, numbers, side="right")
+    return np.asarray((low + high) / 2, np.float64)
+
+
+def _levels(ladder: Ladder) -> npt.NDArray[np.float64]:
+    """Coordinates by code, one per label below the top: two values differ by the part of levels they differ on."""
+    parts = []
+    for level in range(ladder.height):
+        part = np.zeros((len(ladder.codes[0]), ladder.size(level)))
+        part[np.arange(len(part)), ladder.codes[level]] = np.sqrt(0.5 / ladder.height)
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+# -- models as a judge -----------------------------------------------------------------------------------------------
+
+
+def judge_of(model: AllOf, frequencies: FrequencySet, codes: npt.NDArray[np.int32], k: int) -> Judge:
+    """The models as rules that compiled code can test while groups change; ``codes`` are sensitive values by row."""
+    rules = []
+    for part in model.parts:
+        if isinstance(part, SensitiveModel):
+            for domain in part.columns(frequencies.domains):
+                place = next(i for i, other in enumerate(frequencies.domains) if other.name == domain.name)
+                rules += _rules(part, place, domain)
+    return make_judge(codes, k, rules)
+
+
+def _rules(part: SensitiveModel, place: int, domain: Any) -> list[Rule]:
+    match part:
+        case PSensitive():
+            return [Rule(DISTINCT, place, whole=part.p)]
+        case PAlphaSensitive() | PPlusAlphaSensitive():
+            labels = domain.category.astype(np.int64)
+            weight = Rule(WEIGHT, place, whole=part.least_units(domain), labels=labels)
+            if isinstance(part, PPlusAlphaSensitive):
+                return [Rule(CATEGORIES, place, whole=part.p, labels=labels), weight]
+            return [Rule(DISTINCT, place, whole=part.p), weight]
+        case LDiversity(kind="distinct"):
+            return [Rule(DISTINCT, place, whole=int(part.l))]
+        case LDiversity(kind="entropy"):
+            return [Rule(ENTROPY, place, real=float(exact(part.l, "l")))]
+        case LDiversity():
+            return [Rule(RECURSIVE, place, whole=int(part.l), real=float(exact(part.c or 1, "c")))]
+        case AlphaK():
+            return [Rule(SHARE, place, real=float(exact(part.alpha, "alpha")))]
+        case TCloseness():
+            return [Rule(CLOSENESS, place, real=float(exact(part.t, "t")))]
+        case _:
+            raise PlanError(f"Microaggregation cannot keep {part}; use mondrian, top-down or full-domain.")
+
+
+def grow_size(
+    points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, base: str, facts: dict[str, Any]
+) -> npt.NDArray[np.int32]:
+    """Algorithm 1: the smallest group size, from k on, at which every group meets the models."""
+    rows = len(points)
+    form = mdav if base == "mdav" else cbfs
+    columns = histogram_columns(codes, judge)
+
+    def attempt(size: int) -> npt.NDArray[np.int32] | None:
+        group = form(points, size)
+        sizes, histograms = count_records(columns, group, int(group.max()) + 1, len(judge.totals))
+        return None if failing_groups(judge, sizes, histograms).any() else np.asarray(group, np.int32)
+
+    # more groups than the values allow cannot all meet the models, whatever the partition
+    least = max(int(judge.least[0]), -(-rows // (most_groups(judge, rows) + 1)) if most_groups(judge, rows) else rows)
+    least = min(least, rows)
+    if rows <= SMALL:
+        for size in range(least, rows + 1):
+            if (group := attempt(size)) is not None:
+                facts |= {"group_size": size, "smallest_size": True}
+                return group
+        return np.zeros(rows, np.int32)
+    low, high = least - 1, least
+    while (found := attempt(high)) is None and high < rows:
+        low, high = high, min(2 * high, rows)
+    if found is None:
+        return np.zeros(rows, np.int32)
+    while high - low > max(1, high // 50):
+        middle = (low + high) // 2
+        group = attempt(middle)
+        low, high, found = (low, middle, group) if group is not None else (middle, high, found)
+    facts |= {"group_size": high, "smallest_size": high == least}
+    return found
+
+
+# -- what groups publish ---------------------------------------------------------------------------------------------
+
+
+def _publish(
+    problem: Problem,
+    columns: Sequence[_Column],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    facts: dict[str, Any],
+) -> ByGroup:
+    frequencies = problem.frequencies
+    groups = int(group.max()) + 1
+    pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
+    entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
+    how = ["range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns]
+    recoding = publish_groups(frequencies, problem.ladders, entry_row, entry_group, entry_count, how, facts)
+    labels: list[Any] = list(recoding.labels)
+    height, share = recoding.height.copy(), recoding.share.copy()
+    measured = []
+    for j, column in enumerate(columns):
+        codes = frequencies.codes[row, j]
+        if column.shown == "mode":
+            labels[j], height[:, j], share[:, j] = _modes(codes, group, groups, column)
+        if column.numbers is not None and column.shown in ("mean", "median"):
+            labels[j], shown = _centres(column, codes, group, groups)
+            height[:, j] = share[:, j] = _range_share(column.numbers[codes], group, groups)
+            measured.append((column.dictionary.name, column.numbers[codes], shown[group]))
+    loss, per_column = _distances(measured)
+    if per_column:
+        facts = {**facts, "sse_sst_by_column": per_column}
+    return ByGroup(recoding.row, recoding.group, recoding.count, tuple(labels), height, share, facts, loss)
+
+
+def _centres(
+    column: _Column, codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
+) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """What each group shows, in the column's own type, and as numbers; missing where a member is missing."""
+    assert column.numbers is not None
+    values = column.numbers[codes]
+    size = np.bincount(group, minlength=groups)
+    if column.shown == "mean":
+        offset = np.nanmean(values) if not np.isnan(values).all() else 0.0  # sums of large numbers lose digits
+        centre = offset + np.bincount(group, weights=values - offset, minlength=groups) / size
+    else:
+        order = np.lexsort((values, group))
+        start = np.r_[0, np.cumsum(size)[:-1]]
+        low, high = values[order][start + (size - 1) // 2], values[order][start + size // 2]
+        centre = np.where(np.bincount(group, weights=np.isnan(values), minlength=groups) > 0, np.nan, (low + high) / 2)
+    return _typed(column.dictionary, centre)
+
+
+def _typed(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """Whole numbers stay whole, dates stay dates, text stays text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = dictionary.values.type
+    gaps = np.isnan(centre)
+    whole = np.where(gaps, 0, np.rint(centre)).astype(np.int64)
+    if pa.types.is_integer(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_date(kind):
+        days = pc.cast(pa.array(whole.astype(np.int32), mask=gaps), pa.date32())
+        return pc.cast(days, kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_timestamp(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_floating(kind):
+        return pc.cast(pa.array(centre, mask=gaps), kind), centre
+    if pa.types.is_decimal(kind):
+        return pa.array(centre, mask=gaps), centre
+    integral = all(_is_whole(text) for text in dictionary.text)
+    shown = whole if integral else centre
+    texts = [
+        None if gap else str(int(value)) if integral else repr(float(value))
+        for value, gap in zip(shown, gaps, strict=True)
+    ]
+    return pa.array(texts, pa.string()), np.where(gaps, np.nan, shown.astype(np.float64))
+
+
+def _is_whole(text: str) -> bool:
+    stripped = text.strip()
+    return stripped.lstrip("+-").isdigit()
+
+
+def _modes(
+    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, column: _Column
+) -> tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The most frequent value of each group, the lower code of equals; its loss is the share of rows it is not."""
+    pairs, count = np.unique(np.stack([group, codes], axis=1), axis=0, return_counts=True)
+    order = np.lexsort((pairs[:, 1], -count, pairs[:, 0]))
+    first = np.r_[True, np.diff(pairs[order, 0]) > 0]
+    chosen = pairs[order, 1][first]
+    other = 1 - count[order][first] / np.bincount(group, minlength=groups)
+    return (
+        tuple(column.ladder.labels[0][code] for code in chosen),
+        other,
+        np.maximum(other, column.ladder.share[0][chosen]),
+    )
+
+
+def _range_share(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.float64]:
+    """Of each group, how far its values reach as part of how far all do."""
+    known = ~np.isnan(values)
+    if not known.any() or values[known].min() == values[known].max():
+        return np.zeros(groups)
+    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+    np.minimum.at(low, group[known], values[known])
+    np.maximum.at(high, group[known], values[known])
+    share = (high - low) / (values[known].max() - values[known].min())
+    share[group[~known]] = 1.0  # such a group shows nothing of this column
+    return np.asarray(share, np.float64)
+
+
+def _distances(
+    measured: Sequence[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]],
+) -> tuple[dict[str, float], dict[str, float]]:
+    """SSE/SST over all numeric columns and by column, and IL1s; rows published as missing are left out.
+
+    Every column is standardised first, so SST is the same for each; a constant column has nothing to lose.
+    """
+    per_column: dict[str, float] = {}
+    absolute = []
+    for name, before, after in measured:
+        both = ~np.isnan(before) & ~np.isnan(after)
+        total = float(((before[both] - before[both].mean()) ** 2).sum()) if both.any() else 0.0
+        if total > 0:
+            per_column[name] = float(((before[both] - after[both]) ** 2).sum()) / total
+            spread = float(np.sqrt(2 * total / max(both.sum() - 1, 1)))
+            absolute.append(float(np.abs(before[both] - after[both]).mean() / spread))
+    if not per_column:
+        return {}, {}
+    return {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}, per_column

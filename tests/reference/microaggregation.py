@@ -1,0 +1,227 @@
+"""Microaggregation written slowly and obviously: what the compiled kernels must agree with, row by row.
+
+The rules that make a partition unique: squared Euclidean distance in float64, added attribute by attribute in
+column order. The centroid of the records left is a running sum divided by their count; records are subtracted in
+the order in which they leave. Farthest: largest distance, ties to the smallest row. Nearest: by (distance, row).
+A group leaves seed first, then by (distance, row). Left-over records join the group whose centroid is nearest,
+ties to the group made first; centroids are sums in row order, before any left-over record joins.
+"""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+
+DISTINCT, CATEGORIES, WEIGHT, ENTROPY, RECURSIVE, CLOSENESS, SHARE = range(7)
+
+
+def squared_distances(points, query):
+    total = np.zeros(len(points))
+    for j in range(points.shape[1]):
+        total = total + (points[:, j] - query[j]) * (points[:, j] - query[j])
+    return total
+
+
+def running_sum(points):
+    total = np.zeros(points.shape[1])
+    for record in points:
+        total = total + record
+    return total
+
+
+class Left:
+    """The records in no group yet; numpy's argmin and argmax return the first, that is the smallest, row."""
+
+    def __init__(self, points):
+        self.points = points
+        self.here = np.ones(len(points), bool)
+        self.total = running_sum(points)
+
+    @property
+    def rows(self):
+        return np.flatnonzero(self.here)
+
+    def leave(self, row):
+        self.here[row] = False
+        self.total = self.total - self.points[row]
+
+    def farthest(self, query):
+        return np.argmax(np.where(self.here, squared_distances(self.points, query), -1.0))
+
+    def nearest(self, query, among=None):
+        among = self.rows if among is None else among
+        return among[np.argmin(squared_distances(self.points[among], query))]
+
+    def farthest_from_centroid(self):
+        return self.farthest(self.total / self.here.sum())
+
+
+def take_group(left, seed, k, group, label):
+    left.leave(seed)
+    group[seed] = label
+    rows = left.rows
+    distance = squared_distances(left.points[rows], left.points[seed])
+    for row in rows[np.argsort(distance, kind="stable")][: k - 1]:
+        left.leave(row)
+        group[row] = label
+
+
+def join_nearest(points, group, groups):
+    if groups == 0:
+        group[:] = 0
+        return
+    centroids = np.array([running_sum(points[group == g]) / np.sum(group == g) for g in range(groups)])
+    for row in np.flatnonzero(group < 0):
+        group[row] = np.argmin(squared_distances(centroids, points[row]))
+
+
+def mdav(points, k):
+    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    while left.here.sum() >= 2 * k:
+        paired = left.here.sum() >= 3 * k
+        seed = left.farthest_from_centroid()
+        take_group(left, seed, k, group, label)
+        label += 1
+        if paired:
+            take_group(left, left.farthest(points[seed]), k, group, label)
+            label += 1
+    group[left.rows] = label
+    return group
+
+
+def cbfs(points, k):
+    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    while left.here.sum() >= k:
+        take_group(left, left.farthest_from_centroid(), k, group, label)
+        label += 1
+    join_nearest(points, group, label)
+    return group
+
+
+def v_mdav(points, k, gamma):
+    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    centroid = running_sum(points) / len(points)
+    while left.here.sum() >= k:
+        take_group(left, left.farthest(centroid), k, group, label)
+        while np.sum(group == label) < 2 * k - 1 and left.here.any():
+            members = points[group == label]
+            gap = np.min([squared_distances(points, member) for member in members], axis=0)
+            row = min(left.rows, key=lambda row: (gap[row], row))
+            others = [other for other in left.rows if other != row]
+            alone = squared_distances(points, points[row])[others].min() if others else math.inf
+            if not gap[row] < gamma * gamma * alone:
+                break
+            left.leave(row)
+            group[row] = label
+        label += 1
+    join_nearest(points, group, label)
+    return group
+
+
+def rule_holds(rule, values, table):
+    """Whether one rule holds for the values of its attribute in a group; `table` are those of all records."""
+    known = [value for value in values if value >= 0]
+    if not known:
+        return False
+    counts = Counter(known)
+    sizes = sorted(counts.values(), reverse=True)
+    if rule.kind == DISTINCT:
+        return len(counts) >= rule.whole
+    if rule.kind == CATEGORIES:
+        return len({rule.labels[value] for value in known if rule.labels[value] >= 0}) >= rule.whole
+    if rule.kind == WEIGHT:
+        return sum(rule.labels[value] for value in known) >= rule.whole
+    if rule.kind == ENTROPY:
+        entropy = -sum(size / len(known) * math.log(size / len(known)) for size in sizes)
+        return entropy >= math.log(rule.real) - 1e-12
+    if rule.kind == RECURSIVE:
+        return sizes[0] < rule.real * sum(sizes[rule.whole - 1 :])
+    if rule.kind == CLOSENESS:
+        everywhere = Counter(value for value in table if value >= 0)
+        total = sum(everywhere.values())
+        gaps = [abs(counts[value] / len(known) - everywhere[value] / total) for value in everywhere]
+        return sum(gaps) / 2 <= rule.real + 1e-12
+    return sizes[0] / len(known) <= rule.real + 1e-12
+
+
+def rules_hold(rules, codes, rows):
+    return all(rule_holds(rule, codes[rows, rule.attribute], codes[:, rule.attribute]) for rule in rules)
+
+
+def contributes(rules, codes, members, row, lacking):
+    """Whether a record brings a group nearer to the rules that fail (or, unless lacking, adds any new value)."""
+    for rule in rules:
+        table = codes[:, rule.attribute]
+        values = table[members]
+        value = table[row]
+        counts = Counter(v for v in values if v >= 0)
+        failing = not rule_holds(rule, values, table)
+        if value < 0 or not (failing or (not lacking and rule.kind in (DISTINCT, CATEGORIES))):
+            continue
+        if rule.kind == DISTINCT:
+            helps = value not in counts
+        elif rule.kind == CATEGORIES:
+            helps = rule.labels[value] >= 0 and rule.labels[value] not in {rule.labels[v] for v in counts}
+        elif rule.kind == WEIGHT:
+            helps = rule.labels[value] > 0
+        elif rule.kind == CLOSENESS:
+            known, total = sum(counts.values()), np.sum(table >= 0)
+            helps = known == 0 or counts[value] * total < np.sum(table == value) * known
+        else:
+            helps = not counts or counts[value] < max(counts.values())
+        if helps:
+            return True
+    return False
+
+
+def grow_until(points, codes, k, rules, lacking):
+    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    while left.here.sum() >= k and rules_hold(rules, codes, left.rows):
+        seed = left.farthest_from_centroid()
+        members = [seed]
+        left.leave(seed)
+        while not rules_hold(rules, codes, members):
+            useful = [row for row in left.rows if contributes(rules, codes, members, row, lacking)]
+            members.append(left.nearest(points[seed], np.array(useful) if useful else None))
+            left.leave(members[-1])
+        while len(members) < k:
+            members.append(left.nearest(points[seed]))
+            left.leave(members[-1])
+        group[members] = label
+        label += 1
+    join_nearest(points, group, label)
+    return group
+
+
+def group_cost(points):
+    return float(((points - points.mean(axis=0)) ** 2).sum())
+
+
+def loss(points, group):
+    """100 SSE / SST."""
+    within = sum(group_cost(points[group == g]) for g in np.unique(group))
+    return 100 * within / group_cost(points)
+
+
+def cheapest_cut(points, order, k):
+    """The least cost of cutting an order into runs of at least k records, by trying every cut."""
+    n, best = len(order), math.inf
+    for pieces in range(1, n // k + 1):
+        for cuts in itertools.combinations(range(1, n), pieces - 1):
+            ends = [0, *cuts, n]
+            if all(b - a >= k for a, b in itertools.pairwise(ends)):
+                cost = sum(group_cost(points[order[a:b]]) for a, b in itertools.pairwise(ends))
+                best = min(best, cost)
+    return best
+
+
+def nearest_point_next(points):
+    """The path from the record farthest from the centroid, always on to the nearest record not yet visited."""
+    left = Left(points)
+    path = [left.farthest_from_centroid()]
+    left.leave(path[0])
+    while left.here.any():
+        path.append(left.nearest(points[path[-1]]))
+        left.leave(path[-1])
+    return np.array(path)

@@ -1,0 +1,299 @@
+"""The microaggregation kernels against slow twins, published figures and their own promises."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.kernels import judge as judges
+from shoal.kernels.judge import Rule, make_judge, p_sensitive
+from shoal.kernels.mdav import cbfs, mdav, v_mdav
+from shoal.kernels.p_first import grow_until, p_first
+from shoal.kernels.refinement import refine
+from shoal.kernels.univariate import cut_order, nearest_point_next, optimal_univariate, path_microaggregation
+from tests.reference import microaggregation as reference
+
+SHAPES = ["normal", "integer", "constant", "duplicated", "skewed", "tiny differences"]
+
+
+def make_points(shape, n, d, seed):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(n, d))
+    if shape == "integer":
+        points = rng.integers(-2, 3, size=(n, d)).astype(float)
+    elif shape == "constant":
+        points = np.full((n, d), 0.1)
+    elif shape == "duplicated":
+        points = points[rng.integers(0, max(1, n // 4), size=n)]
+    elif shape == "skewed":
+        points = np.exp(3 * points)
+    elif shape == "tiny differences":
+        points = 1e6 + 1e-9 * rng.integers(0, 5, size=(n, d))
+        points[: n // 3] *= -1
+    return np.ascontiguousarray(points)
+
+
+def make_codes(n, attributes, values, missing, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.minimum(rng.integers(0, values, (n, attributes)), rng.integers(0, values, (n, attributes)))
+    codes[rng.random((n, attributes)) < missing] = -1
+    return codes.astype(np.int32)
+
+
+tables = st.builds(
+    make_points, st.sampled_from(SHAPES), st.integers(1, 90), st.integers(1, 5), st.integers(0, 2**32 - 1)
+)
+thorough = settings(max_examples=150, deadline=None)
+
+
+def census(columns):
+    folder = os.environ.get("SHOAL_DATA")
+    if not folder:
+        pytest.skip("SHOAL_DATA is not set: the Census table is not at hand")
+    path = Path(folder) / "casc" / "census.csv"
+    if not path.exists():
+        pytest.skip("the folder SHOAL_DATA has no casc/census.csv")
+    return np.genfromtxt(path, delimiter=",", skip_header=1)[:, columns]
+
+
+def standardise(table):
+    return np.ascontiguousarray((table - table.mean(axis=0)) / table.std(axis=0, ddof=1))
+
+
+def census_keys_and_codes():
+    """Six standardised key attributes, three confidential ones in 15 categories of equal width (section 4)."""
+    table = census(slice(0, 9))
+    confidential = table[:, 6:]
+    low, high = confidential.min(axis=0), confidential.max(axis=0)
+    codes = np.minimum(((confidential - low) / (high - low) * 15).astype(np.int32), 14)
+    return standardise(table[:, :6]), np.ascontiguousarray(codes)
+
+
+@thorough
+@given(points=tables, k=st.integers(1, 7))
+def test_mdav_is_its_twin(points, k):
+    np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))
+
+
+@thorough
+@given(points=tables, k=st.integers(1, 7))
+def test_cbfs_is_its_twin(points, k):
+    np.testing.assert_array_equal(cbfs(points, k), reference.cbfs(points, k))
+
+
+@thorough
+@given(points=tables, k=st.integers(1, 7), gamma=st.sampled_from([0.0, 0.2, 0.9, 1.1, 2.0]))
+def test_v_mdav_is_its_twin(points, k, gamma):
+    np.testing.assert_array_equal(v_mdav(points, k, gamma), reference.v_mdav(points, k, gamma))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_large_tables_are_their_twins(shape):
+    """Enough records for a fringe and for trees that are built again."""
+    points = make_points(shape, 6_000, 3, seed=5)
+    np.testing.assert_array_equal(mdav(points, 4), reference.mdav(points, 4))
+    np.testing.assert_array_equal(cbfs(points, 7), reference.cbfs(points, 7))
+    np.testing.assert_array_equal(v_mdav(points[:3000], 7, 0.9), reference.v_mdav(points[:3000], 7, 0.9))
+
+
+def test_a_tree_built_by_several_threads_is_exact():
+    points = make_points("normal", 40_000, 4, seed=6)
+    np.testing.assert_array_equal(mdav(points, 200), reference.mdav(points, 200))
+
+
+@thorough
+@given(
+    points=tables,
+    k=st.integers(1, 7),
+    p=st.integers(1, 4),
+    lacking=st.booleans(),
+    attributes=st.integers(1, 3),
+    missing=st.sampled_from([0.0, 0.3, 1.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_p_first_is_its_twin(points, k, p, lacking, attributes, missing, seed):
+    codes = make_codes(len(points), attributes, 6, missing, seed)
+    rules = [Rule(judges.DISTINCT, a, whole=p) for a in range(attributes)]
+    expected = reference.grow_until(points, codes, k, rules, lacking)
+    np.testing.assert_array_equal(p_first(points, codes, k, p, lacking), expected)
+
+
+def test_p_first_is_its_twin_where_values_share_bits():
+    """3000 values in 1024 bits a node: subtrees may be searched in vain, never skipped wrongly."""
+    points = make_points("normal", 500, 3, seed=8)
+    codes = make_codes(500, 2, 1500, 0.0, seed=8)
+    codes[::2] = 7
+    rules = [Rule(judges.DISTINCT, a, whole=3) for a in range(2)]
+    expected = reference.grow_until(points, codes, 3, rules, True)
+    np.testing.assert_array_equal(p_first(points, codes, 3, 3, True), expected)
+
+
+LABELS = np.array([0, 0, 1, 1, 2, -1])
+WEIGHTS = np.array([0, 1, 1, 2, 3, 3])
+rules_on_any_attribute = st.builds(
+    Rule,
+    kind=st.sampled_from([judges.DISTINCT, judges.ENTROPY, judges.RECURSIVE, judges.CLOSENESS, judges.SHARE]),
+    attribute=st.integers(0, 1),
+    whole=st.integers(1, 3),
+    real=st.sampled_from([0.25, 0.5, 0.6, 1.0, 2.0, 3.0]),
+    labels=st.none(),
+)
+rules_with_labels = st.one_of(
+    st.builds(Rule, st.just(judges.CATEGORIES), st.integers(0, 1), st.integers(1, 3), labels=st.just(LABELS)),
+    st.builds(Rule, st.just(judges.WEIGHT), st.integers(0, 1), st.integers(1, 9), labels=st.just(WEIGHTS)),
+)
+models = st.lists(st.one_of(rules_on_any_attribute, rules_with_labels), min_size=1, max_size=3)
+
+
+@thorough
+@given(rules=models, n=st.integers(1, 12), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
+def test_a_judge_agrees_with_the_definitions(rules, n, k, seed):
+    codes = make_codes(60, 2, 6, 0.2, seed)
+    judge = make_judge(codes, k, rules)
+    columns = judges.histogram_columns(codes, judge)
+    group = np.where(np.arange(60) < n, 0, 1).astype(np.int32)
+    sizes, histograms = judges.count_records(columns, group, 2, len(judge.totals))
+    expected = n >= k and reference.rules_hold(rules, codes, np.arange(n))
+    assert judges.holds(judge, sizes[0], histograms[0]) == expected
+    assert (judges.shortfall(judge, sizes[0], histograms[0]) == 0) == expected
+
+
+@thorough
+@given(points=tables, rules=models, k=st.integers(1, 5), lacking=st.booleans(), seed=st.integers(0, 2**32 - 1))
+def test_groups_grown_until_any_model_holds(points, rules, k, lacking, seed):
+    codes = make_codes(len(points), 2, 6, 0.1, seed)
+    group = grow_until(points, codes, make_judge(codes, k, rules), lacking)
+    assert set(group) == set(range(group.max() + 1))
+    members = [np.flatnonzero(group == g) for g in range(group.max() + 1)]
+    if len(points) >= k and reference.rules_hold(rules, codes, np.arange(len(points))):
+        assert all(len(rows) >= k and reference.rules_hold(rules, codes, rows) for rows in members)
+    else:
+        assert len(members) == 1
+    before_merging = reference.grow_until(points, codes, k, rules, lacking)
+    merged = [set(group[before_merging == g]) for g in range(before_merging.max() + 1)]
+    assert all(len(groups) == 1 for groups in merged)
+
+
+@pytest.mark.parametrize(
+    ("k", "p", "percent"),
+    [
+        *((3, 1, 3.69), (5, 1, 6.20), (7, 1, 7.93), (10, 1, 9.71)),
+        *((3, 3, 23.13), (5, 3, 23.28), (7, 3, 22.31), (10, 3, 23.13)),
+        *((5, 5, 47.15), (7, 5, 47.15), (10, 5, 47.15)),
+        *((7, 7, 57.63), (10, 7, 57.63), (10, 10, 100.0)),
+    ],
+)
+def test_table_2_of_the_paper(k, p, percent):
+    """Domingo-Ferrer, Sebé and Solanas 2007, Table 2; its figures are cut, not rounded, to two decimals."""
+    keys, codes = census_keys_and_codes()
+    group = p_first(keys, codes, k, p)
+    assert np.floor(100 * reference.loss(keys, group) + 1e-6) / 100 == pytest.approx(percent)
+    if p == 1:
+        np.testing.assert_array_equal(group, cbfs(keys, k))
+
+
+@pytest.mark.parametrize(("p", "percent"), [(3, 23.952), (5, 36.567), (7, 58.847), (10, 89.650)])
+def test_the_stricter_reading_of_contributes(p, percent):
+    keys, codes = census_keys_and_codes()
+    assert reference.loss(keys, p_first(keys, codes, p, p, lacking=True)) == pytest.approx(percent, abs=5e-4)
+
+
+@pytest.mark.parametrize(("k", "percent"), [(3, 5.692), (5, 9.088), (10, 14.156)])
+def test_mdav_on_census(k, percent):
+    """The figures usually reported for MDAV on Census, all 13 attributes."""
+    points = standardise(census(slice(None)))
+    assert reference.loss(points, mdav(points, k)) == pytest.approx(percent, abs=5e-4)
+
+
+@pytest.mark.parametrize(("k", "percent"), [(3, 5.654), (5, 8.884), (10, 14.007)])
+def test_cbfs_on_census(k, percent):
+    points = standardise(census(slice(None)))
+    assert reference.loss(points, cbfs(points, k)) == pytest.approx(percent, abs=5e-4)
+
+
+def test_the_most_groups_possible():
+    codes = np.array([[0], [0], [0], [0], [1], [1], [2], [-1]], np.int32)
+    assert judges.most_groups(p_sensitive(codes, 2, 1), 8) == 4
+    assert judges.most_groups(p_sensitive(codes, 2, 2), 8) == 3
+    assert judges.most_groups(p_sensitive(codes, 2, 3), 8) == 1
+    assert judges.most_groups(p_sensitive(codes, 2, 4), 8) == 0
+
+
+@thorough
+@given(
+    points=st.builds(make_points, st.sampled_from(SHAPES[:5]), st.integers(1, 11), st.integers(1, 3), st.integers(0)),
+    k=st.integers(1, 4),
+    shuffle=st.randoms(use_true_random=False),
+)
+def test_a_cut_order_is_the_cheapest(points, k, shuffle):
+    order = np.array(shuffle.sample(range(len(points)), len(points)))
+    group = cut_order(points, order, k)
+    assert (np.diff(group[order]) >= 0).all()
+    assert np.bincount(group).min() >= min(k, len(points))
+    cost = sum(reference.group_cost(points[group == g]) for g in np.unique(group))
+    if len(points) >= k:
+        assert cost == pytest.approx(reference.cheapest_cut(points, order, k), rel=1e-9, abs=1e-9)
+
+
+def test_univariate_microaggregation_is_optimal_among_all_partitions():
+    values = np.array([3.0, 9.0, 1.0, 4.0, 10.0, 1.5, 20.0, 8.0])
+    assert optimal_univariate(values, 2).tolist() == [1, 2, 0, 1, 3, 0, 3, 2]
+
+
+@thorough
+@given(points=tables)
+def test_nearest_point_next_is_its_twin(points):
+    np.testing.assert_array_equal(nearest_point_next(points), reference.nearest_point_next(points))
+
+
+@settings(max_examples=40, deadline=None)
+@given(points=tables, k=st.integers(1, 6))
+def test_groups_along_a_path_have_the_right_size(points, k):
+    sizes = np.bincount(path_microaggregation(points, k))
+    assert sizes.sum() == len(points)
+    assert len(sizes) == 1 or k <= sizes.min() <= sizes.max() < 2 * k
+
+
+def groups_hold(codes, judge, group):
+    columns = judges.histogram_columns(codes, judge)
+    sizes, histograms = judges.count_records(columns, group, group.max() + 1, len(judge.totals))
+    return not judges.failing_groups(judge, sizes, histograms).any()
+
+
+@thorough
+@given(points=tables, rules=st.one_of(st.just([]), models), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
+def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed):
+    codes = make_codes(len(points), 2, 6, 0.1, seed)
+    judge = make_judge(codes, k, rules)
+    group = grow_until(points, codes, judge, lacking=True)
+    if not groups_hold(codes, judge, group):
+        return
+    refined = refine(points, codes, judge, group, steps=2_000, seed=seed)
+    assert set(refined) == set(range(refined.max() + 1))
+    assert groups_hold(codes, judge, refined)
+    before = sum(reference.group_cost(points[group == g]) for g in np.unique(group))
+    after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
+    assert after <= before * (1 + 1e-9) + 1e-9
+    np.testing.assert_array_equal(refined, refine(points, codes, judge, group, steps=2_000, seed=seed))
+
+
+@pytest.mark.parametrize(("k", "percent"), [(3, 5.10), (5, 7.95), (10, 12.20)])
+def test_refinement_on_census(k, percent):
+    points = standardise(census(slice(None)))
+    none = np.empty((len(points), 0), np.int32)
+    group = refine(points, none, make_judge(none, k, []), cbfs(points, k), steps=1_000_000, seed=1)
+    assert reference.loss(points, group) <= percent
+    assert np.bincount(group).min() >= k
+
+
+@pytest.mark.parametrize(("p", "percent"), [(3, 14), (5, 25), (7, 36), (10, 60)])
+def test_p_sensitive_refinement_on_census(p, percent):
+    keys, codes = census_keys_and_codes()
+    judge = p_sensitive(codes, p, p)
+    group = refine(keys, codes, judge, p_first(keys, codes, p, p), steps=2_000_000, seed=1)
+    assert reference.loss(keys, group) <= percent
+    for g in range(group.max() + 1):
+        assert all(len(set(codes[group == g, a])) >= p for a in range(3))
