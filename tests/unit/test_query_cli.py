@@ -1,0 +1,301 @@
+"""``shoal ledger`` and ``shoal query``: exact figures under the noise, what is booked, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import TableError
+from shoal.identifiability import Ledger, Questions, Span, errors
+from tests.reference.identifiability import SeededSource
+
+SECRET = "Zebulon"
+ROWS = f"""name,age,illness,"a ""b"";--"
+{SECRET},21,flu,x
+Bob,22.5,gout,x
+Cleo,,flu,y
+Dan,old,,x
+Eve,131,gout'; DROP TABLE t; --,
+"""
+# a question may make this many candidates as likely as one, so that its noise is 0 but once in 10^17 answers
+NEARLY_EXACT = ("--rho", "1/2")
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
+    """The command in this process: exit status, what it printed, and what it said of an error."""
+    from shoal.cli.app import run
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "people.csv").write_text(ROWS)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["shoal", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            run()
+        printed = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, printed.out, printed.err
+
+    return call
+
+
+def asked(command: Callable[..., Any], kind: str, *arguments: str) -> dict[str, Any]:
+    """The answer to a question of nearly no noise, with a new ledger."""
+    Path("exact.ledger").unlink(missing_ok=True)
+    Ledger.create("exact.ledger", m=10**18, k=2)
+    status, out, err = command(
+        "query", kind, "people.csv", "--ledger", "exact.ledger", *NEARLY_EXACT, *arguments, "--json"
+    )
+    assert (status, err) == (0, "")
+    assert out.count("\n") == 1
+    answer = json.loads(out)
+    assert isinstance(answer, dict)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ((), 5),
+        (("illness=flu",), 2),
+        (("illness=",), 1),
+        (("age=",), 1),
+        (("age=22.5", "illness=gout"), 1),
+        (("illness=measles",), 0),
+        (('a "b";--=x',), 3),
+        (("illness=gout'; DROP TABLE t; --",), 1),
+        (("illness=' OR 1=1 --",), 0),
+    ],
+)
+def test_count(command: Callable[..., Any], where: tuple[str, ...], expected: int) -> None:
+    options = [part for condition in where for part in ("--where", condition)]
+    answer = asked(command, "count", *options)
+    assert (answer["kind"], answer["answer"], answer["half_width_95"]) == ("count", expected, 0.0)
+    assert (answer["entry"], answer["m"], answer["k"], answer["rho_limit"]) == (1, 10**18, 2, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # missing and no number count as 0; 22.5 is rounded to even; 131 is clipped
+        ((), 21 + 22 + 0 + 0 + 100),
+        (("--step", "1/2"), 21 + 22.5 + 100),
+        (("--lower", "10"), 21 + 22 + 10 + 10 + 100),
+        (("--where", "illness=gout"), 22),
+        (("--where", "illness=measles"), 0),
+    ],
+)
+def test_sum(command: Callable[..., Any], options: tuple[str, ...], expected: float) -> None:
+    ends = ("--lower", "0") if "--lower" not in options else ()
+    answer = asked(command, "sum", "--column", "age", *ends, "--upper", "100", *options)
+    assert answer["answer"] == pytest.approx(expected, abs=20)  # a sum has noise, whose width is told
+    assert 0 < answer["half_width_95"] < 20
+
+
+def test_mean(command: Callable[..., Any]) -> None:
+    answer = asked(command, "mean", "--column", "age", "--lower", "0", "--upper", "100")
+    assert answer["answer"] == pytest.approx(143 / 5, abs=4)
+
+
+def test_histogram(command: Callable[..., Any]) -> None:
+    answer = asked(command, "histogram", "--column", "illness", "--values", "flu,gout", "--values", "measles")
+    assert answer["answer"] == {"flu": 2, "gout": 1, "measles": 0}
+    (Path("exact.ledger")).unlink()
+    answer = asked(command, "histogram", "--column", "illness", "--values", "flu,gout", "--where", 'a "b";--=x')
+    assert answer["answer"] == {"flu": 1, "gout": 1}
+
+
+def test_best_of(command: Callable[..., Any]) -> None:
+    answer = asked(command, "best-of", "--column", "illness", "--values", "gout,flu,measles")
+    assert (answer["answer"], answer["half_width_95"]) == ("flu", None)
+
+
+def test_missing_texts_are_missing(command: Callable[..., Any]) -> None:
+    assert asked(command, "count", "--missing", "flu", "--where", "illness=")["answer"] == 3
+
+
+def test_for_people(command: Callable[..., Any]) -> None:
+    assert command("ledger", "create", "l", "--m", "1000", "--k", "5", "--name", "people") == (
+        0, "Created l: m = 1,000, k = 5. Nothing is spent.\n", "",
+    )  # fmt: skip
+    common = ("--ledger", "l", "--rho", "1/500")
+    assert "of the truth" in command("query", "count", "people.csv", *common, "--where", "illness=flu")[1]
+    table = command("query", "histogram", "people.csv", *common, "--column", "illness", "--values", "flu,gout")[1]
+    assert re.search(r"flu +│ +-?\d+ ", table)
+    assert "best-of" in command("query", "best-of", "people.csv", *common, "--column", "illness", "--values", "a,b")[1]
+    mean = ("--column", "age", "--lower", "0", "--upper", "100")
+    assert "Booked as entry 4: E = 2.002" in command("query", "mean", "people.csv", *common, *mean)[1]
+    shown = command("ledger", "show", "l")[1]
+    assert "count where 'illness' is 'flu'" in shown
+    assert "Ledger of people: m = 1,000, k = 5." in shown
+    assert SECRET not in shown
+
+
+def test_ledger_as_json(command: Callable[..., Any]) -> None:
+    created = json.loads(command("ledger", "create", "l", "--m", "1000", "--k", "5", "--json")[1])
+    assert (created["m"], created["k"], created["entries"], created["rho"]) == (1000, 5, 0, 0.001)
+    command("query", "count", "people.csv", "--ledger", "l", "--rho", "1/500", "--label", "how many")
+    shown = json.loads(command("ledger", "show", "l", "--json")[1])
+    (booking,) = shown["bookings"]
+    assert (booking["number"], booking["kind"], booking["label"]) == (1, "query", "how many")
+    assert booking["rho_after"] == shown["rho"] == 0.002
+    assert shown["remaining_rho"] < 0.2
+
+
+def test_a_spent_ledger_says_so(command: Callable[..., Any]) -> None:
+    Ledger.create("l", m=1000, k=5).book_query("1/5")
+    assert "Remaining: nothing" in command("ledger", "show", "l")[1]
+
+
+def test_help_teaches(command: Callable[..., Any]) -> None:
+    for group, words in (("ledger", "One data set has one ledger"), ("query", "above 1/m, the blind guess")):
+        status, out, err = command(group)
+        assert (status, err) == (0, "")
+        assert words in " ".join(out.split())
+
+
+# -- refused, and the ledger unchanged -------------------------------------------------------------------
+
+SUM = ("--column", "age", "--lower", "0", "--upper", "100")
+VALUES = ("--column", "illness", "--values", "flu,gout")
+REFUSED: dict[str, tuple[tuple[str, ...], int, str, str]] = {
+    "rho at the blind guess": (("count", "--rho", "1/1000"), 2, "RhoTooSmallError", "above 1/m = 1/1000"),
+    "rho below the blind guess": (("mean", "--rho", "1e-9", *SUM), 2, "RhoTooSmallError", "larger rho"),
+    "rho above the crowd": (("count", "--rho", "0.21"), 2, "RhoAboveCrowdError", "1/k = 1/5"),
+    "rho of certainty": (("count", "--rho", "1"), 2, "ParameterError", "below 1"),
+    "rho is no number": (("count", "--rho", "some"), 2, "ParameterError", "rho must be a finite number"),
+    "over budget": (("count", "--rho", "1/9"), 3, "BudgetExceededError", "The ledger is unchanged"),
+    "no such column": (("sum", "--rho", "1/500", *SUM[2:], "--column", "aeg"), 2, "TableError", "mean 'age'"),
+    "no such condition": (("count", "--rho", "1/500", "--where", "ilness=flu"), 2, "TableError", "mean 'illness'"),
+    "condition without value": (("count", "--rho", "1/500", "--where", "illness"), 2, "PlanError", "COLUMN=VALUE"),
+    "condition twice": (
+        ("count", "--rho", "1/500", "--where", "age=1", "--where", "age=2"), 2, "PlanError", "'age' twice",
+    ),
+    "condition on what is counted": (
+        ("histogram", "--rho", "1/500", *VALUES, "--where", "illness=flu"), 2, "ParameterError", "in both",
+    ),
+    "value twice": (("histogram", "--rho", "1/500", *VALUES, "--values", "flu"), 2, "ParameterError", "a value twice"),
+    "no values": (
+        ("best-of", "--rho", "1/500", "--column", "illness", "--values", ","), 2, "ParameterError", "Got none",
+    ),
+    "empty range": (("sum", "--rho", "1/500", *SUM, "--upper", "0"), 2, "ParameterError", "below upper"),
+    "ends off the grid": (("sum", "--rho", "1/500", *SUM, "--step", "7"), 2, "ParameterError", "multiples of step"),
+    "no column": (("sum", "--rho", "1/500", "--lower", "0", "--upper", "1"), 2, "Usage", "--column"),
+    "no rho": (("count",), 2, "Usage", "--rho"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(command: Callable[..., Any], tmp_path: Path, case: str) -> None:
+    (kind, *options), status, error, says = REFUSED[case]
+    Ledger.create("l", m=1000, k=5).book_query("1/500")
+    before = (tmp_path / "l").read_bytes()
+    code, out, err = command("query", kind, "people.csv", "--ledger", "l", *options, "--json")
+    answer = json.loads(out)
+    assert (code, answer["kind"]) == (status, error), answer
+    assert says in answer["error"]
+    assert SECRET not in out + err
+    assert (tmp_path / "l").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("query", "count", "people.csv", "--ledger", "none", "--rho", "1/500"), "LedgerNotFoundError"),
+        (("query", "count", "people.csv", "--ledger", "people.csv", "--rho", "1/500"), "LedgerUnreadableError"),
+        (("query", "count", "none.csv", "--ledger", "l", "--rho", "1/500"), "TableError"),
+        (("ledger", "show", "none"), "LedgerNotFoundError"),
+        (("ledger", "show", "people.csv"), "LedgerUnreadableError"),
+        (("ledger", "create", "l", "--m", "10", "--k", "5"), "LedgerExistsError"),
+        (("ledger", "create", "people.csv", "--m", "10", "--k", "5"), "LedgerUnreadableError"),
+        (("ledger", "create", "new", "--m", "5", "--k", "5"), "ParameterError"),
+        (("ledger", "create", "new", "--m", "10", "--k", "1"), "ParameterError"),
+        (("ledger", "create", "new", "--m", "10", "--k", "2", "--delta-limit", "1"), "ParameterError"),
+        (("ledger", "create", "none/new", "--m", "10", "--k", "2"), "LedgerNotFoundError"),
+    ],
+)
+def test_files_that_are_not_as_they_should_be(
+    command: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], kind: str
+) -> None:
+    Ledger.create("l", m=1000, k=5)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, _ = command(*arguments, "--json")
+    assert (code, json.loads(out)["kind"]) == (2, kind), out
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# -- in Python -----------------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.floats(allow_nan=True, allow_infinity=True) | st.none(), min_size=1, max_size=20),
+    st.integers(-50, 50),
+    st.integers(1, 100),
+    st.sampled_from(["1", "1/2", "1/8", "10"]),
+    st.booleans(),
+)
+def test_the_engine_adds_as_the_span_does(
+    values: list[float | None], lower: int, width: int, step: str, as_text: bool
+) -> None:
+    span = Span.of(lower * Fraction(step), (lower + width) * Fraction(step), step)
+    texts = [None if value is None else repr(value) for value in values]
+    column = pa.array(texts, pa.string()) if as_text else pa.array(values, pa.float64(), from_pandas=False)
+    with DuckDBEngine() as engine:
+        table = engine.read(Source(frame=pa.table({"v": column})))
+        every = pa.table({"every": [0]})
+        found = engine.total(table, 0, float(1 / span.step), span.units, every)
+    assert found == span.total([np.nan if value is None else value for value in values])
+
+
+def test_broken_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
+    """A column of floats is printed as 27.0 by one engine and 27 by another; the user means the number."""
+    table = pa.table({"age": [27.0, 27.5, None, 27.0], "town": ["Ayr", "Ayr", "Bute", "Bute"]})
+
+    def questions() -> Questions:
+        (tmp_path / "l").unlink(missing_ok=True)
+        return Questions(table, Ledger.create(tmp_path / "l", m=10**18, k=2), source=SeededSource(1))
+
+    assert questions().count("1/2", {"age": "27"}).values == (2,)
+    assert questions().count("1/2", {"age": "27.0", "town": "Ayr"}).values == (1,)
+    assert questions().count("1/2", {"age": None}).values == (1,)
+    assert questions().histogram("1/2", "age", ["27", "27.50", None]).values == (2, 1, 1)
+    asked = questions()
+    with pytest.raises(errors.ParameterError, match="compared with one"):
+        asked.count("1/2", {"age": "old"})
+    assert asked.ledger.status().entries == 0
+
+
+def test_a_mean_of_no_rows_is_refused(tmp_path: Path) -> None:
+    questions = Questions(pa.table({"v": pa.array([], pa.int64())}), Ledger.create(tmp_path / "l", m=1000, k=2))
+    with pytest.raises(TableError, match="no rows"):
+        questions.mean("1/2", "v", Span.of(0, 1))
+    assert questions.ledger.status().entries == 0
+    assert questions.count("1/2").kind == "count"
+
+
+def test_the_data_is_looked_at_after_the_booking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(tmp_path / "l", m=1000, k=5)
+    questions = Questions(pa.table({"v": [1, 2]}), ledger)
+    booked: list[int] = []
+    monkeypatch.setattr(
+        DuckDBEngine, "count_matching", lambda *arguments: booked.append(ledger.status().entries) or [2]
+    )
+    questions.count("1/500")
+    with pytest.raises(errors.BudgetExceededError):
+        questions.count("1/5")
+    assert booked == [1]
