@@ -10,17 +10,14 @@ Applied Mathematics 164, 2004; Pagliuca and Seri, 1999. Columns are standardized
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import TableError
 from shoal.risk.attacks import AttackResult
+from shoal.utility.numeric import nearest_points
 
 __all__ = ["distance_linkage"]
-
-CHUNK = 1 << 22
 
 
 def distance_linkage(
@@ -60,10 +57,11 @@ def distance_linkage(
     n = len(original)
     nearest_rows = np.zeros(n, np.int64)
     own = np.zeros(n, np.bool_)
-    for low, part, tied in _nearest(original, points, scale):
-        nearest_rows[low : low + part] = tied @ crowd
+    for low, tied in nearest_points(original, points, scale):
+        part = slice(low, low + len(tied))
+        nearest_rows[part] = tied @ crowd
         if aligned:
-            own[low : low + part] = tied[np.arange(part), place[low : low + part]]
+            own[part] = tied[np.arange(len(tied)), place[part]]
     chance = 1 / nearest_rows
     alone = nearest_rows == 1
     exposed = int((alone & own).sum()) if aligned else int(alone.sum())
@@ -81,17 +79,3 @@ def distance_linkage(
             "columns": original.shape[1],
         },
     )
-
-
-def _nearest(
-    original: npt.NDArray[np.float64], points: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]
-) -> Iterator[tuple[int, int, npt.NDArray[np.bool_]]]:
-    """Blocks of originals with, for each, which points are at the least distance (bool matrix)."""
-    step = max(1, CHUNK // len(points))
-    for low in range(0, len(original), step):
-        part = original[low : low + step]
-        distance = np.zeros((len(part), len(points)))
-        for column in range(points.shape[1]):  # scaled after the difference, or rounding would break ties
-            difference = (part[:, column, None] - points[None, :, column]) / scale[column]
-            distance += difference * difference
-        yield low, len(part), distance == distance.min(axis=1, keepdims=True)

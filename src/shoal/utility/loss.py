@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByLevel, FrequencySet, Recoding, recode_codes
+from shoal.encoding import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 from shoal.schema import Ladder
 
 __all__ = ["Published", "losses", "published"]
@@ -84,6 +84,7 @@ def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Rec
     size = size[size > 0]
     suppressed = rows - int(size.sum())
     return {
+        **(recoding.loss if isinstance(recoding, ByGroup) else {}),
         "distortion_ratio": float(per_column @ heights / heights.sum()),
         "precision": float(per_column.mean()),
         "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),

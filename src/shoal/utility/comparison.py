@@ -1,0 +1,144 @@
+"""An original table beside a released one: everything that tells what the release is still good for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import PlanError, TableError
+from shoal.schema import Role, Schema
+from shoal.utility.classification import CLASSIFIERS, Accuracy, classification
+from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
+from shoal.utility.numeric import NumericLoss, numeric_loss
+from shoal.utility.propensity import Propensity, propensity
+from shoal.utility.queries import QueryError, range_query_error
+from shoal.utility.reading import read_columns
+from shoal.utility.tables import HasSchema, column_names, read_rows, schema_of
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a release lost and kept.
+
+    Attributes
+    ----------
+    columns
+        For each column, how far its distribution moved.
+    pairs
+        The same over pairs of columns; None where there is one column only.
+    numeric
+        Loss of number columns; None where there is none.
+    propensity
+        pMSE.
+    queries
+        Errors of range queries.
+    accuracy
+        For each classifier that was asked for.
+    """
+
+    rows: int
+    released: int
+    columns: dict[str, Distance]
+    pairs: PairDistances | None
+    numeric: NumericLoss | None
+    propensity: Propensity
+    queries: QueryError
+    accuracy: tuple[Accuracy, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "rows": self.rows,
+            "released": self.released,
+            "columns": {name: distance.to_dict() for name, distance in self.columns.items()},
+            "pairs": None if self.pairs is None else self.pairs.to_dict(),
+            "numeric": None if self.numeric is None else self.numeric.to_dict(),
+            "propensity": self.propensity.to_dict(),
+            "queries": self.queries.to_dict(),
+            "accuracy": [one.to_dict() for one in self.accuracy],
+        }
+
+
+def compare(
+    original: Any,
+    released: Any,
+    plan: HasSchema | Schema,
+    *,
+    target: str | None = None,
+    classifiers: Sequence[str] = ("tree",),
+    test: Any = None,
+    aligned: bool = False,
+    queries: int = 500,
+    seed: int = 0,
+    source: CsvFormat | None = None,
+) -> Comparison:
+    """Compare a released table with its original. Rows need not be aligned.
+
+    Parameters
+    ----------
+    original, released
+        Paths (CSV or Parquet), or pandas, Polars, PyArrow or DuckDB objects.
+    plan
+        A plan or a schema. Compared are its columns, identifiers aside, that both tables have; its hierarchies tell
+        what published labels cover.
+    target
+        A class column: classifiers are trained on both tables to predict it (needs scikit-learn).
+    classifiers
+        Of ``tree``, ``logistic`` and ``forest``.
+    test
+        A test table for the classifiers; the original itself by default.
+    aligned
+        Whether row i of both tables is the same person; then squared error and IL1s are exact, not lower bounds.
+    queries
+        How many range queries to ask.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from shoal import Column, Role, Schema
+    >>> schema = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
+    >>> before, after = pa.table({"age": [20, 21, 30, 30]}), pa.table({"age": ["20-29", "20-29", "30", "30"]})
+    >>> compare(before, after, schema).columns["age"].variation
+    0.0
+    """
+    schema = schema_of(plan)
+    for name in classifiers:
+        if name not in CLASSIFIERS:
+            raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
+    if queries < 1:
+        raise PlanError(f"The number of queries must be at least 1; found {queries}.")
+    there = set(column_names(original, source)) & set(column_names(released, source))
+    names = [n for n, column in schema.columns.items() if column.role is not Role.IDENTIFIER and n in there]
+    if not names:
+        raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
+    if target is not None and (target not in there or names == [target]):
+        raise TableError(f"The class column {target!r} must be in both tables, beside at least one other column.")
+    before, after = read_rows(original, names, source), read_rows(released, names, source)
+    if aligned and len(before[0].code) != len(after[0].code):
+        raise TableError(
+            f"Aligned tables must have as many rows; found {len(before[0].code)} and {len(after[0].code)}."
+        )
+    readings = read_columns(before, after, schema)
+    accuracy = []
+    if target is not None:
+        features = [reading for reading in readings if reading.name != target]
+        wanted = read_rows(original, [target], source)[0], read_rows(released, [target], source)[0]
+        tested = None
+        if test is not None:
+            *others, truth = read_rows(test, [*(reading.name for reading in features), target], source)
+            tested = (others, truth)
+        accuracy = [classification(features, wanted, classifier=name, test=tested, seed=seed) for name in classifiers]
+    return Comparison(
+        len(before[0].code),
+        len(after[0].code),
+        {reading.name: column_distance(reading) for reading in readings},
+        pair_distances(readings),
+        numeric_loss(readings, aligned=aligned, seed=seed),
+        propensity(readings, seed),
+        range_query_error(readings, queries=queries, seed=seed),
+        tuple(accuracy),
+    )

@@ -1,0 +1,151 @@
+"""How far the release's distributions are from the original's: of columns, of pairs of columns, and their associations.
+
+Both are over the cells of :mod:`shoal.utility.reading`; a row that was suppressed counts as one that shows ``*`` in
+every column, as in all losses of shoal.
+
+* total variation: ½ Σ |p - q|, 0 to 1.
+* Kullback-Leibler divergence of the original p from the release q: Σ p ln(p / q), in nats; infinite where the release
+  rules out what is there. Kifer and Gehrke, SIGMOD 2006.
+* association of two columns: Cramér's V, 0 to 1. Cramér, "Mathematical methods of statistics", 1946, section 21.9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.utility.reading import ColumnReading
+
+__all__ = ["Distance", "PairDistances", "column_distance", "cramers_v", "divergence", "pair_distances", "variation"]
+
+
+@dataclass(frozen=True)
+class Distance:
+    """Total variation and Kullback-Leibler divergence (nats) of two distributions."""
+
+    variation: float
+    divergence: float
+
+    def to_dict(self) -> dict[str, float | str]:
+        """For JSON, where infinity is text."""
+        return {"total_variation": self.variation, "kl_divergence": _plain(self.divergence)}
+
+
+@dataclass(frozen=True)
+class PairDistances:
+    """Over all pairs of columns: means and the worst."""
+
+    pairs: int
+    mean_variation: float
+    highest_variation: float
+    mean_divergence: float
+    mean_association_change: float
+    highest_association_change: float
+
+    def to_dict(self) -> dict[str, float | int | str]:
+        """For JSON."""
+        return {
+            "pairs": self.pairs,
+            "mean_total_variation": self.mean_variation,
+            "highest_total_variation": self.highest_variation,
+            "mean_kl_divergence": _plain(self.mean_divergence),
+            "mean_association_change": self.mean_association_change,
+            "highest_association_change": self.highest_association_change,
+        }
+
+
+def _plain(number: float) -> float | str:
+    return number if math.isfinite(number) else str(number)
+
+
+def variation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """½ Σ |p - q|.
+
+    >>> variation(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
+    0.5
+    """
+    return float(np.abs(one - other).sum() / 2)
+
+
+def divergence(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Σ p ln(p / q); infinite where q is 0 and p is not."""
+    there = one > 0
+    if (other[there] <= 0).any():
+        return math.inf
+    return max(float((one[there] * np.log(one[there] / other[there])).sum()), 0.0)
+
+
+def column_distance(column: ColumnReading) -> Distance:
+    """Of one column."""
+    before, after = _marginals(column)
+    return Distance(variation(before, after), divergence(before, after))
+
+
+def _marginals(column: ColumnReading) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    before = np.bincount(column.original, minlength=column.cells) / len(column.original)
+    labels = np.bincount(column.released, minlength=len(column.spread))
+    return before, _with_suppressed(labels @ column.spread, [column])
+
+
+def _with_suppressed(mass: npt.NDArray[np.float64], columns: Sequence[ColumnReading]) -> npt.NDArray[np.float64]:
+    """Shares, after rows that the release lacks were added as rows of ``*``."""
+    lacking = len(columns[0].original) - len(columns[0].released)
+    if lacking > 0:
+        # `*` is spread over the original's values, as many as each cell has
+        even = _top(columns[0]) if len(columns) == 1 else np.outer(_top(columns[0]), _top(columns[1]))
+        mass = mass + lacking * even
+    return np.asarray(mass / mass.sum())
+
+
+def _top(column: ColumnReading) -> npt.NDArray[np.float64]:
+    values = np.bincount(list(column.cell_of.values()), minlength=column.cells)
+    return np.asarray(values / values.sum())
+
+
+def pair_distances(columns: Sequence[ColumnReading]) -> PairDistances | None:
+    """Of all pairs of columns; None where there is no pair. Cost per pair: rows, and labels times cells."""
+    found, change = [], []
+    for one, other in combinations(columns, 2):
+        before, after = _joint(one, other)
+        found.append((variation(before, after), divergence(before, after)))
+        change.append(abs(cramers_v(before) - cramers_v(after)))
+    if not found:
+        return None
+    distances = np.asarray(found)
+    return PairDistances(
+        len(found),
+        float(distances[:, 0].mean()),
+        float(distances[:, 0].max()),
+        float(distances[:, 1].mean()),
+        float(np.mean(change)),
+        float(np.max(change)),
+    )
+
+
+def _joint(one: ColumnReading, other: ColumnReading) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    shape = (one.cells, other.cells)
+    before = np.bincount(one.original.astype(np.int64) * shape[1] + other.original, minlength=shape[0] * shape[1])
+    # labels by pairs, each pair spread over the product of its cells
+    width = len(other.spread)
+    pairs = np.bincount(one.released.astype(np.int64) * width + other.released, minlength=len(one.spread) * width)
+    after = one.spread.T @ pairs.reshape(len(one.spread), width) @ other.spread
+    return before.reshape(shape) / len(one.original), _with_suppressed(after, [one, other])
+
+
+def cramers_v(joint: npt.NDArray[np.float64]) -> float:
+    """Cramér's V of a joint distribution (shares); 0 where a column has one value.
+
+    >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]]))
+    1.0
+    """
+    joint = joint[joint.sum(axis=1) > 0][:, joint.sum(axis=0) > 0]
+    least = min(joint.shape) - 1
+    if least < 1:
+        return 0.0
+    expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    return float(np.sqrt(min(max(((joint - expected) ** 2 / expected).sum() / least, 0.0), 1.0)))
