@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import check, demo, ledger, minimal, query, release
+from shoal.cli import attack, check, compare, demo, ledger, minimal, query, release
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -30,6 +30,8 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("release")(release.release)
 app.command("check")(check.check)
+app.command("attack")(attack.attack)
+app.command("compare")(compare.compare)
 app.command("minimal")(minimal.minimal)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(query.app, name="query")

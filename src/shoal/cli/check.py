@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     from shoal.schema import Categories
 
-__all__ = ["check"]
+__all__ = ["categories_of", "check", "names_of"]
 
 
 def check(
@@ -70,13 +70,13 @@ def check(
         memory = memory or loaded.engine.memory
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
-    secret = _names(sensitive)
-    classes = _categories(categories or [], secret)
+    secret = names_of(sensitive)
+    classes = categories_of(categories or [], secret)
     with progress(as_json) as show:
         result = pipeline.check(
             table,
             model or [],
-            quasi_identifiers=_names(quasi_identifiers),
+            quasi_identifiers=names_of(quasi_identifiers),
             sensitive={name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret},
             plan=loaded,
             source=form,
@@ -101,7 +101,7 @@ def check(
     raise typer.Exit(0 if result.holds else 1)
 
 
-def _names(options: list[str] | None) -> list[str]:
+def names_of(options: list[str] | None) -> list[str]:
     """Names from repeated options; a comma separates, a doubled comma stands for one."""
     names = []
     for option in options or []:
@@ -109,7 +109,8 @@ def _names(options: list[str] | None) -> list[str]:
     return [name for name in names if name]
 
 
-def _categories(options: list[str], sensitive: list[str]) -> dict[str, Categories]:
+def categories_of(options: list[str], sensitive: list[str]) -> dict[str, Categories]:
+    """Sensitivity categories from repeated options, by column."""
     from shoal.errors import PlanError
     from shoal.schema import Categories
 

@@ -61,7 +61,7 @@ def audit_grid(published: PublishedGroups, people: Sequence[CodedColumn], schema
         off |= strange[published.codes[:, place]]
     return AttackResult(
         "declared grid",
-        "that a published value was made from the data",
+        "values made from the data",
         None,
         published.groups.rows,
         int(published.groups.size[off].sum()),
@@ -98,7 +98,7 @@ def audit_extremes(published: PublishedGroups, people: Sequence[CodedColumn], sc
             flagged_rows[one] |= not audit.holds
     return AttackResult(
         "extreme values",
-        "that fewer than k rows have the value at an interval's end",
+        f"an interval's end that fewer than {k} rows have",
         None,
         int(sure.sum()),
         int(published.groups.size[flagged_rows].sum()),
@@ -173,7 +173,7 @@ def audit_locality(
     audit = locality(publish, original.num_rows, np.random.default_rng(seed), runs)
     return AttackResult(
         "locality",
-        "something about other rows from how theirs are published",
+        "something of other rows",
         None,
         audit.compared,
         audit.changed,

@@ -81,10 +81,13 @@ def expose_patterns(
     fits_class = np.zeros(rows, np.int64)
     fits_any = np.zeros(rows, np.int64)
     only = np.full(rows, -1, np.int64)
-    masks, of_pattern = np.unique(patterns == INDIFFERENT, axis=0, return_inverse=True)
+    starred = patterns == INDIFFERENT
+    of_pattern, sets = group_keys(starred.astype(np.int32), [2] * starred.shape[1])
+    masks = np.zeros((sets if number else 0, starred.shape[1]), np.bool_)
+    masks[of_pattern] = starred
     signature = np.full((rows, len(masks)), -1, np.int32)
     for m, mask in enumerate(masks):
-        chosen = np.flatnonzero(of_pattern.reshape(-1) == m)
+        chosen = np.flatnonzero(of_pattern == m)
         shown = np.flatnonzero(~mask)
         blind = _numbered(codes[:, shown], patterns[np.ix_(chosen, shown)])
         fits_any += np.bincount(blind[rows:], minlength=blind.max() + 1)[blind[:rows]]

@@ -18,7 +18,7 @@ from shoal.schema import Schema
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDBEngine
 
-__all__ = ["CodedColumn", "HasSchema", "column_names", "read_rows", "schema_of", "source_of"]
+__all__ = ["CodedColumn", "HasSchema", "column_names", "read_arrow", "read_rows", "schema_of", "source_of"]
 
 
 class HasSchema(Protocol):
@@ -69,6 +69,15 @@ def column_names(data: Any, form: CsvFormat | None = None) -> tuple[str, ...]:
 
     with DuckDBEngine() as engine:
         return engine.read(source_of(data, form)).columns
+
+
+def read_arrow(data: Any, form: CsvFormat | None = None) -> Any:
+    """A whole table as a PyArrow table, its rows in the order of the source."""
+    from shoal.engines.duckdb import DuckDBEngine
+
+    with DuckDBEngine() as engine:
+        table = engine.read(source_of(data, form))
+        return engine.rows(table, range(len(table.columns))).rename_columns(list(table.columns))
 
 
 def read_rows(data: Any, names: Sequence[str], form: CsvFormat | None = None) -> tuple[CodedColumn, ...]:

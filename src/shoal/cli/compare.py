@@ -1,0 +1,121 @@
+"""``shoal compare``: what is a release still good for?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.utility import Comparison
+
+__all__ = ["compare"]
+
+NAMES = "Column names, separated by commas; may be repeated."
+
+
+def compare(
+    original: Annotated[Path, typer.Argument(help="The original table: CSV, or Parquet (a file or a directory).")],
+    released: Annotated[Path, typer.Argument(help="The released table.")],
+    plan: Annotated[Path | None, typer.Option(help="Take columns and hierarchies from this plan.")] = None,
+    quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,
+    sensitive: Annotated[list[str] | None, typer.Option("--sensitive", "-s", help=NAMES)] = None,
+    target: Annotated[
+        str | None, typer.Option(help="A column to predict: classifiers are trained on both tables (shoal[learn]).")
+    ] = None,
+    classifier: Annotated[
+        list[str] | None, typer.Option(help="tree, logistic or forest; may be repeated. tree by default.")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Original rows to test classifiers on; the original itself by default.")
+    ] = None,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="Row i of both tables is the same person: exact errors of numbers.")
+    ] = False,
+    queries: Annotated[int, typer.Option(help="How many range queries to ask of both tables.")] = 500,
+    seed: Annotated[int, typer.Option(help="For queries, and for values drawn from what labels cover.")] = 0,
+    missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Lay a released table beside its original, and tell what it is still good for.
+
+    Told are: how far the distribution of each column and of pairs of columns moved (total variation, 0 to 1, and
+    Kullback-Leibler divergence), the error of numbers, whether a model can tell the tables apart (pMSE ratio, 1 is
+    perfect), the error of range queries and, with --target, how well classifiers learn from the release.
+
+    Rows need not be in the same order. Published labels such as 20-24, 142** or a hierarchy's are read as what they
+    cover, each value as likely as the others.
+
+    \b
+    Example:  shoal compare patients.csv released.csv --plan plan.toml
+              shoal compare adult.csv released.csv --plan plan.toml --target salary --classifier tree --test test.csv
+    """
+    from shoal.cli.attack import schema_from, source_from
+    from shoal.cli.console import progress
+    from shoal.engines.csv_format import CsvFormat
+    from shoal.utility import compare as run
+
+    loaded, schema = schema_from(plan, quasi_identifiers, sensitive, None)
+    gaps = (*(missing or ()), *(loaded.source.csv.missing if loaded is not None and loaded.source else ()))
+    form = CsvFormat(missing=gaps)
+    with progress(as_json) as show:
+        show("comparing", None)
+        answer = run(
+            source_from(original, loaded, form),
+            released,
+            schema,
+            target=target,
+            classifiers=tuple(classifier or ("tree",)),
+            test=test,
+            aligned=aligned,
+            queries=queries,
+            seed=seed,
+            source=form,
+        )
+    if as_json:
+        print(json.dumps(answer.to_dict()))
+    else:
+        _show(answer)
+
+
+def _show(answer: Comparison) -> None:
+    from rich.table import Table
+
+    from shoal.cli.console import figure, output, safe
+
+    output.print(f"{figure(answer.released)} of {figure(answer.rows)} rows are released.")
+    shown = Table(title="How far distributions moved", title_justify="left")
+    shown.add_column("column")
+    shown.add_column("total variation", justify="right")
+    shown.add_column("divergence (nats)", justify="right")
+    for name, distance in answer.columns.items():
+        shown.add_row(safe(name), f"{distance.variation:.3f}", f"{distance.divergence:.3f}")
+    if answer.pairs is not None:
+        pairs = answer.pairs
+        shown.add_row(
+            f"mean of {figure(pairs.pairs)} pairs", f"{pairs.mean_variation:.3f}", f"{pairs.mean_divergence:.3f}"
+        )
+    output.print(shown)
+    if answer.pairs is not None:
+        output.print(
+            f"Association of columns (Cramér's V) moved by {answer.pairs.mean_association_change:.3f} on average, "
+            f"by {answer.pairs.highest_association_change:.3f} at most."
+        )
+    if answer.numeric is not None:
+        bound = "" if answer.numeric.aligned else "at least "
+        output.print(f"Numbers: SSE/SST {bound}{answer.numeric.sse_sst:.4f}, IL1s {bound}{answer.numeric.il1s:.4f}.")
+    output.print(
+        f"pMSE {answer.propensity.pmse:.4f} of at most {answer.propensity.worst:.4f}; "
+        f"{answer.propensity.ratio:.1f} times what chance gives."
+    )
+    output.print(
+        f"Range queries: relative error {answer.queries.median:.1%} in the median, {answer.queries.mean:.1%} on "
+        f"average."
+    )
+    for one in answer.accuracy:
+        output.print(
+            f"Predicting {safe(one.target)} by {safe(one.classifier)}: {one.released:.1%} right when trained on the "
+            f"release, {one.original:.1%} on the original, {one.majority:.1%} by naming the most frequent class."
+        )
