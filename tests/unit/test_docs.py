@@ -1,0 +1,50 @@
+"""The examples in the documentation run, its links lead somewhere, and its plan fragments are read."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from shoal.methods import METHODS
+from shoal.models import MODELS
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
+OWN_TESTS = {"identifiability.md"}  # pages whose examples need a ledger or files, run by tests of their own
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.parent.name == "docs" and page.name not in OWN_TESTS and blocks(page, "python")],
+    ids=lambda page: page.name,
+)
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope: dict[str, object] = {"__name__": "__main__"}
+    for block in blocks(page, "python"):
+        exec(compile(block, page.name, "exec"), scope)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "toml")], ids=lambda page: page.name)
+def test_plan_fragments_are_toml_with_known_names(page):
+    for block in blocks(page, "toml"):
+        document = tomllib.loads(block)
+        if "method" in document:
+            method = METHODS[document["method"].pop("name")]
+            assert set(document["method"]) <= {field for field in method.__dataclass_fields__}
+        for model in document.get("models", []):
+            assert model["name"] in MODELS
