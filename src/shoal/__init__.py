@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shoal.certificate import Certificate, Release
     from shoal.errors import (
         HierarchyError,
         InfeasibleError,
@@ -25,7 +26,19 @@ if TYPE_CHECKING:
         TableError,
         VerificationError,
     )
-    from shoal.methods import AntiUnification, FullDomain, Levels, PopulationGrid, SampledGrid
+    from shoal.methods import (
+        AntiUnification,
+        Cbfs,
+        FullDomain,
+        KFirst,
+        Levels,
+        Mdav,
+        PFirst,
+        PopulationGrid,
+        SampledGrid,
+        Univariate,
+        VMdav,
+    )
     from shoal.methods.pattern_set import pattern_set
     from shoal.models import (
         AlphaK,
@@ -40,7 +53,6 @@ if TYPE_CHECKING:
     )
     from shoal.pipeline import anonymize, check, minimal_recodings, release
     from shoal.plan import Plan
-    from shoal.certificate import Certificate, Release
     from shoal.schema import (
         Calendar,
         Categories,
@@ -64,6 +76,7 @@ __all__ = [
     "BetaLikeness",
     "Calendar",
     "Categories",
+    "Cbfs",
     "Certificate",
     "CheckResult",
     "Column",
@@ -76,11 +89,14 @@ __all__ = [
     "InputError",
     "Intervals",
     "KAnonymity",
+    "KFirst",
     "LDiversity",
     "Levels",
+    "Mdav",
     "Ordered",
     "OutputError",
     "PAlphaSensitive",
+    "PFirst",
     "PPlusAlphaSensitive",
     "PSensitive",
     "Plan",
@@ -96,6 +112,8 @@ __all__ = [
     "Table",
     "TableError",
     "Tree",
+    "Univariate",
+    "VMdav",
     "VerificationError",
     "Widths",
     "__version__",
@@ -110,7 +128,9 @@ _HOMES = {
     "shoal.errors": (
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
-    "shoal.methods": "AntiUnification FullDomain Levels PopulationGrid SampledGrid",
+    "shoal.methods": (
+        "AntiUnification Cbfs FullDomain KFirst Levels Mdav PFirst PopulationGrid SampledGrid Univariate VMdav"
+    ),
     "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "

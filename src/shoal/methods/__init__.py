@@ -7,20 +7,52 @@ from shoal.methods.base import Method, Problem, Progress, quiet
 from shoal.methods.full_domain import FullDomain
 from shoal.methods.grids import PopulationGrid, SampledGrid
 from shoal.methods.levels import Levels
+from shoal.methods.microaggregation import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
+from shoal.methods.mondrian import Mondrian
+from shoal.methods.refine import Refine
+from shoal.methods.switching import Switching
+from shoal.methods.top_down import TopDown
 
 __all__ = [
     "METHODS",
     "AntiUnification",
+    "Cbfs",
     "FullDomain",
+    "KFirst",
     "Levels",
+    "Mdav",
     "Method",
+    "Mondrian",
+    "PFirst",
     "PopulationGrid",
     "Problem",
     "Progress",
+    "Refine",
     "SampledGrid",
+    "Switching",
+    "TopDown",
+    "Univariate",
+    "VMdav",
     "quiet",
 ]
 
 METHODS: dict[str, type[Method]] = {
-    method.name: method for method in (Levels, FullDomain, AntiUnification, PopulationGrid, SampledGrid)
+    method.name: method
+    for method in (
+        Levels,
+        FullDomain,
+        TopDown,
+        Mondrian,
+        Switching,
+        Refine,
+        AntiUnification,
+        PopulationGrid,
+        SampledGrid,
+        Mdav,
+        Cbfs,
+        VMdav,
+        KFirst,
+        PFirst,
+        Univariate,
+    )
 }
