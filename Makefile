@@ -1,5 +1,5 @@
 # Every target sets up what it needs: a virtual environment in .venv with locked dependencies.
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test checkers check bench clean
 
 PYTHON ?= python3
 READY = .venv/.ready
@@ -13,8 +13,14 @@ $(READY): requirements/lock.txt pyproject.toml scripts/setup
 demo: $(READY)
 	.venv/bin/shoal demo
 
-test: $(READY)
+test: $(READY) checkers
 	.venv/bin/python -m pytest -n 2
+
+# An HTML validator and an accessibility engine for the report, where npm is there; without them their tests are skipped.
+checkers: tests/browser/node_modules/.ready
+
+tests/browser/node_modules/.ready: tests/browser/package-lock.json
+	@if command -v npm >/dev/null; then (cd tests/browser && npm ci --silent && touch node_modules/.ready) || true; fi
 
 check: $(READY)
 	.venv/bin/ruff check .
@@ -25,4 +31,4 @@ bench: $(READY)
 	.venv/bin/python -m benchmarks
 
 clean:
-	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

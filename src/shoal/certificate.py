@@ -11,7 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.description import Description
 
 __all__ = ["Certificate", "Release", "fingerprint"]
 
@@ -42,12 +45,15 @@ class Release:
         Where it was written, or None.
     seconds
         How long each step took.
+    description
+        The facts behind the report; None where no report was asked for.
     """
 
     table: Any
     certificate: Certificate
     path: Path | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    description: Description | None = field(default=None, repr=False)
 
     @property
     def utility(self) -> Mapping[str, float]:

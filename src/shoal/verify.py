@@ -7,7 +7,7 @@ the table was made plays no part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class CheckResult:
     """The answer for a table.
 
     Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the failing groups'
-    sizes, from small to large.
+    sizes, from small to large. ``found`` are the groups themselves.
     """
 
     rows: int
@@ -65,6 +65,7 @@ class CheckResult:
     failing_groups: int
     failing_rows: int
     failing_sizes: tuple[int, ...] = ()
+    found: Groups | None = field(default=None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
@@ -148,6 +149,7 @@ def assess_groups(groups: Groups, model: AllOf) -> CheckResult:
         int(fails.sum()),
         int(groups.size[fails].sum()),
         tuple(int(size) for size in np.sort(groups.size[fails])),
+        groups,
     )
 
 

@@ -405,7 +405,7 @@ def test_demo(tmp_path: Path, shoal: Shoal) -> None:
         "2": True, "5": False, "6": True, "7": True,
     }  # fmt: skip
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
-        "patients.csv", "patients.toml", "released.certificate.json", "released.csv",
+        "patients.csv", "patients.toml", "released.certificate.json", "released.csv", "released.report.html",
     ]  # fmt: skip
     people = shoal("demo")
     assert people.status == 0

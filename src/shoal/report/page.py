@@ -1,0 +1,354 @@
+"""The page: a certificate and a description of a release as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.certificate import Certificate, Release
+from shoal.description import Band, ColumnFacts, Description
+from shoal.report.markup import bar, figure, number, percent, prose, table, text
+from shoal.report.style import STYLE
+from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
+from shoal.risk.attacks import AttackResult
+from shoal.schema import Role
+
+__all__ = ["document", "render"]
+
+LEGEND = (
+    '<p class="legend"><span><svg class="key" aria-hidden="true"><rect class="before" width="100%" height="100%"/>'
+    '</svg> original</span> <span><svg class="key" aria-hidden="true"><rect class="after" width="100%" '
+    'height="100%"/></svg> release</span></p>'
+)
+
+
+def render(certificate: Certificate | Release, description: Description | None = None) -> str:
+    """The report on a release, as HTML.
+
+    Parameters
+    ----------
+    certificate
+        The certificate of a release; or the release itself, as :func:`shoal.anonymize` returns it.
+    description
+        The facts; those of the release by default.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import shoal
+    >>> plan = {"columns": {"age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
+    >>> release = shoal.anonymize(pa.table({"age": ["20", "20", "30"]}), plan)
+    >>> render(release).startswith("<!DOCTYPE html>")
+    True
+    """
+    if isinstance(certificate, Release):
+        description = description or certificate.description
+        certificate = certificate.certificate
+    if description is None:
+        raise ValueError("The release was made without a description; make it with [output] report = true.")
+    content = certificate.content
+    name = content.get("output", {}).get("name", "released table")
+    parts = [
+        ("done", "What was done", _done(content, description)),
+        ("models", "What was promised and found", _models(content, description)),
+        ("groups", "Sizes of groups", _groups(description)),
+        ("risks", "How likely a person is found", _risks(description)),
+        ("attacks", "What an intruder would learn", _attacks(description)),
+        ("columns", "What each column lost", _columns(content, description)),
+        ("distributions", "Distributions before and after", _distributions(description)),
+        ("particulars", "Particulars", _particulars(content)),
+    ]
+    return document(f"Release report: {prose(name)}", [part for part in parts if part[2]])
+
+
+def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A whole page from sections (anchor, heading, finished HTML); ``title`` must be escaped already."""
+    links = "".join(f'<li><a href="#{anchor}">{heading}</a></li>' for anchor, heading, _ in sections)
+    body = "".join(
+        f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{heading}</h2>{content}</section>'
+        for anchor, heading, content in sections
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<a class="skip" href="#content">Skip to the content</a>
+<header><h1>{title}</h1></header>
+<nav aria-label="Sections"><ul>{links}</ul></nav>
+<main id="content" tabindex="-1">{body}</main>
+<footer><p>Made by shoal. This page loads nothing and sends nothing.</p></footer>
+</body>
+</html>
+"""
+
+
+# -- sections ----------------------------------------------------------------------------------------
+
+
+def _done(content: Mapping[str, Any], facts: Description) -> str:
+    by_role = {role: [column.name for column in facts.columns if column.role is role] for role in Role}
+    quasi, sensitive = by_role[Role.QUASI_IDENTIFIER], by_role[Role.SENSITIVE]
+    sentences = []
+    if "rows" in content:
+        left = (
+            f"{number(content['released'])} of them are released, {number(content['suppressed'])} were left out."
+            if content["suppressed"]
+            else "all of them are released."
+        )
+        sentences.append(f"The original table has {number(content['rows'])} rows; {left}")
+    else:
+        sentences.append(f"The release has {number(content['released'])} rows.")
+    dropped = [name for name in by_role[Role.IDENTIFIER] if name not in content.get("pseudonyms", ())]
+    if dropped:
+        sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
+    if content.get("pseudonyms"):
+        sentences.append(
+            f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
+            f"secret key can make; the key is no part of the release."
+        )
+    sentences.append(
+        f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
+        f"{method_sentence(content['method'])}"
+    )
+    if sensitive:
+        sentences.append(f"What is told about people, {listed(sensitive)}, was not changed.")
+    if by_role[Role.OTHER]:
+        sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
+    sentences.append(
+        f"As a result every released row is one of at least {number(content['smallest_group'])} that look alike in "
+        f"these columns. This was verified on the finished table itself, row by row, before it was written."
+    )
+    warning = content["method"].get("warning")
+    if warning:
+        sentences.append(f"<strong>Note:</strong> {prose(warning, 600)}")
+    tiles = [
+        (number(content["released"]), "rows released"),
+        (number(content["groups"]), "groups"),
+        (number(content["smallest_group"]), "rows in the smallest group"),
+    ]
+    if "rows" in content:
+        tiles.insert(1, (number(content["suppressed"]), "rows left out"))
+    shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
+    return f'<p>{" ".join(sentences)}</p><dl class="tiles">{shown}</dl>{_guarantee(content)}'
+
+
+def _guarantee(content: Mapping[str, Any]) -> str:
+    promise = content.get("guarantee")
+    if not promise:
+        return ""
+    keys = [key for key in ("rho", "delta", "epsilon", "m", "k") if key in promise]
+    figures = [f"{prose(key)} = {_value(promise[key])}" for key in keys]
+    parts = [f"<p>The method promises by itself: {', '.join(figures)}.</p>"]
+    for heading, key in (("It holds if", "assumptions"), ("It does not say", "not_promised")):
+        if promise.get(key):
+            items = "".join(f"<li>{prose(sentence, 600)}</li>" for sentence in promise[key])
+            parts.append(f"<h3>{heading}</h3><ul>{items}</ul>")
+    return "".join(parts)
+
+
+def _models(content: Mapping[str, Any], facts: Description) -> str:
+    models = content["models"]
+    if not models:
+        return ""
+    sensitive = [column.name for column in facts.columns if column.role is Role.SENSITIVE]
+    rows = []
+    for model in models:
+        found = ", ".join(f"{prose(key)} = {_value(value)}" for key, value in model["effective"].items())
+        asked = ", ".join(
+            f"{prose(key)} = {_value(value)}" for key, value in model["parameters"].items() if key != "column"
+        )
+        verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
+        rows.append((prose(model["name"]), model_sentence(model, sensitive), asked, found, verdict))
+    columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
+    return table("The conditions, and what the finished table really reaches", columns, rows, "models")
+
+
+def _groups(facts: Description) -> str:
+    after, before = facts.after, facts.before
+    if after is None:
+        return ""
+    lines = []
+    for place, band in enumerate(after.bands):
+        old = before.bands[place] if before else None
+        if not band.rows and not (old and old.rows):
+            continue
+        cells = [_band(band)]
+        if before and old:
+            cells.append(_measured(old.rows / before.rows, "before", f"{number(old.rows)} rows"))
+        cells.append(_measured(band.rows / after.rows, "after", f"{number(band.rows)} rows"))
+        lines.append(cells)
+    columns = ["Group size", *(["Original"] if before else []), "Release"]
+    words = f"In the release {number(after.groups)} groups have {number(after.smallest_group)} rows or more each."
+    if before:
+        words += (
+            f" In the original {percent(before.risk.prosecutor.at_risk)} of the rows were in groups of fewer than "
+            f"{number(facts.least)}."
+        )
+    shown = table("Rows by the size of the group that they are in", columns, lines, "bars")
+    return figure(LEGEND * bool(before) + shown, words)
+
+
+def _band(band: Band) -> str:
+    if band.low == band.high:
+        return "1 row (unique)" if band.low == 1 else f"{number(band.low)} rows"
+    return f"{number(band.low)} or more" if band.high is None else f"{number(band.low)} to {number(band.high)}"
+
+
+def _measured(share: float, kind: str, words: str) -> str:
+    return f'{bar(share, kind)}<span class="figure">{percent(share)}</span> <span class="of">{words}</span>'
+
+
+def _risks(facts: Description) -> str:
+    after, before = facts.after, facts.before
+    if after is None:
+        return ""
+
+    def line(name: str, take: Any) -> tuple[str, ...]:
+        return (name, *((_risk(take(before.risk), "before"),) if before else ()), _risk(take(after.risk), "after"))
+
+    rows = [
+        line("The person easiest to find", lambda risk: risk.prosecutor.highest),
+        line("A person on average", lambda risk: risk.prosecutor.average),
+        line(f"People in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk),
+    ]
+    columns = ["Risk", *(["Original"] if before else []), "Release"]
+    note = (
+        "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
+        "the columns that could give him or her away. He then has to pick one of the rows that fit.</p>"
+    )
+    return note + table("Probability that such an intruder picks the right row", columns, rows, "bars")
+
+
+def _risk(share: float, kind: str) -> str:
+    return f'{bar(share, kind)}<span class="figure">{percent(share)}</span>'
+
+
+def _attacks(facts: Description) -> str:
+    after, before = facts.after, facts.before
+    if after is None or not after.attacks:
+        return ""
+    earlier = {(attack.name, attack.column): attack for attack in before.attacks} if before else {}
+    rows = []
+    for attack in after.attacks:
+        words = ATTACKS.get(attack.name, prose(attack.name))
+        cells = [f"{words} <small>({text(attack.column, 60)})</small>"]
+        if before:
+            cells.append(_exposed(earlier.get((attack.name, attack.column)), "before", facts.least))
+        cells += [_exposed(attack, "after", facts.least), percent(attack.baseline / max(attack.people, 1))]
+        rows.append(cells)
+    columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
+    note = (
+        "<p>How many people such an intruder would be right about. The last column is what anybody reaches who names "
+        "the most frequent answer of the whole table for everyone.</p>"
+    )
+    return note + table("People exposed by each attack", columns, rows, "bars attacks")
+
+
+def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
+    if attack is None:
+        return "not applicable"
+    # a handful of people is a group smaller than k: that there are some is enough to know
+    if 0 < attack.exposed < least:
+        return f'{bar(attack.share, kind)}<span class="figure">fewer than {number(least)} people</span>'
+    return _measured(attack.share, kind, f"{number(attack.exposed)} people")
+
+
+def _columns(content: Mapping[str, Any], facts: Description) -> str:
+    rows = []
+    for column in facts.columns:
+        if column.lost is None:
+            fate = "as a pseudonym" if column.name in content.get("pseudonyms", ()) else _fate(column)
+            rows.append((text(column.name, 60), fate, "", ""))
+            continue
+        level = "" if column.level is None else f"level {column.level} of {column.height}"
+        distinct = f"{number(column.values or 0)} → {number(column.labels or 0)}"
+        rows.append((text(column.name, 60), level or _fate(column), distinct, _risk(column.lost, "after")))
+    note = (
+        "<p>Detail lost: 0% is the exact value, 100% is nothing at all. A row that was left out counts as lost.</p>"
+        if any(column.lost is not None for column in facts.columns)
+        else ""
+    )
+    columns = ("Column", "Published", "Different values", "Detail lost")
+    return note + table("Columns, and what became of them", columns, rows, "bars")
+
+
+def _fate(column: ColumnFacts) -> str:
+    return {
+        Role.IDENTIFIER: "removed",
+        Role.QUASI_IDENTIFIER: "group by group",
+        Role.SENSITIVE: "as it is",
+        Role.OTHER: "as it is",
+    }[column.role]
+
+
+def _distributions(facts: Description) -> str:
+    parts = []
+    for column in facts.columns:
+        shown = column.distribution
+        if shown is None:
+            continue
+        top = max(max(cell.before, cell.after) for cell in shown.cells) / shown.rows
+        rows = [
+            (
+                text(cell.label, 60),
+                _relative(cell.before / shown.rows, top, "before"),
+                _relative(cell.after / shown.rows, top, "after"),
+            )
+            for cell in shown.cells
+        ]
+        name = text(column.name, 60)
+        words = f"{name}: {percent(shown.moved)} of the rows would have to move for the two to be the same."
+        listing = table(f"Share of rows by {name}", ("Value", "Original", "Release"), rows, "bars")
+        parts.append(f"<h3>{name}</h3>{figure(listing, words)}")
+    if not parts:
+        return ""
+    note = (
+        f"<p>The original values of the released rows, against the release as a reader has to take it: a value that "
+        f"stands for several is spread evenly over them. No bar is about fewer than {number(facts.least)} rows; "
+        f"smaller ones were joined. Rows that were left out are not shown.</p>"
+    )
+    return note + LEGEND + "".join(parts)
+
+
+def _relative(share: float, top: float, kind: str) -> str:
+    return f'{bar(share / top if top else 0.0, kind)}<span class="figure">{percent(share)}</span>'
+
+
+def _particulars(content: Mapping[str, Any]) -> str:
+    method = content["method"]
+    rows = [("Software", f"{prose(content['software']['name'])} {prose(content['software']['version'])}")]
+    rows.append(("Method", prose(method["name"])))
+    rows += [(prose(key), _value(value)) for key, value in method["parameters"].items() if _plain(value)]
+    rows += [
+        (prose(key), _value(value))
+        for key, value in method.items()
+        if key not in ("name", "parameters", "warning") and _plain(value)
+    ]
+    for key, level in content.get("levels", {}).items():
+        rows.append((f"Level of {text(key, 60)}", _value(level)))
+    for key, value in content.get("loss", {}).items():
+        about = f" <small>({MEASURES[key]})</small>" if key in MEASURES else ""
+        rows.append((f"Loss: {prose(key)}{about}", _value(value)))
+    if "output" in content:
+        rows.append(("Released file", text(content["output"]["name"])))
+        rows.append(("Its SHA-256", f"<code>{prose(content['output']['sha256'])}</code>"))
+    how = "<p>The certificate beside the table says the same for machines; <code>shoal check</code> verifies it.</p>"
+    return table("For the record", ("What", "Value"), rows, "record") + how
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, int | float) else prose(value)

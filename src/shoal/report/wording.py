@@ -1,0 +1,122 @@
+"""What was done, in sentences for people who did not do it: methods, models and attacks in plain words."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.methods import METHODS
+from shoal.report.markup import number, prose, text
+
+__all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence"]
+
+_METHODS = {
+    "levels": "Each of these columns was made less exact to a degree chosen beforehand, the same for all rows.",
+    "full-domain": "Each of these columns was made less exact to the same degree for all rows; of all degrees that "
+    "meet the conditions below, those that lose least were taken.",
+    "top-down": "The columns were first hidden altogether and then made more exact again, step by step, as far as the "
+    "conditions below allow.",
+    "mondrian": "The rows were divided again and again into smaller groups of similar rows, as far as the conditions "
+    "below allow; each group shows what its rows have in common.",
+    "switching": "Values were made less exact where that was needed, row by row, rather than for the whole table.",
+    "local-suppression": "Single values were hidden where they would make a row stand out.",
+    "mdav": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
+    "cbfs": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
+    "k-first": "Similar rows were put together in small groups and the groups then joined until each holds enough "
+    "different sensitive values; all rows of a group show the same typical value.",
+    "p-first": "Similar rows of different sensitive values were put together in small groups; all rows of a group show "
+    "the same typical value.",
+    "anti-unification": "The table was described by patterns: a pattern shows what its rows have in common and hides "
+    "the rest.",
+    "population-grid": "The columns were made less exact by a grid that was fixed without looking at these people.",
+    "sampled-grid": "A random part of the rows was drawn, and its columns were made less exact by a grid that was "
+    "fixed without looking at these people.",
+    "auto": "Several methods were tried; of the results that meet the conditions below, the one that loses least was "
+    "taken.",
+}
+
+ATTACKS = {
+    "homogeneity": "Everyone in the group has the same value, so that it is known of each",
+    "similarity": "All values of the group are equally sensitive, so that this is known of each",
+    "inference": "Naming the most frequent value of the person's group is right",
+    "background knowledge": "Someone who can rule out one value knows the right one",
+    "background-knowledge": "Someone who can rule out one value knows the right one",
+}
+
+MEASURES = {
+    "distortion_ratio": "levels that values went up, of all they could",
+    "precision": "the same, averaged over columns",
+    "ncp": "detail lost: how much of its column each published value covers",
+    "discernibility": "sum over rows of the size of their group",
+    "average_group_size": "rows per group",
+    "sse_sst": "squared error of numbers, as part of their variance",
+}
+
+
+def method_sentence(method: Mapping[str, Any]) -> str:
+    """One sentence on how groups were formed; for a method that is not known here, its own description."""
+    name = str(method["name"])
+    if name in _METHODS:
+        return _METHODS[name]
+    if name in METHODS:
+        about = inspect.getdoc(METHODS[name]) or ""
+        return prose(" ".join(about.split("\n\n")[0].split()), 400)
+    return f"The method was {prose(name)}."
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Column names in a sentence: <bdi>a</bdi>, <bdi>b</bdi> and <bdi>c</bdi>."""
+    shown = [text(name, 60) for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
+    """What a model promises, in words."""
+    given = model["parameters"]
+    value = {key: _shown(item) for key, item in given.items()}
+    about = text(given["column"], 60) if "column" in given else listed(sensitive) if sensitive else "sensitive columns"
+    match model["name"]:
+        case "k-anonymity":
+            others = f"{value['k']} rows" if given["k"] != 1 else "one row"
+            return f"Every group, that is all rows that look alike, has at least {others}."
+        case "p-sensitive":
+            return f"Every group holds at least {value['p']} different values of {about}."
+        case "p-alpha-sensitive":
+            return (
+                f"Every group holds at least {value['p']} different values of {about}, not all of them among the most "
+                f"sensitive: their weights add up to {value['alpha']} or more."
+            )
+        case "p-plus-alpha-sensitive":
+            return (
+                f"Every group holds values of {about} from at least {value['p']} categories of sensitivity, whose "
+                f"weights add up to {value['alpha']} or more."
+            )
+        case "l-diversity":
+            kind = value.get("kind", "distinct")
+            return f"Every group holds at least {value['l']} well represented values of {about} ({kind})."
+        case "t-closeness":
+            return (
+                f"In every group {about} is distributed nearly as in the whole table: the distance is at most "
+                f"{value['t']} ({value.get('distance', 'equal')} distance)."
+            )
+        case "alpha-k":
+            return (
+                f"Every group has at least {value['k']} rows, and no value of {about} makes up more than "
+                f"{value['alpha']} of it."
+            )
+        case "delta-disclosure":
+            return f"In no group is a value of {about} much more or less frequent than in all (δ = {value['delta']})."
+        case "beta-likeness":
+            return f"In no group is a value of {about} much more frequent than in the table (β = {value['beta']})."
+        case "pattern-support":
+            return f"Every published pattern describes at least {value['k']} rows."
+        case _:
+            pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
+            return f"The condition {prose(model['name'])} holds in every group ({pairs})."
+
+
+def _shown(value: Any) -> str:
+    return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else prose(value, 60)

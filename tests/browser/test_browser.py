@@ -1,0 +1,150 @@
+"""The report under an HTML validator, an accessibility engine and a real browser.
+
+`make test` installs the checkers where npm is there; the browser is Debian's chromium. Where they are not, these tests
+are skipped. tests/unit/test_report.py checks contrast and structure without any of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.data.patients import FOLDER
+
+HERE = Path(__file__).parent
+CHECKERS = HERE / "node_modules"
+NODE = shutil.which("node")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+needs_checkers = pytest.mark.skipif(
+    NODE is None or not (CHECKERS / "html-validate").is_dir(),
+    reason="the HTML validator is not installed: needs node, and npm ci in tests/browser",
+)
+needs_browser = pytest.mark.skipif(
+    CHROMIUM is None or not (CHECKERS / "axe-core").is_dir(),
+    reason="no browser or no accessibility engine: needs chromium, and npm ci in tests/browser",
+)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The demo's report, and one with hostile names."""
+    folder = tmp_path_factory.mktemp("pages")
+    shutil.copyfile(FOLDER / "patients.csv", folder / "patients.csv")
+    shutil.copyfile(FOLDER / "patients.toml", folder / "patients.toml")
+    shoal.release(folder / "patients.toml")
+    evil = "<script>document.title='harmed'</script>"
+    rows = "".join(f"{20 + n % 3},{evil},{'w' * 400},שלום\n" for n in range(12))
+    (folder / "evil.csv").write_text(f"age,{evil},{'w' * 300},‮evil\n{rows}", encoding="utf-8")
+    (folder / "evil.toml").write_text(
+        f'[source]\npath = "evil.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = {{ intervals = [5] }}\n'
+        f'[columns."{evil}"]\nrole = "sensitive"\n[columns.{"w" * 300}]\nrole = "quasi-identifier"\n'
+        f'[columns."\\u202eevil"]\nrole = "other"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
+        f'[output]\npath = "evil-released.csv"\n',
+        encoding="utf-8",
+    )
+    shoal.release(folder / "evil.toml")
+    return {"demo": folder / "released.report.html", "evil": folder / "evil-released.report.html"}
+
+
+@needs_checkers
+def test_valid_and_accessible(pages, tmp_path):
+    broken = tmp_path / "broken.html"
+    broken.write_text("<!DOCTYPE html><html><head></head><body><p>x<table></p><img src=x></body></html>")
+    listed = [*map(str, pages.values()), str(broken)]
+    done = subprocess.run(
+        [NODE, HERE / "check.cjs", *listed], capture_output=True, text=True, timeout=300, check=True, cwd=HERE
+    )
+    faults = json.loads(done.stdout)
+    assert len(faults.pop(str(broken))) > 3  # the checkers do find faults
+    assert faults == {str(path): [] for path in pages.values()}
+
+
+def browse(html: str, folder: Path, *flags: str) -> str:
+    """The document as it is after a page has run."""
+    page = folder / "page.html"
+    page.write_text(html, encoding="utf-8")
+    done = subprocess.run(
+        [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync",
+         f"--user-data-dir={folder / 'profile'}", "--proxy-server=127.0.0.1:9", "--virtual-time-budget=20000",
+         "--timeout=60000", *flags, "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def result_of(document: str) -> dict[str, object]:
+    found = re.search(r'<pre id="result">(.*?)</pre>', document, re.DOTALL)
+    assert found, "the page did not come to its end"
+    import html
+
+    answer = json.loads(html.unescape(found.group(1)))
+    assert isinstance(answer, dict)
+    return answer
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", [0, 1], ids=["dark", "light"])
+def test_colours_in_a_browser(pages, tmp_path, scheme):
+    """The engine's rules, contrast among them, on the page as it is drawn; its policy would not let the engine in."""
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages["demo"].read_text(encoding="utf-8"))
+    engine = (CHECKERS / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
+    run = """
+      axe.run(document).then((result) => {
+        const place = document.createElement("pre");
+        place.id = "result";
+        place.textContent = JSON.stringify({
+          dark: matchMedia("(prefers-color-scheme: dark)").matches,
+          passed: result.passes.map((rule) => rule.id),
+          faults: result.violations.map((rule) => rule.id + ": " + rule.nodes[0].html),
+        });
+        document.body.append(place);
+      });"""
+    document = browse(
+        page.replace("</body>", f"<script>{engine}</script><script>{run}</script></body>"),
+        tmp_path,
+        f"--blink-settings=preferredColorScheme={scheme}",
+    )
+    answer = result_of(document)
+    assert answer["dark"] == (scheme == 0)
+    assert answer["faults"] == []
+    assert "color-contrast" in answer["passed"]
+
+
+@needs_browser
+@pytest.mark.parametrize("width", [320, 1280])
+def test_nothing_sticks_out_and_nothing_runs(pages, tmp_path, width):
+    """The page as it is, in a frame as wide as a small phone or a desk's screen."""
+    for name, path in pages.items():
+        content = json.dumps(path.read_text(encoding="utf-8")).replace("</", "<\\/")
+        wrapper = f"""<!DOCTYPE html><html><body><script>
+          const frame = document.createElement("iframe");
+          frame.width = {width};
+          frame.height = 600;
+          frame.onload = () => {{
+            const inner = frame.contentDocument;
+            const place = document.createElement("pre");
+            place.id = "result";
+            place.textContent = JSON.stringify({{
+              title: inner.title,
+              width: inner.documentElement.scrollWidth,
+              sections: inner.querySelectorAll("h2").length,
+              scripts: inner.scripts.length,
+            }});
+            document.body.append(place);
+          }};
+          frame.srcdoc = {content};
+          document.body.append(frame);
+        </script></body></html>"""
+        answer = result_of(browse(wrapper, tmp_path))
+        assert answer["title"].startswith("Release report"), name
+        assert answer["width"] <= width, name
+        assert answer["scripts"] == 0, name
+        assert answer["sections"] >= 6, name

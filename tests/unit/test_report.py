@@ -1,0 +1,359 @@
+"""The report: facts that disclose no small group, and a page that says them, needs nothing and harms nobody."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.data.patients import FOLDER
+from shoal.description import safe_cells
+from shoal.output import publish, report_of
+from shoal.plan import Plan
+from shoal.report import render
+from shoal.report.style import STYLE
+from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
+
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+def patients() -> shoal.Release:
+    plan = Plan.read(FOLDER / "patients.toml")
+    import csv
+
+    with (FOLDER / "patients.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(header)})
+    return shoal.anonymize(table, plan)
+
+
+class Page(HTMLParser):
+    """The elements and attributes of a page, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.said.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+
+# -- facts -----------------------------------------------------------------------------------------
+
+
+def test_facts_of_the_twelve_patients():
+    """By hand: all twelve are unique before; after, groups of 8 and 4, so 2/12 on average and 1/4 at most."""
+    facts = patients().description
+    assert facts.least == 4
+    assert (facts.before.groups, facts.before.smallest_group) == (12, 1)
+    assert (facts.before.risk.prosecutor.highest, facts.before.risk.prosecutor.average) == (1.0, 1.0)
+    assert (facts.before.risk.prosecutor.at_risk, facts.after.risk.prosecutor.at_risk) == (1.0, 0.0)
+    assert (facts.after.groups, facts.after.smallest_group) == (2, 4)
+    assert facts.after.risk.prosecutor.highest == 1 / 4
+    assert facts.after.risk.prosecutor.average == pytest.approx(2 / 12)
+    before = {attack.name: attack.exposed for attack in facts.before.attacks}
+    after = {attack.name: attack.exposed for attack in facts.after.attacks}
+    assert before["homogeneity"] == before["similarity"] == 12
+    assert after["homogeneity"] == after["similarity"] == 0
+    assert after["inference"] == 4  # 3 of 8 have the flu, 1 of 4 has any one illness
+    columns = {column.name: column for column in facts.columns}
+    assert (columns["age"].level, columns["age"].values, columns["age"].labels) == (2, 12, 2)
+    cells = {cell.label: (cell.before, cell.after) for cell in columns["age"].distribution.cells}
+    assert cells == {"<30": (4, 4.0), "30-39": (4, 4.0), ">=40": (4, 4.0)}
+    assert [cell.label for cell in columns["zip"].distribution.cells] == ["130**", "142**"]
+
+
+HIERARCHIES = (
+    Flat(),
+    Prefix(),
+    Widths((5, 10, 50)),
+    Cuts(((20, 40, 60), (40,))),
+    Tree({"low": {"a": [str(n) for n in range(30)], "b": [str(n) for n in range(30, 50)]},
+          "high": {"c": [str(n) for n in range(50, 100)]}}),
+)  # fmt: skip
+
+
+@given(
+    st.dictionaries(st.integers(0, 99), st.integers(0, 12), min_size=1, max_size=60),
+    st.sampled_from(HIERARCHIES),
+    st.integers(2, 9),
+    st.booleans(),
+)
+def test_no_cell_is_small_and_none_is_found_by_subtraction(counts, hierarchy, least, missing):
+    values = sorted(counts)
+    ladder = hierarchy.bind([str(value) for value in values], missing)
+    count = np.asarray([counts[value] for value in values] + [3] * missing, np.int64)
+    cells = safe_cells(count, ladder, least)
+    present = np.flatnonzero(count)
+    if count.sum() < least:
+        assert cells == []
+        return
+    covered = np.sort(np.concatenate([leaves for _, leaves in cells]))
+    assert covered.tolist() == present.tolist()
+    assert all(count[leaves].sum() >= least for _, leaves in cells)
+    assert len(cells) <= 24
+    assert len({label for label, _ in cells}) == len(cells)
+    for level in range(1, ladder.height + 1):
+        totals = np.bincount(ladder.codes[level], weights=count)
+        if (totals[totals > 0] < least).any():
+            continue
+        for code in np.flatnonzero(totals):
+            under = np.flatnonzero(ladder.codes[level] == code)
+            parts = [count[np.intersect1d(leaves, under)].sum() for _, leaves in cells]
+            assert all(part == 0 or part >= least for part in parts)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.tuples(st.integers(18, 60), st.sampled_from("abc")), min_size=6, max_size=60), st.integers(2, 4))
+def test_distributions_of_releases(rows, k):
+    table = pa.table({"age": [age for age, _ in rows], "x": [x for _, x in rows]})
+    document = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 20]}},
+            "x": {"role": "quasi-identifier"},
+        },
+        "models": [{"name": "k-anonymity", "k": k}],
+        "method": {"name": "full-domain", "suppression": 0.3},
+    }
+    release = shoal.anonymize(table, document)
+    for column in release.description.columns:
+        shown = column.distribution
+        assert shown.rows == release.certificate["released"]
+        assert sum(cell.before for cell in shown.cells) == shown.rows
+        assert sum(cell.after for cell in shown.cells) == pytest.approx(shown.rows)
+        assert min(cell.before for cell in shown.cells) >= k
+        assert 0 <= shown.moved <= 1
+        assert 0 <= column.lost <= 1
+
+
+def test_rows_left_out_are_in_no_distribution():
+    """Before and after add up to the same rows, so that those left out are not found by subtraction."""
+    table = pa.table({"town": ["A"] * 5 + ["B"] * 5 + ["C"]})
+    plan = {
+        "columns": {"town": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 3}],
+        "method": {"name": "levels", "suppression": 0.2},
+    }
+    release = shoal.anonymize(table, plan)
+    (column,) = release.description.columns
+    assert [(cell.label, cell.before) for cell in column.distribution.cells] == [("A", 5), ("B", 5)]
+    assert "C" not in re.findall(r"<bdi>(\w)</bdi>", render(release))
+
+
+def test_numbers_that_are_no_values_are_compared_by_round_intervals():
+    """Means of groups: outermost intervals are open, since their ends would be somebody's value."""
+    pytest.importorskip("shoal.methods.microaggregation")
+    values = [*range(20, 80), 197.5]
+    plan = {
+        "columns": {"income": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 5}],
+        "method": {"name": "mdav"},
+    }
+    release = shoal.anonymize(pa.table({"income": pa.array(values, pa.float64())}), plan)
+    cells = release.description.columns[0].distribution.cells
+    assert min(cell.before for cell in cells) >= 5
+    assert sum(cell.before for cell in cells) == len(values) == sum(cell.after for cell in cells)
+    assert cells[0].label.startswith("below")
+    assert cells[-1].label.endswith("and above")
+    assert "197.5" not in render(release)
+
+
+def test_a_method_that_must_not_tell_about_the_source_does_not():
+    plan = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10], "bottom": 0, "top": 100}},
+            "x": {"role": "sensitive"},
+        },
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "levels", "levels": {"age": 1}, "suppression": 1},
+    }
+
+    class Silent(shoal.Levels):
+        reveals_source = False
+
+    table = pa.table({"age": [20, 21, 22, 50], "x": ["a", "b", "c", "d"]})
+    made = Plan.from_dict(plan)
+    silent = Plan(made.schema, made.models, Silent(dict(made.method.levels), 1.0))
+    release = shoal.anonymize(table, silent)
+    facts = release.description
+    assert facts.before is None
+    assert all(column.lost is None and column.distribution is None for column in facts.columns)
+    page = Page(render(release)).text
+    assert "original" not in page.lower()
+    assert "left out" not in page
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+
+def test_the_page_says_what_was_done():
+    text = Page(render(patients())).text
+    for said in (
+        "The original table has 12 rows; all of them are released.",
+        "What names a person directly was removed: name .",
+        "at least 4 that look alike",
+        "k = 4",
+        "p = 2, alpha = 2",
+        "Everyone in the group has the same value",
+        "level 2 of 3",
+        "No bar is about fewer than 4 rows",
+    ):
+        assert said in text
+
+
+def test_landmarks_headings_and_headers():
+    elements = Page(render(patients())).elements
+    tags = [tag for tag, _ in elements]
+    for landmark in ("header", "nav", "main", "footer"):
+        assert tags.count(landmark) == 1
+    assert tags.count("h1") == 1
+    levels = [int(tag[1]) for tag in tags if re.fullmatch(r"h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert all(attributes.get("scope") in ("row", "col") for tag, attributes in elements if tag == "th")
+    assert tags.count("table") == tags.count("caption")
+    assert tags.count("figure") == tags.count("figcaption") > 3
+    assert all(attributes.get("aria-hidden") == "true" for tag, attributes in elements if tag == "svg")
+    ids = {attributes["id"] for _, attributes in elements if "id" in attributes}
+    links = [attributes["href"] for tag, attributes in elements if tag == "a"]
+    assert links
+    assert all(link[0] == "#" and link[1:] in ids for link in links)
+
+
+def test_the_page_needs_nothing_from_outside():
+    text = render(patients())
+    page = Page(text)
+    assert {"script", "link", "iframe", "img", "object", "embed", "form", "base"}.isdisjoint(
+        tag for tag, _ in page.elements
+    )
+    assert re.search(r"https?:|//[a-z]|url\(|@import|data:|javascript:", text) is None
+    policy = [a for tag, a in page.elements if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy[0]["content"].startswith("default-src 'none'")
+    assert not any(name.startswith("on") or name in ("src", "style") for _, a in page.elements for name in a)
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.1, contrast ratio."""
+
+    def light(colour: str) -> float:
+        full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
+        parts = [int(full[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast():
+    palettes = [dict(re.findall(r"--(\w+):(#\w+)", block)) for block in re.findall(r":root\{([^}]*)\}", STYLE)]
+    assert len(palettes) == 3  # light, dark, print
+    for palette in palettes:
+        for ink in ("text", "muted", "link", "yes", "no"):
+            for ground in ("page", "soft"):
+                assert contrast(palette[ink], palette[ground]) >= 4.5
+        for mark in ("before", "after"):
+            assert contrast(palette[mark], palette["page"]) >= 3
+
+
+def test_the_same_release_gives_the_same_page():
+    assert render(patients()) == render(patients())
+
+
+def test_hostile_names_values_and_labels():
+    rtl = "‮evil‬ שלום"
+    long = "x" * 5000
+    document = {
+        "columns": {
+            HOSTILE: {"role": "quasi-identifier", "hierarchy": {"tree": {HOSTILE: [HOSTILE, "b"], rtl: [rtl, long]}}},
+            "=cmd()|' /C calc'!A0": {"role": "sensitive"},
+            rtl: {"role": "other"},
+            long: {"role": "identifier"},
+        },
+        "models": [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 1, "column": "=cmd()|' /C calc'!A0"}],
+        "method": {"name": "levels", "levels": {HOSTILE: 0}},
+    }
+    table = pa.table(
+        {
+            HOSTILE: [HOSTILE, HOSTILE, "b", "b", rtl, rtl, long, long],
+            "=cmd()|' /C calc'!A0": list("abcdefgh"),
+            rtl: list("abcdefgh"),
+            long: list("abcdefgh"),
+        }
+    )
+    text = render(shoal.anonymize(table, document))
+    page = Page(text)
+    known = {
+        "html", "head", "meta", "title", "style", "body", "a", "header", "h1", "nav", "ul", "li", "main", "section",
+        "h2", "h3", "p", "dl", "div", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi", "svg",
+        "rect", "span", "figure", "figcaption", "small", "code", "footer", "strong",
+    }  # fmt: skip
+    assert {tag for tag, _ in page.elements} <= known
+    assert not any(name.startswith("on") or name == "src" for _, a in page.elements for name in a)
+    assert "alert(1)" in page.text  # as text, and only as text
+    assert "‮" not in text
+    assert "שלום" in text
+    assert max(map(len, re.findall(r"x+", text))) < 200
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+def write_plan(folder: Path, output: str = "") -> Path:
+    (folder / "source.csv").write_text("age\n" + "".join(f"{20 + n % 4}\n" for n in range(40)))
+    plan = folder / "plan.toml"
+    plan.write_text(
+        '[source]\npath = "source.csv"\n[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\n'
+        f'k = 5\n[output]\npath = "released.csv"\n{output}'
+    )
+    return plan
+
+
+def test_the_report_stands_beside_the_table(tmp_path):
+    release = shoal.release(write_plan(tmp_path))
+    page = (tmp_path / "released.report.html").read_text(encoding="utf-8")
+    assert page == render(release)
+    assert release.certificate["output"]["sha256"] in page
+
+
+def test_no_report_where_none_is_asked_for_and_no_old_one_stays(tmp_path):
+    shoal.release(write_plan(tmp_path))
+    assert report_of(tmp_path / "released.csv").exists()
+    release = shoal.release(write_plan(tmp_path, "report = false\noverwrite = true\n"))
+    assert not report_of(tmp_path / "released.csv").exists()
+    assert release.description is None
+    with pytest.raises(ValueError, match="without a description"):
+        render(release)
+
+
+def test_a_report_that_exists_is_not_touched(tmp_path):
+    (tmp_path / "released.report.html").write_text("mine")
+    with pytest.raises(shoal.OutputError, match=r"released\.report\.html' exists"):
+        shoal.release(write_plan(tmp_path))
+    assert (tmp_path / "released.report.html").read_text() == "mine"
+
+
+def test_an_outdated_report_comes_back_where_the_table_cannot_be_moved(tmp_path):
+    (tmp_path / "stage").mkdir()
+    staged = tmp_path / "stage" / "table.csv"
+    staged.write_text("new")
+    (tmp_path / "released.report.html").write_text("old")
+    with pytest.raises(shoal.OutputError):
+        publish((staged, tmp_path / "absent" / "released.csv"), [], [tmp_path / "released.report.html"])
+    assert (tmp_path / "released.report.html").read_text() == "old"
