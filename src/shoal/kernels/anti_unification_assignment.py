@@ -28,6 +28,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.encoding.groups import group_keys
 from shoal.kernels.anti_unification import DISCARDED, Patterns
 from shoal.kernels.anti_unification_hashing import INDIFFERENT
 from shoal.kernels.anti_unification_matching import fit_patterns
@@ -99,10 +100,11 @@ def assign_records(
 
 def distinct_rows(codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The different rows of ``codes`` in ascending order, and for each row its place among them (int32)."""
-    if codes.size == 0:  # numpy.unique cannot tell rows of no columns apart
-        return codes[:1], np.zeros(len(codes), dtype=np.int32)
-    distinct, place = np.unique(codes, axis=0, return_inverse=True)
-    return distinct, place.reshape(-1).astype(np.int32)
+    shifted = codes - INDIFFERENT
+    place, number = group_keys(shifted, (shifted.max(axis=0, initial=0) + 1).tolist())
+    first = np.zeros(number, dtype=np.int64)
+    first[place[::-1]] = np.arange(len(codes))[::-1]
+    return codes[first], place.astype(np.int32)
 
 
 def _ranks(

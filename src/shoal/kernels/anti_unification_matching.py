@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shoal.encoding.groups import group_keys
 from shoal.kernels.anti_unification import Patterns
 from shoal.kernels.anti_unification_hashing import INDIFFERENT, code_hash, pattern_hash
 
@@ -51,10 +52,12 @@ def fit_patterns(
     """
     if len(pattern_codes) == 0:
         return np.zeros(len(codes) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    masks, mask_of_pattern = np.unique(pattern_codes == INDIFFERENT, axis=0, return_inverse=True)
+    starred = pattern_codes == INDIFFERENT
+    of_pattern, number = group_keys(starred.astype(np.int32), [2] * starred.shape[1])
+    masks = np.zeros((number, starred.shape[1]), dtype=np.bool_)
+    masks[of_pattern] = starred
     codes = np.ascontiguousarray(codes, dtype=np.int32)
     pattern_codes = np.ascontiguousarray(pattern_codes, dtype=np.int32)
-    of_pattern = np.ascontiguousarray(mask_of_pattern.reshape(-1), dtype=np.int64)
     starts, fits = _fit(codes, pattern_codes, _starred(masks), of_pattern, _slots(pattern_codes))
     return starts, fits
 
