@@ -435,8 +435,8 @@ def test_methods_that_look_at_the_data_fail_locality(name: str) -> None:
         pytest.skip(f"the method {name} does not exist yet; its twin in tests/reference is audited elsewhere")
     parameters = {"k": 5} if "k" in METHODS[name].__dataclass_fields__ else {}
     found = audit(METHODS[name](**parameters))
+    assert found.compared > 0
     assert not found.holds
-    assert found.changed > found.compared / 10
 
 
 # -- what is refused, and leaves the ledger as it was ----------------------------------------------------
@@ -604,8 +604,8 @@ def test_over_budget(tmp_path: Path, shoal_command: Callable[..., Any]) -> None:
 def test_a_second_population_release(tmp_path: Path, shoal_command: Callable[..., Any]) -> None:
     prepare(tmp_path, POPULATION)
     assert shoal_command("release", "plan.toml")[0] == 0
-    (tmp_path / "released.csv").unlink()
-    (tmp_path / "released.certificate.json").unlink()
+    for path in tmp_path.glob("released*"):
+        path.unlink()
     assert_refused(tmp_path, shoal_command, 3, "SecondPopulationReleaseError", "sampled release")
 
 

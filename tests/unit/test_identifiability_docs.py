@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import importlib
 import re
+import shlex
+import sys
 from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 import shoal.identifiability
+from shoal.cli.app import run
+from shoal.identifiability import Ledger
 from shoal.identifiability.arithmetic import bound_from_rho, rho_from_bound, smallest_crowd
 from shoal.identifiability.mechanisms import calibrate, half_width
 from tests.reference import identifiability as reference
@@ -93,3 +97,50 @@ def test_picture_of_the_two_tables() -> None:
         ((groups, _),) = reference.mondrian(2)((20, 24, 31, unknown)).items()
         assert groups == ((20, 24, 2), (31, unknown, 2))
         assert f">31 to {unknown}<" in text
+
+
+def blocks(kind: str) -> list[str]:
+    """The code blocks of a language."""
+    return re.findall(rf"```{kind}\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+def write_patients(folder: Path) -> None:
+    rows = [
+        f"patient {row},{18 + row * 7 % 60},{10000 + row * 13 % 90},{'flu' if row % 3 else 'gout'}"
+        for row in range(4000)
+    ]
+    (folder / "patients.csv").write_text("name,age,zip,illness\n" + "\n".join(rows) + "\n")
+    cells = [f"{age},10***,9000" for age in ("0-19", "20-39", "40-59", "60-79")]
+    (folder / "census.csv").write_text("age,zip,count\n" + "\n".join(cells) + "\n")
+
+
+def test_plans_of_the_page(tmp_path: Path) -> None:
+    write_patients(tmp_path)
+    whole, *methods = blocks("toml")
+    head, tail = whole[: whole.index("[method]")], whole[whole.index("[output]") :]
+    head = head.replace("[columns.age]", '[columns.illness]\nrole = "identifier"\n[columns.age]')
+    plans = [whole.replace(whole[: whole.index("[method]")], head), *(head + method + tail for method in methods)]
+    assert len(plans) == 3
+    for number, plan in enumerate(plans):
+        (tmp_path / "patients.ledger").unlink(missing_ok=True)
+        Ledger.create(tmp_path / "patients.ledger", m=30_000, k=20)
+        (tmp_path / f"{number}.toml").write_text(plan)
+        content = shoal.release(tmp_path / f"{number}.toml", overwrite=True).certificate
+        assert content["guarantee"]["m"] in (30_000, 4 * 9000 - 3999)
+        assert content["released"] > 1000
+
+
+def test_commands_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_patients(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("console")
+    commands = [shlex.split(line.removeprefix("$ ")) for line in block.splitlines()]
+    assert len(commands) == 7
+    for command in commands:
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            run()
+        assert ended.value.code == 0, capsys.readouterr().err
+    assert Ledger.open("patients.ledger").status().entries == 5
