@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,17 +49,19 @@ class ByGroup:
 
     Of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``; rows that go nowhere are
     suppressed. Entries of one combination stand together. ``labels[j][g]`` is what group g publishes in
-    quasi-identifier j (``None``: missing); ``height[g, j]`` and ``share[g, j]`` are how far up its hierarchy
-    that is, as part of the height, and which part of the domain it covers.
+    quasi-identifier j (``None``: missing), as text or as an Arrow array of the column's own type; ``height[g, j]``
+    and ``share[g, j]`` are how far up its hierarchy that is, as part of the height, and which part of the domain it
+    covers. ``loss`` has the measures of loss that only the method knows.
     """
 
     row: npt.NDArray[np.int64]
     group: npt.NDArray[np.int64]
     count: npt.NDArray[np.int64]
-    labels: tuple[tuple[str | None, ...], ...]
+    labels: tuple[Sequence[str | None] | pa.Array, ...]
     height: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
     facts: Mapping[str, object] = field(default_factory=dict)
+    loss: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,16 +202,21 @@ def _apply_groups(
         data[f"c{dictionary.place}"] = values.take(pa.array(codes))
     labels: dict[str, object] = {"g": pa.array(np.arange(len(recoding.height), dtype=np.int64))}
     for dictionary, published in zip(frequencies.quasi, recoding.labels, strict=True):
-        labels[f"c{dictionary.place}"] = pa.array(published, pa.string())
+        typed = isinstance(published, pa.Array)
+        labels[f"c{dictionary.place}"] = published if typed else pa.array(published, pa.string())
     labels["rank"] = pa.array(_ranks(recoding.labels))
+    labels["n"] = pa.array(np.bincount(group, weights=count, minlength=len(recoding.height)).astype(np.int64))
     return engine.recode_by_group(table, places, pa.table(data), pa.table(labels))
 
 
-def _ranks(labels: Sequence[Sequence[str | None]]) -> npt.NDArray[np.int64]:
+def _ranks(labels: Sequence[Sequence[str | None] | pa.Array]) -> npt.NDArray[np.int64]:
     """Numbers that order groups by what they show, column by column, missing first; groups that show the same tie."""
+    import pyarrow as pa
+
     codes = []
     sizes = []
-    for published in labels:
+    for column in labels:
+        published: list[Any] = column.to_pylist() if isinstance(column, pa.Array) else list(column)
         index = {
             label: code for code, label in enumerate(sorted({label for label in published if label is not None}), 1)
         }

@@ -12,11 +12,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.engines.csv_format import CsvFormat
+from shoal.errors import PlanError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Engine", "Relation", "Source"]
+__all__ = ["Engine", "EngineSettings", "Relation", "Source"]
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """Which engine does the work, and how much of the machine it may use.
+
+    Attributes
+    ----------
+    memory, threads
+        Limits; all cores by default. On Spark they are those of the driver, and hold where a session is started.
+    name
+        ``duckdb`` (this machine) or ``spark``; by default Spark for Spark's own frames, and DuckDB otherwise.
+    master, options
+        Of Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
+    """
+
+    memory: str | None = None
+    threads: int | None = None
+    name: str | None = None
+    master: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name not in (None, "duckdb", "spark"):
+            raise PlanError(f"The engine must be duckdb or spark; found {self.name!r}.")
+        if self.name != "spark" and (self.master is not None or self.options):
+            raise PlanError(
+                'Only the engine spark has a master and options; set name = "spark" in [engine], or --engine spark.'
+            )
+        strange = [key for key in self.options if not key.startswith("spark.")]
+        if strange:
+            raise PlanError(f"The options of the engine must be settings of Spark, spark.NAME; found {strange[0]!r}.")
 
 
 @dataclass(frozen=True)
@@ -86,7 +119,8 @@ class Engine(Protocol):
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
         """Replace values by the labels of each row's group; rows without a group are left out.
 
-        ``labels`` has a row per group g: its labels, and a number ``rank`` that orders what groups show.
+        ``labels`` has a row per group g: its labels, a number ``rank`` that orders what groups show, and the number n
+        of its rows.
         """
         ...
 
@@ -96,4 +130,12 @@ class Engine(Protocol):
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """The whole table in content order, with the user's column names."""
+        ...
+
+    def hold(self, table: Relation, like: Any) -> Any:
+        """The whole table in content order, computed once: as the engine's own frame if ``like`` is one, else Arrow."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the data."""
         ...

@@ -207,6 +207,8 @@ class DuckDBEngine:
         """See :class:`shoal.engines.base.Engine`."""
         key = [int(name[1:]) for name in assignment.column_names if re.fullmatch(r"c\d+", name)]
         recoded = [int(name[1:]) for name in labels.column_names if re.fullmatch(r"c\d+", name)]
+        if set(keep) <= set(recoded):  # no row has anything of its own, so the rows need not be looked at again
+            return self._kept(sql.repeat_labels(self._register(labels), keep), table, keep, keep)
         query = sql.recode_by_group(
             table.name, keep, key, self._register(assignment), self._register(labels), recoded,
             split="low" in assignment.column_names,
@@ -258,6 +260,10 @@ class DuckDBEngine:
         return self._fetch(sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)).rename_columns(
             list(table.columns)
         )
+
+    def hold(self, table: Relation, like: Any) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`; always an Arrow table."""
+        return self.to_arrow(table)
 
     def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
         """Some columns (c<i>, native types) of all rows, in the order of the source."""

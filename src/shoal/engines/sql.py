@@ -6,16 +6,21 @@ never become code. Where a literal cannot be avoided, :func:`literal` quotes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
     "column",
     "columns",
     "count_matching",
+    "distinct_values",
+    "extent",
     "frequencies",
+    "hex_literal",
+    "line_checks",
     "literal",
     "recode_by_group",
     "recode_by_level",
+    "repeat_labels",
     "sorted_rows",
     "total",
 ]
@@ -36,6 +41,11 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def hex_literal(text: str) -> str:
+    """A text by its UTF-8 bytes, for dialects in which a backslash or a brace within quotes has a meaning."""
+    return f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
 def _same(left: str, right: str, places: Iterable[int]) -> str:
     """Null-safe equality: a missing value matches only missing."""
     return " AND ".join(f"{left}.{column(p)} IS NOT DISTINCT FROM {right}.{column(p)}" for p in places) or "TRUE"
@@ -46,6 +56,31 @@ def frequencies(table: str, places: Sequence[int]) -> str:
     if not places:
         return f"SELECT count(*) AS n FROM {table}"
     return f"SELECT {columns(places)}, count(*) AS n FROM {table} GROUP BY {columns(places)}"
+
+
+def extent(counted: str, text: Sequence[int]) -> str:
+    """How many combinations there are (n), and how many bytes their columns of text have (b)."""
+    lengths = " + ".join(f"coalesce(octet_length({column(place)}), 0)" for place in text) or "0"
+    return f"SELECT count(*) AS n, sum(CAST({lengths} AS BIGINT)) AS b FROM {counted}"
+
+
+def distinct_values(counted: str, places: Sequence[int]) -> str:
+    """About how many values each column has, under its own name."""
+    return f"SELECT {', '.join(f'approx_count_distinct({c}) AS {c}' for c in map(column, places))} FROM {counted}"
+
+
+def line_checks(quote: str) -> tuple[str, ...]:
+    """Of the lines of text files: whether one holds NUL, all are UTF-8, and a quote is open at the end of one.
+
+    A line end is within quotes if and only if the quotes before it are odd in number; where every line has an even
+    number of them, none is.
+    """
+    left = f"length(line) - length(replace(line, {hex_literal(quote)}, ''))"
+    return (
+        f"coalesce(bool_or(contains(line, {hex_literal(chr(0))})), FALSE) AS nul",
+        "coalesce(bool_and(is_valid_utf8(line)), TRUE) AS utf8",
+        f"coalesce(bool_or(({left}) % 2 = 1), FALSE) AS open",
+    )
 
 
 def _wanted(wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:
@@ -87,20 +122,21 @@ def recode_by_level(
     ranked: Sequence[int],
     constants: Mapping[int, str],
     suppressed: tuple[str, Sequence[int]] | None,
+    quote: Callable[[str], str] = literal,
 ) -> str:
     """Replace columns by their labels, one join per column, and drop suppressed combinations.
 
     ``maps`` gives for a column the relation (v, label) that recodes it, ``constants`` the one label of a column that
     is fully generalized. Maps of the ``ranked`` columns have a rank too; the sum of ranks becomes the hidden column k,
     by which rows are sorted. ``suppressed`` is a relation of combinations as published that are to
-    be left out, and the columns it has.
+    be left out, and the columns it has. ``quote`` writes a text as the engine's dialect wants it.
     """
     output = [(" + ".join(f"m{place}.rank" for place in ranked) or "CAST(0 AS BIGINT)") + " AS k"]
     joins = []
     for place in keep:
         name = column(place)
         if place in constants:
-            output.append(f"{literal(constants[place])} AS {name}")
+            output.append(f"{quote(constants[place])} AS {name}")
         elif place in maps:
             joins.append(f"LEFT JOIN {maps[place]} AS m{place} ON t.{name} IS NOT DISTINCT FROM m{place}.v")
             output.append(f"m{place}.label AS {name}")
@@ -129,7 +165,8 @@ def recode_by_group(
     all their other columns, so that the numbering depends on the content alone.
     """
     rest = [place for place in keep if place not in key]
-    order = columns(rest) or columns(key)
+    # said aloud, for engines differ in where they put missing values
+    order = ", ".join(f"{column(place)} NULLS LAST" for place in rest or key)
     source = table
     if split:
         source = f"(SELECT *, row_number() OVER (PARTITION BY {columns(key)} ORDER BY {order}) AS rn FROM {table})"
@@ -139,6 +176,11 @@ def recode_by_group(
         f"SELECT l.rank AS k, {output} FROM {source} AS t JOIN {assignment} AS a ON {_same('t', 'a', key)}{between} "
         f"JOIN {labels} AS l ON a.g = l.g"
     )
+
+
+def repeat_labels(labels: str, keep: Sequence[int]) -> str:
+    """The labels of each group as often as it has rows: what is published where nothing else is."""
+    return f"SELECT rank AS k, {columns(keep)} FROM (SELECT *, unnest(range(n)) AS copy FROM {labels})"
 
 
 def sorted_rows(table: str, places: Sequence[int], ranked: Sequence[int] = ()) -> str:
