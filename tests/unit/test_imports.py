@@ -15,7 +15,8 @@ PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
     "errors", "schema", "engines", "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods",
-    "verify", "output", "plan", "description", "certificate", "report", "pipeline", "data", "cli",
+    "verify", "output", "plan", "description", "certificate", "report", "pipeline", "data", "identifiers",
+    "profile", "draft", "cli",
 )  # fmt: skip
 
 

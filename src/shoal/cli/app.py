@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import attack, check, compare, demo, ledger, minimal, query, release
+from shoal.cli import attack, check, compare, demo, ledger, minimal, plan, query, release
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -28,6 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
+app.command("plan")(plan.plan)
 app.command("release")(release.release)
 app.command("check")(check.check)
 app.command("attack")(attack.attack)

@@ -1,0 +1,63 @@
+"""``shoal plan``: look at a table and write a first plan for it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["plan"]
+
+
+def plan(
+    table: Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the plan goes.")] = Path("plan.toml"),
+    k: Annotated[int, typer.Option(min=2, help="The smallest group to ask for.")] = 5,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
+
+    Direct identifiers (names, e-mail addresses, telephone and national numbers, ...) are told by a column's name and by
+    its content. The plan runs as it is; read it before you trust it.
+
+    \b
+    Example:  shoal plan patients.csv && shoal release plan.toml
+    """
+    from shoal.cli.console import figure, output, rows_table, safe
+    from shoal.draft import draft_plan
+    from shoal.errors import OutputError
+    from shoal.profile import profile_table
+
+    if out.exists() and not overwrite:
+        raise OutputError(
+            f"The plan {str(out)!r} exists. Choose another name (-o), or allow overwriting (--overwrite)."
+        )
+    profile = profile_table(table)
+    text = draft_plan(profile, table, out.parent, k=k)
+    try:
+        beside = out.with_name(f".{out.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(out)
+    except OSError as error:
+        raise OutputError(f"The plan {str(out)!r} cannot be written: {error.strerror}. Choose another place.") from None
+    if as_json:
+        print(json.dumps({**profile.to_dict(), "plan": str(out)}))
+        return
+    shown = [
+        (column.name, column.kind, figure(column.distinct), f"{column.unique / profile.rows:.1%}", column.role,
+         column.reason)
+        for column in profile.columns
+    ]  # fmt: skip
+    columns = ("column", "kind", "values", "rows alone", "role", "because")
+    output.print(
+        rows_table(f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers", columns, shown)
+    )
+    for pair in profile.pairs[:3]:
+        if pair.unique:
+            both = " with ".join(map(safe, pair.columns))
+            output.print(f"{both}: {pair.unique / profile.rows:.1%} of the rows are alone in it")
+    output.print(f"Plan: {safe(out)}. Read it, then run: shoal release {safe(out)}")

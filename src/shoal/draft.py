@@ -1,0 +1,161 @@
+"""A first plan from a profile: TOML with a reason beside every choice, which runs as it is.
+
+The plan names columns, kinds and counts, and no value of a record; what it suggests can always be met, since every
+hierarchy ends in `*` and a part of the rows may be left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from shoal.errors import TableError
+from shoal.profile import ColumnProfile, Profile
+from shoal.schema import Role
+
+__all__ = ["draft_plan"]
+
+SUPPRESSION = 0.05
+WIDE = 2**20
+
+
+def draft_plan(profile: Profile, source: Path, folder: Path, *, k: int = 5) -> str:
+    """The text of a plan for a table.
+
+    Parameters
+    ----------
+    source
+        Where the table is; the plan names it from ``folder``, where the plan will stand.
+    k
+        The smallest group, if there are rows enough for it.
+    """
+    if profile.rows < 2:
+        raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
+    k = max(2, min(k, profile.rows // 4))
+    lines = [
+        f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
+        "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
+        "# (quasi-identifiers), which nobody should learn (sensitive), and which are harmless (other).",
+        "",
+        "[source]",
+        f"path = {_string(_relative(source, folder))}",
+    ]
+    if profile.missing:
+        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+    lines += ["", *_singling_out(profile)]
+    for column in profile.columns:
+        lines += ["", *_column(column, profile.rows)]
+    lines += [
+        "",
+        "[[models]]",
+        'name = "k-anonymity"',
+        f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
+    ]
+    for column in profile.columns:
+        if column.role is Role.SENSITIVE:
+            lines += [
+                "",
+                "[[models]]",
+                'name = "l-diversity"',
+                "l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness",
+                f"column = {_string(column.name)}",
+            ]
+    lines += [
+        "",
+        "[method]",
+        'name = "full-domain"   # `shoal explore` compares it with others',
+        f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out",
+    ]
+    if _nodes(profile) > WIDE:
+        lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
+    lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}", ""]
+    return "\n".join(lines)
+
+
+def _relative(source: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(source.absolute(), folder.absolute())).as_posix()
+    except ValueError:  # another drive
+        return source.absolute().as_posix()
+
+
+def _stem(source: Path) -> str:
+    return source.stem or "table"
+
+
+def _nodes(profile: Profile) -> int:
+    heights = [_height(column) for column in profile.columns if column.role is Role.QUASI_IDENTIFIER]
+    return math.prod(height + 1 for height in heights)
+
+
+def _height(column: ColumnProfile) -> int:
+    hierarchy = column.hierarchy or {}
+    return 1 + max((len(value) for value in hierarchy.values() if isinstance(value, list)), default=0)
+
+
+def _singling_out(profile: Profile) -> list[str]:
+    share = _share(profile.unique, profile.rows)
+    lines = [f"# {share} of the rows are alone in all quasi-identifiers together."]
+    telling = [pair for pair in profile.pairs if pair.unique][:3]
+    if telling:
+        lines.append("# Pairs that single out most:")
+        for pair in telling:
+            names = " with ".join(_comment(name) for name in pair.columns)
+            lines.append(f"#   {names}: {_share(pair.unique, profile.rows)} of the rows are alone in it")
+    return lines
+
+
+def _share(part: int, rows: int) -> str:
+    share = 100 * part / rows
+    return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
+
+
+def _column(column: ColumnProfile, rows: int) -> list[str]:
+    values = f"{column.distinct:,} different {column.kind}{'s' if column.distinct != 1 else ''}"
+    if column.kind in ("empty", "text"):
+        values = f"{column.distinct:,} different value{'s' if column.distinct != 1 else ''}"
+    found = [values]
+    if column.missing:
+        found.append(f"missing in {_share(column.missing, rows)}")
+    if column.unique:
+        found.append(f"{_share(column.unique, rows)} of the rows have a value of their own")
+    lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
+    if column.role is Role.IDENTIFIER:
+        lines[-1] += "; dropped"
+    if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
+        lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
+    return lines
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in table.items()) + " }"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _visible(tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n"))
+
+
+def _string(text: str) -> str:
+    return _value(text)
+
+
+def _key(name: str) -> str:
+    return _visible(tomli_w.dumps({name: 1}).removesuffix(" = 1\n"))
+
+
+def _visible(quoted: str) -> str:
+    """Signs that cannot be seen, or that turn the direction of what follows, as escapes of TOML."""
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
+
+
+def _comment(name: str) -> str:
+    """A name within a comment, which ends at the end of its line."""
+    shown = name if len(name) <= 60 else name[:59] + "…"
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in shown)

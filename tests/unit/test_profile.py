@@ -1,0 +1,256 @@
+"""A first look at a table: kinds, identifiers by name and content, and plans that run as they are."""
+
+from __future__ import annotations
+
+import json
+import random
+import tomllib
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.data.census import census_table
+from shoal.data.patients import FOLDER
+from shoal.draft import draft_plan
+from shoal.errors import OutputError, TableError
+from shoal.identifiers import identifier_reason, sensitive_reason
+from shoal.plan import Plan
+from shoal.profile import profile_table
+
+ROW = random.Random(7)
+
+
+def column(values, name="x"):
+    (found,) = profile_table(pa.table({name: values})).columns
+    return found
+
+
+# -- identifiers -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        (["ann@example.org", "bob.b@mail.example.com"], "e-mail"),
+        (["+49 30 901820", "+44 20 7946 0958"], "telephone"),
+        (["(212) 555-0142", "(415) 555-0101"], "telephone"),
+        (["078-05-1120", "219-09-9999"], "social security"),
+        (["RSSMRA85T10A562S", "VRDLGI70A01H501X"], "national"),  # codice fiscale, by its form
+        (["12345678Z", "X1234567L"], "national"),  # DNI and NIE with right letters
+        (["QQ123456C".replace("QQ", "AB"), "CE654321A"], "national"),  # NINO
+        (["811218-9876", "19811218-9876"], "national"),  # Swedish, with check digit
+        (["111222333", "123456782"], "national"),  # Dutch, eleven test
+        (["DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"], "bank"),
+        (["4111 1111 1111 1111", "5500005555555559"], "payment"),
+        (["123e4567-e89b-12d3-a456-426614174000"] * 2, "records"),
+        (["192.168.0.1", "2001:db8::1"], "network"),
+        (["https://example.org/~ann", "www.example.org"], "web"),
+    ],
+)
+def test_identifiers_by_content(values, says):
+    assert says in identifier_reason("x", values, 1.0, len(values))
+    assert identifier_reason("x", [*values, *("abc" + str(n) for n in range(8 * len(values)))], 1.0, 10) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["111222334", "123456781"],  # nine digits without a check digit
+        ["12345678A", "X1234567A"],  # wrong letters
+        ["4111111111111112", "5500005555555550"],
+        ["DE89 3704 0044 0532 0130 01"],
+        ["2024-02-29", "1999-12-31"],
+        ["1234567", "7654321"],
+        ["1.234.567", "7.654.321"],
+        ["-12345678.5", "2345678.25"],
+        ["Never-married", "Married-civ-spouse"],
+        ["142**", "130**"],
+    ],
+)
+def test_not_identifiers(values):
+    assert identifier_reason("x", values, 0.5, 1000) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["name", "Name", "firstName", "last_name", "E-Mail", "e-mail address", "phone number", "Telefon", "SSN", "Straße",
+     "patient name", "national_id", "customer-email", "IP"],
+)  # fmt: skip
+def test_identifiers_by_name(name):
+    assert "by its name" in identifier_reason(name, ["a", "b"], 0.01, 1000)
+
+
+@pytest.mark.parametrize("name", ["country name", "file_name", "age", "idea", "paid", "nameless", "zip", "category id"])
+def test_names_that_are_none(name):
+    assert identifier_reason(name, ["a", "b"], 0.01, 1000) is None
+
+
+def test_keys_numbers_of_rows_and_names_of_people():
+    numbers = [str(n) for n in range(1000, 1100)]
+    ROW.shuffle(numbers)
+    assert "numbers the rows" in identifier_reason("x", numbers, 1.0, 100)
+    assert identifier_reason("year", [str(n) for n in range(1900, 2000)], 0.1, 1000) is None
+    assert "key" in identifier_reason("case id", [f"A{n * 37}" for n in range(100)], 1.0, 100)
+    people = [f"{'ABCDEFGHIJ'[n // 10]}nna {'KLMNOPQRST'[n % 10]}ovak" for n in range(100)]
+    assert "names of people" in identifier_reason("x", people, 1.0, 100)
+    assert identifier_reason("x", people, 0.1, 1000) is None  # towns such as New York are not one's own
+    assert sensitive_reason("primary_diagnosis")
+    assert sensitive_reason("age") is None
+
+
+# -- kinds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "hierarchy"),
+    [
+        (["31", "45", "62", "18"], "number", {"intervals": [5, 10, 20, 40]}),
+        ([1.5, 2.25, 8.0, 9.5], "number", {"intervals": [0.5, 1.0, 2.0, 4.0]}),
+        (["0", "1"], "number", {"flat": True}),
+        (["01234", "14248", "13053"], "code", {"prefix": True}),
+        (["AB12", "CD34", "EF56"], "code", {"prefix": True}),
+        (["2024-02-29", "1999-12-31"], "date", {"dates": ["month", "quarter", "year", "decade"]}),
+        (["29.02.2024", "31.12.1999"], "date",
+         {"dates": ["month", "quarter", "year", "decade"], "format": "%d.%m.%Y"}),
+        (["20240229", "19991231"], "date", {"dates": ["month", "quarter", "year", "decade"], "format": "%Y%m%d"}),
+        (["red", "green", "blue"], "word", {"flat": True}),
+        (["1e999", "2", "3"], "word", {"flat": True}),
+        (["inf", "1", "2"], "word", {"flat": True}),
+    ],
+)  # fmt: skip
+def test_kinds_and_hierarchies(values, kind, hierarchy):
+    found = column(values)
+    assert (found.kind, found.hierarchy) == (kind, hierarchy)
+
+
+def test_zip_codes_by_name():
+    assert column(["14248", "14207"] * 2 + ["13053"], "zip").kind == "code"
+    assert column(["14248", "14207"] * 2 + ["13053"], "steps").kind == "number"
+
+
+def test_missing_values_by_their_marks():
+    table = pa.table(
+        {"a": ["1", "?", "3"], "b": ["x", "NA", "z"], "c": ["DE", "NA", "FR"], "d": ["-", "minus", "plus"]}
+    )
+    found = profile_table(table)
+    assert found.missing == ("?", "NA")
+    assert profile_table(pa.table({"c": ["DE", "NA", "FR"]})).missing == ()
+    assert [part.missing for part in found.columns] == [1, 1, 1, 0]
+    assert found.columns[0].kind == "number"
+
+
+def test_counts_by_hand():
+    table = pa.table({"a": [1, 1, 2, 3, None], "b": ["x", "x", "x", "y", "y"]})
+    found = profile_table(table)
+    a, b = found.columns
+    assert (a.distinct, a.unique, a.missing) == (3, 2, 1)
+    assert (b.distinct, b.unique, b.missing) == (2, 0, 0)
+    assert found.unique == 3
+    assert [(pair.columns, pair.unique) for pair in found.pairs] == [(("a", "b"), 3)]
+
+
+# -- plans that run --------------------------------------------------------------------------------
+
+
+def run_as_it_is(folder, source):
+    profile = profile_table(source)
+    text = draft_plan(profile, source, folder)
+    (folder / "plan.toml").write_text(text, encoding="utf-8")
+    return profile, text, shoal.release(folder / "plan.toml", overwrite=True)
+
+
+def test_the_patients(tmp_path):
+    (tmp_path / "patients.csv").write_bytes((FOLDER / "patients.csv").read_bytes())
+    profile, text, release = run_as_it_is(tmp_path, tmp_path / "patients.csv")
+    roles = {part.name: str(part.role) for part in profile.columns}
+    assert roles == {
+        "name": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "zip": "quasi-identifier",
+        "condition": "sensitive",
+    }  # fmt: skip
+    assert all(model["holds"] for model in release.certificate["models"])
+    for value in ("Rick", "USA", "14248", "Cancer", "HIV"):
+        assert value not in text
+
+
+def test_generated_census(tmp_path):
+    pyarrow.csv.write_csv(census_table(2000), tmp_path / "census.csv")
+    _, text, release = run_as_it_is(tmp_path, tmp_path / "census.csv")
+    assert release.certificate["smallest_group"] >= 5
+    assert "Country-01" not in text
+    assert "Prof-specialty" not in text
+
+
+def test_parquet_and_another_folder(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "plans").mkdir()
+    pq.write_table(pa.table({"age": [1, 2, 3, 4] * 5, "wage": [1.5, 2.5] * 10}), tmp_path / "data" / "t.parquet")
+    profile = profile_table(tmp_path / "data" / "t.parquet")
+    text = draft_plan(profile, tmp_path / "data" / "t.parquet", tmp_path / "plans")
+    assert tomllib.loads(text)["source"]["path"] == "../data/t.parquet"
+    (tmp_path / "plans" / "plan.toml").write_text(text)
+    assert shoal.release(tmp_path / "plans" / "plan.toml").certificate["rows"] == 20
+
+
+NASTY = {
+    "one column of names": "name\n" + "".join(f"P{n}\n" for n in range(9)),
+    "all empty": "a,b\n" + ",\n" * 6,
+    "one value": "a\n" + "x\n" * 6,
+    "quotes and line ends in names": '"a\nb","c""d]",e # f\n' + "1,2,3\n4,5,6\n" * 4,
+    "names like TOML": 'columns.x,"[output]","path = ""x"""\n' + "1,2,3\n4,5,6\n" * 4,
+    "two rows": "age,x\n1,a\n2,b\n",
+    "numbers with one word": "n\n1\n2\n3\nmany\n4\n5\n",
+    "huge numbers": "n\n1e300\n-1e300\n5\n1e-300\n7\n8\n",
+    "mixed dates": "d\n2024-01-01\n01.02.2024\n2024-13-45\nnever\n",
+    "long texts": "t\n" + "".join(f"{n} {'lorem ipsum ' * 30}\n" for n in range(30)),
+    "formulas": "f\n=cmd()\n+1+1\n-2+3\n@SUM(A1)\n=cmd()\n",
+    "right to left": "שם,‮x\nדוד,1\nרות,2\nדוד,1\nרות,2\n",
+    "markers only": "m,n\n?,1\n?,2\n?,1\n?,2\n",
+    "semicolons": "a;b\n1,5;x\n2,5;y\n1,5;x\n2,5;y\n",
+    "no header": "1,2\n3,4\n1,2\n3,4\n",
+    "many columns": ",".join(f"c{n}" for n in range(30)) + "\n" + (",".join("ab" * 15) + "\n") * 8,
+    "negative and zero": "n\n-5\n0\n5\n-5\n0\n5\n",
+    "tiny steps": "n\n0.0001\n0.0002\n0.00035\n0.0001\n",
+}
+
+
+@pytest.mark.parametrize("case", NASTY)
+def test_nasty_tables(tmp_path, case):
+    (tmp_path / "nasty.csv").write_text(NASTY[case], encoding="utf-8")
+    profile, text, release = run_as_it_is(tmp_path, tmp_path / "nasty.csv")
+    assert release.certificate["smallest_group"] >= 2
+    assert [part.name for part in profile.columns] == list(Plan.read(tmp_path / "plan.toml").schema.columns)
+    assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_one_row_and_none(tmp_path):
+    with pytest.raises(TableError, match="no rows"):
+        profile_table(pa.table({"a": pa.array([], pa.string())}))
+    with pytest.raises(TableError, match="one row"):
+        draft_plan(profile_table(pa.table({"a": ["x"]})), tmp_path / "t.csv", tmp_path)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    from shoal.cli.plan import plan
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.csv").write_text(
+        "mail,age,[bold]x\n" + "".join(f"p{n}@x.org,{n % 5},{n % 2}\n" for n in range(20))
+    )
+    plan(tmp_path / "people.csv", tmp_path / "plan.toml", 5, False, True)
+    answer = json.loads(capsys.readouterr().out)
+    assert [part["role"] for part in answer["columns"]] == ["identifier", "quasi-identifier", "quasi-identifier"]
+    with pytest.raises(OutputError, match="exists"):
+        plan(tmp_path / "people.csv", tmp_path / "plan.toml", 5, False, False)
+    plan(tmp_path / "people.csv", tmp_path / "plan.toml", 5, True, False)
+    shown = capsys.readouterr().out
+    assert "[bold]x" in shown
+    assert "p1@x.org" not in shown
+    with pytest.raises(OutputError, match="cannot be written"):
+        plan(tmp_path / "people.csv", tmp_path / "absent" / "plan.toml", 5, False, False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "plan.toml"]
