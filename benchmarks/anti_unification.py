@@ -95,6 +95,34 @@ def measure(table, k, indifferent, order):
     return " | ".join(parts)
 
 
+def end_to_end(base, rows, redrawn, seed, k, indifferent):
+    """Seconds from a table in memory to a verified release, by reading, with the steps of most seconds."""
+    import pyarrow as pa
+
+    import shoal
+    from shoal.schema import Column, Role, Schema
+
+    codes, classes, counts = drawn(base, rows, redrawn, seed)
+    table = np.repeat(np.column_stack([codes, classes]), counts, axis=0)
+    names = [f"column {j}" for j in range(table.shape[1])]
+    values = pa.array([f"value {code:02}" for code in range(int(table.max()) + 1)])
+    frame = pa.table({name: values.take(pa.array(column)) for name, column in zip(names, table.T, strict=True)})
+    schema = Schema({**{name: Column(Role.QUASI_IDENTIFIER) for name in names[:-1]}, names[-1]: Column(Role.SENSITIVE)})
+    for reading, keep_rest, models in (
+        ("overlapping", False, ()),
+        ("disjoint", False, ()),
+        ("disjoint", True, ()),
+        ("model-aware", False, (shoal.PSensitive(2),)),
+        ("model-aware", False, (shoal.TCloseness(0.3),)),
+    ):
+        method = shoal.AntiUnification(indifferent, patterns=reading, keep_rest=keep_rest)
+        plan = shoal.Plan(schema, (shoal.KAnonymity(k), *models), method)
+        release, seconds = timed(lambda plan=plan: shoal.anonymize(frame, plan))
+        steps = ", ".join(f"{name} {spent:.2f}" for name, spent in release.seconds.items())
+        what = " ".join([reading, *(["kept"] if keep_rest else []), *(model.name for model in models)])
+        print(f"  end to end, k={k}, {what}: {seconds:.2f} s ({steps}), left {release.certificate['suppressed']}")
+
+
 def slow_twin(table, k, indifferent, order):
     """Seconds of the twin and of the kernel for the disjoint reading, which must agree."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -116,6 +144,7 @@ def main():
     parser.add_argument("--indifferent", type=int, default=2)
     parser.add_argument("--twin-rows", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--end-to-end", action="store_true", help="also the whole way of a table in memory")
     chosen = parser.parse_args()
     source, base = adult_rows()
     warm = drawn(base, 500, 0.0, 0)
@@ -131,6 +160,8 @@ def main():
             for k in chosen.k:
                 for order in (("<", ">"), (">", "<")):
                     print(f"  k={k:<3} ({','.join(order)}) {measure(table, k, chosen.indifferent, order)}", flush=True)
+                if chosen.end_to_end:
+                    end_to_end(base, rows, redrawn, chosen.seed, k, chosen.indifferent)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,8 @@ class Learner:
         for name in self.names:
             values = np.array(table[name].to_pylist(), dtype=object)
             hidden = values == "*"
-            values[hidden] = random.choice(values[~hidden], hidden.sum())
+            if not hidden.all():  # else there is nothing to draw from, and no value applies
+                values[hidden] = random.choice(values[~hidden], hidden.sum())
             columns.append(values)
         return np.column_stack(columns)
 

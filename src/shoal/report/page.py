@@ -122,10 +122,17 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         sentences.append(f"What is told about people, {listed(sensitive)}, was not changed.")
     if by_role[Role.OTHER]:
         sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
-    sentences.append(
-        f"As a result every released row is one of at least {number(content['smallest_group'])} that look alike in "
-        f"these columns. This was verified on the finished table itself, row by row, before it was written."
-    )
+    least = number(content["smallest_group"])
+    if any(model["name"] == "pattern-support" for model in content["models"]):
+        sentences.append(
+            f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
+            f"This was verified on the finished table and the original before it was written."
+        )
+    else:
+        sentences.append(
+            f"As a result every released row is one of at least {least} that look alike in these columns. This was "
+            f"verified on the finished table itself, row by row, before it was written."
+        )
     warning = content["method"].get("warning")
     if warning:
         sentences.append(f"<strong>Note:</strong> {prose(warning, 600)}")
