@@ -429,6 +429,27 @@ def test_the_grids_pass_locality(tmp_path: Path) -> None:
     assert every.compared == 3 * 320
 
 
+@pytest.mark.parametrize("method", [SAMPLED, POPULATION])
+def test_the_attack_audits_a_grid_and_spends_nothing(
+    tmp_path: Path, shoal_command: Callable[..., Any], method: str
+) -> None:
+    ledger = prepare(tmp_path, method)
+    assert shoal_command("release", "plan.toml")[0] == 0
+    arguments = ("released.csv", "--plan", "plan.toml", "--original", "people.csv", "--locality")
+    status, answer, _ = shoal_command("attack", *arguments)
+    assert status == 0
+    found = {attack["attack"]: attack for attack in answer["attacks"]}
+    assert (found["locality"]["exposed"], found["declared grid"]["exposed"]) == (0, 0)
+    assert found["locality"]["people"] > 1000
+    assert ledger.status().entries == 1
+
+
+def test_a_private_choice_cannot_be_rehearsed(tmp_path: Path) -> None:
+    prepare(tmp_path, PRIVATE)
+    with pytest.raises(shoal.PlanError, match="differ from run to run"):
+        Plan.read(tmp_path / "plan.toml").method.rehearsal()
+
+
 @pytest.mark.parametrize("name", ["mondrian", "mdav", "top-down", "k-first"])
 def test_methods_that_look_at_the_data_fail_locality(name: str) -> None:
     if name not in METHODS:

@@ -149,7 +149,9 @@ def _locality(plan: Plan, source: Source | None) -> AttackResult:
     original = read_arrow(source)
     marker = row_column(original.column_names)
     schema = Schema({**plan.schema.columns, marker: Column(Role.OTHER)})
-    marked = replace(plan, schema=schema, source=None, output=None)
+    # a rehearsal: a method with a budget must not spend it on an audit
+    method, models = plan.method.rehearsal(), plan.model.parts
+    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None)
     return audit_locality(original, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
 
 

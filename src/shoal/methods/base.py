@@ -78,6 +78,10 @@ class Method:
     def ready(self) -> None:
         """Raise before the table is read where something outside plan and table is not as it must be."""
 
+    def rehearsal(self) -> Method:
+        """A method that publishes rows in the same way and leaves no trace: no booking, no coins. For audits."""
+        return self
+
     @property
     def promises(self) -> tuple[Model, ...]:
         """Models that every release of the method meets, asked for or not; they are verified too."""

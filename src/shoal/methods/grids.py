@@ -52,6 +52,7 @@ from shoal.identifiability.ledger import Booking, Ledger, Status
 from shoal.identifiability.sampling import Source, SystemSource, check_sampling_design, sample_counts
 from shoal.identifiability.universe import read_universe
 from shoal.methods.base import Method, Problem
+from shoal.methods.levels import Levels
 from shoal.models import AllOf, KAnonymity, Model
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths
 from shoal.schema.ranges import as_numbers
@@ -66,7 +67,7 @@ _PUBLIC = (Flat, Table, Tree, Calendar, Prefix, Ordered, Widths, Cuts, Intervals
 
 _ORIGINS = {"declared": "declared", "private": "private-choice"}
 
-Levels = Mapping[str, int | Sequence[int]]
+LevelsByColumn = Mapping[str, int | Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class _Grid(Method):
 
     k: int
     ledger: str | Path | Ledger
-    levels: Levels = field(default_factory=dict)
+    levels: LevelsByColumn = field(default_factory=dict)
 
     def located(self, folder: Path) -> Self:
         """See :class:`shoal.methods.base.Method`."""
@@ -114,6 +115,10 @@ class _Grid(Method):
         """The declared level of each column."""
         return tuple(_ends(self.levels[name])[0] for name in problem.names)
 
+    def rehearsal(self) -> Method:
+        """See :class:`shoal.methods.base.Method`: the same cells, of all rows, at the declared levels."""
+        return _Rehearsal({name: _ends(given)[0] for name, given in self.levels.items()}, suppression=1.0)
+
     def opened(self) -> Ledger:
         """The ledger, which must exist."""
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
@@ -128,6 +133,13 @@ class _Grid(Method):
         given = dict(super().parameters)
         path = self.ledger.path if isinstance(self.ledger, Ledger) else Path(self.ledger)
         return {**given, "ledger": path.name}
+
+
+@dataclass(frozen=True)
+class _Rehearsal(Levels):
+    """Declared levels, with or without models."""
+
+    needs_model: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -348,6 +360,16 @@ class SampledGrid(_Grid):
                 f"a larger beta{chosen}."
             )
         return recoding
+
+    def rehearsal(self) -> Method:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.choose == "private":
+            raise PlanError(
+                "Levels that are chosen privately differ from run to run, by chance and not because of other rows: "
+                "there is nothing to rehearse. Write the levels that the certificate states into the plan, and "
+                "choose = 'declared'."
+            )
+        return super().rehearsal()
 
     def _ranges_of(self, problem: Problem) -> list[tuple[int, int]]:
         """The lowest and highest level of each column of the table."""
