@@ -7,7 +7,7 @@ the original adds linkage of everybody, distance linkage of numeric columns, min
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersec
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import linkage
 from shoal.risk.attacks_minimality import minimality
-from shoal.risk.matching import PublishedGroups, read_groups
+from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Schema
 from shoal.utility.labels import number_of
 from shoal.utility.tables import CodedColumn, HasSchema, column_names, read_rows, schema_of
@@ -136,19 +136,20 @@ def _with_original(
 ) -> list[AttackResult]:
     people = _shared(original, schema, source, "original")
     k = max((model.k for model in models if isinstance(model, KAnonymity)), default=2)
+    matches = match_people(published, people, schema)
     results = [
-        AttackResult(f"{result.name} of everybody", *list(vars(result).values())[1:-1])  # no row numbers
-        for result in linkage(published, people, schema)
+        replace(result, name="linkage of everybody", rows=())
+        for result in linkage(published, people, schema, matches=matches)
     ]
     if len(people) == len(schema.quasi_identifiers):
         for name in schema.sensitive:
             if any(not isinstance(model, KAnonymity) for model in models):
-                results.append(minimality(published, people, schema, models, name))
+                results.append(minimality(published, people, schema, models, name, matches=matches))
         results.append(audit_grid(published, people, schema))
-        results.append(audit_extremes(published, people, schema, k))
+        results.append(audit_extremes(published, people, schema, k, matches))
         if previous is not None:
             earlier = read_groups(previous, schema, source)
-            results.append(audit_intersection(published, earlier, people, schema, k))
+            results.append(audit_intersection(published, earlier, people, schema, k, matches))
     numeric = _numeric(released, people, source)
     if numeric is not None:
         results.append(distance_linkage(*numeric, aligned=aligned))

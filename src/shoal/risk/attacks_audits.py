@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
-from shoal.identifiability.audits import declared_grid, extreme_values, intersection, locality
+from shoal.identifiability.audits import extreme_values, intersection, locality
 from shoal.risk.attacks import AttackResult
-from shoal.risk.matching import PublishedGroups, match_people
+from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import TOP, Schema
 from shoal.utility.labels import number_of, read_label
 from shoal.utility.tables import CodedColumn
@@ -27,9 +27,14 @@ from shoal.utility.tables import CodedColumn
 __all__ = ["audit_extremes", "audit_grid", "audit_intersection", "audit_locality", "group_of_people"]
 
 
-def group_of_people(published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema) -> npt.NDArray[np.int64]:
-    """int64 (people,): the one closest group of each person; -1 where none or several cover them."""
-    matches = match_people(published, people, schema)
+def group_of_people(
+    published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema, matches: Matches | None = None
+) -> npt.NDArray[np.int64]:
+    """int64 (people,): the one closest group of each person; -1 where none or several cover them.
+
+    ``matches`` saves matching the people anew, here and below.
+    """
+    matches = match_people(published, people, schema) if matches is None else matches
     owner = matches.owner[matches.closest]
     kinds = len(matches.start) - 1
     number = np.bincount(owner, minlength=kinds)
@@ -47,18 +52,10 @@ def audit_grid(published: PublishedGroups, people: Sequence[CodedColumn], schema
     off = np.zeros(published.groups.count, np.bool_)
     examined = 0
     for column in people:
-        known = [value for value in column.values if value is not None]
-        try:
-            ladder = schema.ladder(column.name, known, len(known) < len(column.values))
-        except HierarchyError:
-            continue
-        examined += 1
-        declared: set[object] = {TOP, *(label for labels in ladder.labels for label in labels)}
-        place = published.names.index(column.name)
-        strange = np.asarray(
-            [declared_grid(np.array([label], object), declared) > 0 for label in published.labels[place]]
-        )
-        off |= strange[published.codes[:, place]]
+        strange = _undeclared(published, column, schema)
+        if strange is not None:
+            examined += 1
+            off |= strange[published.codes[:, published.names.index(column.name)]]
     return AttackResult(
         "declared grid",
         "values made from the data",
@@ -70,40 +67,58 @@ def audit_grid(published: PublishedGroups, people: Sequence[CodedColumn], schema
     )
 
 
-def audit_extremes(published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema, k: int) -> AttackResult:
-    """People in groups that publish an interval whose end fewer than k of their rows attain."""
-    group = group_of_people(published, people, schema)
-    sure = group >= 0
-    flagged_rows = np.zeros(published.groups.count, np.bool_)
+def _undeclared(published: PublishedGroups, column: CodedColumn, schema: Schema) -> npt.NDArray[np.bool_] | None:
+    """bool (labels,): labels of a column that its hierarchy does not declare; None where it does not fit the column."""
+    known = [value for value in column.values if value is not None]
+    try:
+        ladder = schema.ladder(column.name, known, len(known) < len(column.values))
+    except HierarchyError:
+        return None
+    declared: set[object] = {TOP, *(label for labels in ladder.labels for label in labels)}
+    labels = published.labels[published.names.index(column.name)]
+    # label by label the rule of the audit, which counts a column's rows; a row counts once for all its columns here
+    return np.asarray([label not in declared for label in labels], np.bool_)
+
+
+def audit_extremes(
+    published: PublishedGroups,
+    people: Sequence[CodedColumn],
+    schema: Schema,
+    k: int,
+    matches: Matches | None = None,
+) -> AttackResult:
+    """People in groups that publish an interval whose end fewer than k of their rows attain.
+
+    Only intervals that the hierarchy does not declare are looked at: the ends of declared ones are nobody's value.
+    """
+    group = group_of_people(published, people, schema, matches)
+    sure = np.flatnonzero(group >= 0)
+    sure = sure[np.argsort(group[sure], kind="stable")]
+    begin = np.searchsorted(group[sure], np.arange(published.groups.count + 1))
+    flagged = np.zeros(published.groups.count, np.bool_)
     columns = 0
     for column in people:
         place = published.names.index(column.name)
+        strange = _undeclared(published, column, schema)
         ends = [_ends(label) for label in published.labels[place]]
-        numbers = np.asarray([number_of(value) if value is not None else None for value in column.values], np.float64)
-        if not any(end is not None for end in ends):
-            continue
-        columns += 1
-        low = np.asarray([np.nan if end is None else end[0] for end in ends])
-        high = np.asarray([np.nan if end is None else end[1] for end in ends])
-        shown = published.codes[:, place]
-        value = numbers[column.code[sure]]
-        for one in np.unique(group[sure]):
-            if flagged_rows[one] or not np.isfinite([low[shown[one]], high[shown[one]]]).any():
+        wanted = [end is not None and (strange is None or bool(strange[j])) for j, end in enumerate(ends)]
+        columns += any(wanted)
+        numbers = np.asarray([np.nan if value is None else number_of(value) for value in column.values], np.float64)
+        for one in np.flatnonzero(np.asarray(wanted, np.bool_)[published.codes[:, place]] & ~flagged):
+            end = ends[published.codes[one, place]]
+            mine = numbers[column.code[sure[begin[one] : begin[one + 1]]]]
+            if end is None or not len(mine):
                 continue
-            mine = group[sure] == one
-            size = int(mine.sum())
-            audit = extreme_values(
-                value[mine], np.full(size, low[shown[one]]), np.full(size, high[shown[one]]), np.zeros(size), k
-            )
-            flagged_rows[one] |= not audit.holds
+            low, high = (np.full(len(mine), side) for side in end)
+            flagged[one] = not extreme_values(mine, low, high, np.zeros(len(mine), np.int64), k).holds
     return AttackResult(
         "extreme values",
         f"an interval's end that fewer than {k} rows have",
         None,
-        int(sure.sum()),
-        int(published.groups.size[flagged_rows].sum()),
+        len(sure),
+        int(published.groups.size[flagged].sum()),
         0.0,
-        {"columns_with_intervals": columns, "groups": int(flagged_rows.sum()), "left_out": int((~sure).sum())},
+        {"columns_with_intervals": columns, "groups": int(flagged.sum()), "left_out": len(group) - len(sure)},
     )
 
 
@@ -117,10 +132,15 @@ def _ends(label: str | None) -> tuple[float, float] | None:
 
 
 def audit_intersection(
-    published: PublishedGroups, other: PublishedGroups, people: Sequence[CodedColumn], schema: Schema, k: int
+    published: PublishedGroups,
+    other: PublishedGroups,
+    people: Sequence[CodedColumn],
+    schema: Schema,
+    k: int,
+    matches: Matches | None = None,
 ) -> AttackResult:
     """People whom two releases of the same rows, laid together, leave in a crowd of fewer than k."""
-    one, two = group_of_people(published, people, schema), group_of_people(other, people, schema)
+    one, two = group_of_people(published, people, schema, matches), group_of_people(other, people, schema)
     sure = (one >= 0) & (two >= 0)
     crowds = intersection(one[sure], two[sure])
     alone = published.groups.size[one[sure]] < k

@@ -24,13 +24,13 @@ import numpy.typing as npt
 from shoal.encoding.groups import Groups, Histogram, histogram
 from shoal.models import KAnonymity, Model
 from shoal.risk.attacks import AttackResult
-from shoal.risk.matching import PublishedGroups, match_people
+from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
 from shoal.utility.tables import CodedColumn
 
 __all__ = ["believe", "deals", "minimality"]
 
-MOST_DEALS = 20_000
+MOST_DEALS = 5_000
 """A group with more ways to deal its values to its classes is left out, and counted as such."""
 
 
@@ -98,6 +98,7 @@ def minimality(
     models: Sequence[Model],
     column: str,
     bound: float | None = None,
+    matches: Matches | None = None,
 ) -> AttackResult:
     """Attack every group that could have been finer in one quasi-identifier.
 
@@ -112,6 +113,8 @@ def minimality(
     bound
         A person is exposed if the intruder's belief in a value is at least this and above its share in the group;
         certainty (1) by default.
+    matches
+        Who may be in which group, where the caller knows it.
     """
     k = max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
     conditions = [
@@ -120,7 +123,7 @@ def minimality(
         if not isinstance(model, KAnonymity) and getattr(model, "column", None) in (None, column)
     ]
     held = published.groups.histogram(column)
-    matches = match_people(published, people, schema)
+    matches = match_people(published, people, schema) if matches is None else matches
     persons = np.bincount(matches.kind, minlength=len(matches.start) - 1)
     first = np.unique(matches.kind, return_index=True)[1]
     limit = 1.0 if bound is None else bound

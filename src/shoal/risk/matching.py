@@ -20,7 +20,7 @@ from shoal.encoding.groups import group_keys
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.schema import Schema
-from shoal.utility.labels import read_labels
+from shoal.utility.labels import Labels, read_labels
 from shoal.utility.tables import CodedColumn, source_of
 
 __all__ = ["Matches", "PublishedGroups", "match_people", "read_groups"]
@@ -120,8 +120,8 @@ def match_people(published: PublishedGroups, people: Sequence[CodedColumn], sche
         for column, place in zip(people, columns, strict=True)
     ]
     shown = [published.codes[:, place] for place in columns]
-    covering = [np.packbits(one.covers[code].T, axis=1) for one, code in zip(read, shown, strict=True)]
-    within = _within([one.within for one in read], shown)
+    covering = [_covering_groups(one, code) for one, code in zip(read, shown, strict=True)]
+    within = _within(read, shown)
     starts, found, closest = [0], [], []
     for bits in _chunks(distinct, covering, groups):
         row, group = np.nonzero(np.unpackbits(bits, axis=1, count=groups))
@@ -131,14 +131,26 @@ def match_people(published: PublishedGroups, people: Sequence[CodedColumn], sche
     return Matches(kind, np.asarray(starts, np.int64), np.concatenate(found).astype(np.int64), np.concatenate(closest))
 
 
-def _within(nested: list[npt.NDArray[np.bool_]], shown: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.uint8] | None:
+def _covering_groups(read: Labels, shown: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    """Bits (values, g / 8): the groups whose label covers each value."""
+    by_label = read.bits()
+    step = max(1, CHUNK_BITS // 8 // max(len(shown), len(read.labels)))
+    parts = [
+        np.packbits(np.unpackbits(by_label[low : low + step], axis=1)[:, shown], axis=1)
+        for low in range(0, len(by_label), step)
+    ]
+    return np.concatenate(parts)
+
+
+def _within(read: list[Labels], shown: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.uint8] | None:
     """Bits (g, g / 8): row g marks the groups that lie within it in every column, and not it within them.
 
     None where no label lies within another, so that no group can, and where there are too many groups to tell.
     """
     groups = len(shown[0])
-    if not any((one & ~np.eye(len(one), dtype=np.bool_)).any() for one in nested) or groups > MOST_GROUPS:
+    if groups > MOST_GROUPS or not any(one.overlap for one in read):
         return None
+    nested = [one.within if one.overlap else np.eye(len(one.labels), dtype=np.bool_) for one in read]
     blocks = []
     step = max(1, CHUNK_BITS // 8 // groups)
     for low in range(0, groups, step):

@@ -136,7 +136,7 @@ def zayatz(sizes: Sizes, fraction: float) -> float:
     """Zayatz's estimate: Σ over unique rows of Pr(unique in the population), scaled up by 1/π.
 
     >>> round(zayatz(np.array([1, 1, 1, 2, 2, 4]), 0.5), 4)
-    2.6667
+    3.2192
     """
     rows = int(sizes.sum())
     people = max(round(rows / fraction), rows)

@@ -159,20 +159,78 @@ def read_label(label: str) -> Region:
     return Region(label)
 
 
-@dataclass(frozen=True)
 class Labels:
-    """The labels of one published column against values.
+    """The labels of one published column against values; what is asked for is worked out then.
 
-    Attributes
-    ----------
-    covers
-        bool (labels, values): whether the label covers the value.
-    within
-        bool (labels, labels): ``within[a, b]`` tells that b covers everything that a covers.
+    Use :func:`read_labels`.
     """
 
-    covers: npt.NDArray[np.bool_]
-    within: npt.NDArray[np.bool_]
+    def __init__(
+        self, labels: Sequence[str | None], values: Sequence[str | None], chains: Mapping[str, list[str]]
+    ) -> None:
+        self.labels = tuple(labels)
+        self._values = tuple(values)
+        self._chains = chains
+        self._regions = [None if label is None else read_label(label) for label in labels]
+        self._numbers = [number_of(value) for value in values]
+        self._as_float = np.asarray([math.nan if number is None else number for number in self._numbers])
+        self._place = {value: index for index, value in enumerate(values)}
+        self._in_hierarchy = np.asarray([value in chains for value in values], np.bool_)
+        self._under: dict[str, list[int]] = {}
+        for value, chain in chains.items():
+            for name in {value, *chain}:
+                self._under.setdefault(name, []).append(self._place[value])
+
+    @property
+    def covers(self) -> npt.NDArray[np.bool_]:
+        """Whether each label covers each value, as a whole matrix: bool (labels, values)."""
+        return self.rows(0, len(self.labels))
+
+    def rows(self, low: int, high: int) -> npt.NDArray[np.bool_]:
+        """The same for the labels from ``low`` up to ``high``: bool (labels, values)."""
+        chosen = range(low, min(high, len(self.labels)))
+        covers = np.zeros((len(chosen), len(self._values)), np.bool_)
+        for row, place in enumerate(chosen):
+            self._cover(self.labels[place], self._regions[place], covers[row])
+        return covers
+
+    def bits(self) -> npt.NDArray[np.uint8]:
+        """The matrix turned around and packed: uint8 (values, labels / 8)."""
+        step = max(8, (1 << 24) // max(len(self._values), 1) // 8 * 8)
+        parts = [np.packbits(self.rows(low, low + step).T, axis=1) for low in range(0, len(self.labels), step)]
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def overlap(self) -> bool:
+        """Whether a label may lie within another: not where all are single values."""
+        return any(
+            region is not None and not region.plain and (region.low is None or region.low != region.high)
+            for region in self._regions
+        ) or any(label in self._under and label not in self._place for label in self.labels if label is not None)
+
+    @property
+    def within(self) -> npt.NDArray[np.bool_]:
+        """bool (labels, labels): ``within[a, b]`` tells that b covers everything that a covers."""
+        return _within(self.labels, self._regions, self._chains)
+
+    def _cover(self, label: str | None, region: Region | None, row: npt.NDArray[np.bool_]) -> None:
+        """Mark what one label covers; the hierarchy has the last word on the values and labels that it knows."""
+        if label is None or region is None:
+            if None in self._place:
+                row[self._place[None]] = True
+            return
+        if region.everything:
+            row[:] = True
+            return
+        if region.interval:
+            row[:] = _inside(region, self._as_float)
+        elif not region.plain:
+            row[:] = [region.covers(value, number) for value, number in zip(self._values, self._numbers, strict=True)]
+        if label in self._place:
+            row[self._place[label]] = True
+        if label in self._under:
+            row[self._in_hierarchy] = False
+            row[self._under[label]] = True
 
 
 def read_labels(
@@ -196,44 +254,7 @@ def read_labels(
     >>> read_labels(["142**", "1424*"], []).within.tolist()
     [[True, False], [True, True]]
     """
-    chains = _chains(hierarchy, [value for value in values if value is not None], column)
-    regions = [None if label is None else read_label(label) for label in labels]
-    return Labels(_covers(labels, regions, values, chains), _within(labels, regions, chains))
-
-
-def _covers(
-    labels: Sequence[str | None],
-    regions: Sequence[Region | None],
-    values: Sequence[str | None],
-    chains: Mapping[str, list[str]],
-) -> npt.NDArray[np.bool_]:
-    """What each label covers; the hierarchy has the last word on the values and labels that it knows."""
-    numbers = [number_of(value) for value in values]
-    as_float = np.asarray([math.nan if number is None else number for number in numbers])
-    place = {value: index for index, value in enumerate(values)}
-    under: dict[str, list[int]] = {}
-    for value, chain in chains.items():
-        for name in {value, *chain}:
-            under.setdefault(name, []).append(place[value])
-    in_hierarchy = np.asarray([value in chains for value in values], np.bool_)
-    covers = np.zeros((len(labels), len(values)), np.bool_)
-    for row, (label, region) in enumerate(zip(labels, regions, strict=True)):
-        if label is None or region is None:
-            if None in place:
-                covers[row, place[None]] = True
-        elif region.everything:
-            covers[row] = True
-        else:
-            if region.interval:
-                covers[row] = _inside(region, as_float)
-            elif not region.plain:
-                covers[row] = [region.covers(value, number) for value, number in zip(values, numbers, strict=True)]
-            if label in place:
-                covers[row, place[label]] = True
-            if label in under:
-                covers[row, in_hierarchy] = False
-                covers[row, under[label]] = True
-    return covers
+    return Labels(labels, values, _chains(hierarchy, [value for value in values if value is not None], column))
 
 
 def _within(

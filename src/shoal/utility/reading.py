@@ -104,10 +104,13 @@ def _read(before: CodedColumn, after: CodedColumn, hierarchy: Hierarchy | None) 
     else:
         cell = _text_cells(before.values, count)
     cells = int(cell.max()) + 2
-    covers = read_labels(after.values, before.values, hierarchy, before.name).covers
+    read = read_labels(after.values, before.values, hierarchy, before.name)
+    low, high = (float(np.nanmin(as_float)), float(np.nanmax(as_float))) if numeric else (0.0, 0.0)
+    middles = np.full(len(after.values), np.nan)
     spread = np.zeros((len(after.values), cells))
     for label in range(len(after.values)):
-        covered = np.flatnonzero(covers[label])
+        covered = np.flatnonzero(read.rows(label, label + 1)[0])
+        middles[label] = _as_number(after.values[label], as_float[covered], low, high) if numeric else np.nan
         if len(covered):
             spread[label] = np.bincount(cell[covered], minlength=cells) / len(covered)
         else:
@@ -119,10 +122,7 @@ def _read(before: CodedColumn, after: CodedColumn, hierarchy: Hierarchy | None) 
         held = np.bincount(cell[known], weights=count[known], minlength=cells)
         sums = np.bincount(cell[known], weights=count[known] * as_float[known], minlength=cells)
         middle = np.divide(sums, held, out=np.full(cells, np.nan), where=held > 0)
-        low, high = float(np.nanmin(as_float)), float(np.nanmax(as_float))
-        number = np.asarray(
-            [_as_number(label, as_float[covers[place]], low, high) for place, label in enumerate(after.values)]
-        )
+        number = middles
     places = {value: int(cell[place]) for place, value in enumerate(before.values)}
     return ColumnReading(
         before.name, cell[before.code].astype(np.int32), after.code, spread, places, cuts, middle, exact, number
