@@ -1,0 +1,182 @@
+"""The full-domain search: time beside a plain NumPy evaluation of the same nodes in the same run, and growth.
+
+    SHOAL_DATA=... python -m benchmarks.full_domain [--growth]
+
+The search alone is timed, with the frequency set in memory and kernels compiled; best of five. The baseline groups the
+combinations of each node that the search looked at with NumPy's unique. The end-to-end run is one cold process, from
+CSV to the released CSV.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.measure import show
+from shoal.data.census import QUASI_IDENTIFIERS, census_table, write_census
+from shoal.encoding import Dictionary, FrequencySet, read_frequency_set, recode_codes
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.methods import FullDomain, Problem
+from shoal.methods.lattice_search import find_optimum
+from shoal.models import KAnonymity, combine
+from shoal.schema import Column, Ordered, Prefix, Role, Schema, Widths, read_table
+from shoal.schema.ladder import build_ladder
+
+ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
+
+
+def census_schema() -> Schema:
+    columns = {name: Column(Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
+    columns["age"] = Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 20, 40)))
+    columns["education"] = Column(Role.QUASI_IDENTIFIER, Ordered((4, 2)))
+    columns["native-country"] = Column(Role.QUASI_IDENTIFIER, Prefix((2,)))
+    return Schema(columns)
+
+
+def problem_of(source: Source, schema: Schema, k: int) -> Problem:
+    with DuckDBEngine() as engine:
+        frequencies = read_frequency_set(engine, engine.read(source), schema)
+    return Problem(frequencies, frequencies.ladders(schema), combine([KAnonymity(k)]))
+
+
+def synthetic(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: int = 5, seed: int = 0) -> Problem:
+    """A table of skewed columns with hierarchies of given heights, for lattices of a given size."""
+    random = np.random.default_rng(seed)
+    columns, ladders, dictionaries = [], [], []
+    for place, (values, height) in enumerate(zip(leaves, heights, strict=True)):
+        share = 1 / np.arange(1, values + 1)
+        columns.append(random.choice(values, rows, p=share / share.sum()))
+        names = [f"{value:04d}" for value in range(values)]
+        fan = max(2, int(np.ceil(values ** (1 / height))))
+        levels = [names, *([f"{level}-{value // fan**level}" for value in range(values)] for level in range(1, height))]
+        levels.append(["*"] * values)
+        ladders.append(build_ladder(levels, False, levels))
+        dictionaries.append(Dictionary(f"q{place}", place, None, tuple(names), False))
+    codes, count = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
+    none = np.zeros((len(codes), 0), np.int32)
+    frequencies = FrequencySet(
+        tuple(dictionaries), (), (), np.ascontiguousarray(codes, np.int32), none, count.astype(np.int64)
+    )
+    return Problem(frequencies, tuple(ladders), combine([KAnonymity(k)]))
+
+
+def search(problem: Problem, suppression: float, repeat: int = 5) -> tuple[float, object]:
+    method = FullDomain(suppression=suppression)
+    lowest, highest = method.bounds(problem)
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        found = find_optimum(problem, method.measure(problem), suppression, lowest, highest)
+        times.append(time.perf_counter() - start)
+    return min(times), found
+
+
+def baseline(problem: Problem, looks: int, node: tuple[int, ...]) -> float:
+    """NumPy's time to group the combinations as often as the search looked, at the optimum's levels."""
+    frequencies = problem.frequencies
+    start = time.perf_counter()
+    tries = min(looks, 5)
+    for _ in range(tries):
+        codes, _ = recode_codes(frequencies.codes, problem.ladders, node)
+        _, inverse = np.unique(codes, axis=0, return_inverse=True)
+        np.bincount(inverse.reshape(-1), weights=frequencies.count)
+    return (time.perf_counter() - start) / tries * looks
+
+
+def row(name: str, problem: Problem, suppression: float) -> tuple[object, ...]:
+    seconds, found = search(problem, suppression)
+    plain = baseline(problem, found.seen, found.best.node)
+    counts = (len(problem.frequencies.count), found.nodes, found.seen)
+    return (name, f"{suppression:.0%}", *counts, seconds * 1000, plain / seconds, found.best.loss, found.best.suppressed)
+
+
+def main(growth: bool = False) -> None:
+    header = (
+        "case",
+        "suppression",
+        "combinations",
+        "nodes",
+        "looked at",
+        "ms",
+        "NumPy baseline, times slower",
+        "loss",
+        "suppressed",
+    )
+    rows = []
+    folder = os.environ.get("SHOAL_DATA")
+    if folder:
+        home = Path(folder) / "adult"
+        schema = Schema(
+            {
+                name: Column(Role.QUASI_IDENTIFIER, read_table(home / "hierarchies" / "arx" / f"{name}.csv"))
+                for name in ADULT
+            }
+        )
+        adult = problem_of(Source(home / "adult-arx.csv"), schema, 5)
+        rows += [row("Adult, 7 QIs, k=5", adult, suppression) for suppression in (0.0, 0.02, 0.05)]
+    large = synthetic(100_000, (2, 100, 20, 3, 10, 4, 12, 25), (1, 5, 3, 2, 2, 3, 2, 3))
+    rows += [row("100k rows, 8 skewed QIs", large, suppression) for suppression in (0.0, 0.02)]
+    larger = synthetic(63_000, (90, 50, 5, 4, 20, 3, 30, 13), (5, 4, 2, 2, 3, 1, 4, 4))
+    rows += [row("63k rows, 8 skewed QIs", larger, suppression) for suppression in (0.0, 0.02)]
+    show("Full-domain search, best of five", header, rows)
+    end_to_end()
+    if growth:
+        by_rows()
+
+
+def end_to_end(rows: int = 1_000_000) -> None:
+    import pyarrow.csv
+
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        pyarrow.csv.write_csv(census_table(rows), home / "census.csv")
+        columns = "".join(f'[columns."{name}"]\nrole = "quasi-identifier"\n' for name in QUASI_IDENTIFIERS)
+        (home / "plan.toml").write_text(
+            '[source]\npath = "census.csv"\n' + columns + '[columns.occupation]\nrole = "sensitive"\n'
+            '[[models]]\nname = "k-anonymity"\nk = 5\n[method]\nname = "full-domain"\nsuppression = 0.02\n'
+            '[output]\npath = "out.csv"\noverwrite = true\nreport = false\n'
+        )  # fmt: skip
+        shoal = str(Path(sys.executable).parent / "shoal")
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            done = subprocess.run(
+                [shoal, "release", str(home / "plan.toml"), "--json"], capture_output=True, text=True, check=True
+            )
+            times.append(time.perf_counter() - start)
+        steps = json.loads(done.stdout)["seconds"]
+        show(
+            f"End to end: {rows:,} rows, CSV to released CSV, one cold process (best of three)",
+            ("total s", *steps),
+            [(min(times), *steps.values())],
+        )
+
+
+def by_rows() -> None:
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in (10_000, 100_000, 1_000_000, 10_000_000):
+            path = Path(folder) / "census.parquet"
+            write_census(path, size)
+            start = time.perf_counter()
+            problem = problem_of(Source(path), census_schema(), 5)
+            compacted = time.perf_counter() - start
+            seconds, found = search(problem, 0.02, 2)
+            rows.append((f"{size:,}", len(problem.frequencies.count), compacted, seconds, found.nodes, found.seen))
+    show(
+        "Growth with rows (2 % suppression)",
+        ("rows", "combinations", "compact s", "search s", "nodes", "looked at"),
+        rows,
+    )
+
+
+if __name__ == "__main__":
+    main("--growth" in sys.argv)
