@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     )
     from shoal.pipeline import anonymize, check, minimal_recodings, release
     from shoal.plan import Plan
+    from shoal.risk import assess, attack
     from shoal.schema import (
         Calendar,
         Categories,
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
         Tree,
         Widths,
     )
+    from shoal.utility import compare
     from shoal.verify import CheckResult
 
 __all__ = [
@@ -118,7 +120,10 @@ __all__ = [
     "Widths",
     "__version__",
     "anonymize",
+    "assess",
+    "attack",
     "check",
+    "compare",
     "minimal_recodings",
     "pattern_set",
     "release",
@@ -139,7 +144,9 @@ _HOMES = {
     "shoal.pipeline": "anonymize check minimal_recodings release",
     "shoal.plan": "Plan",
     "shoal.certificate": "Certificate Release",
+    "shoal.risk": "assess attack",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
+    "shoal.utility": "compare",
     "shoal.verify": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -232,6 +232,11 @@ def test_suda_finds_every_minimal_set(rows, data):
     ]
 
 
+@pytest.mark.parametrize(("columns", "largest"), [(1, 1), (2, 1), (7, 6), (9, 6), (12, 5), (20, 3), (63, 1)])
+def test_suda_looks_at_no_more_sets_than_it_can(columns, largest):
+    assert special_uniques(np.zeros((1, columns), np.int32), np.array([2])).largest == largest
+
+
 def test_suda_refuses_a_size_beyond_the_columns():
     with pytest.raises(PlanError, match="from 1 to 2"):
         special_uniques(np.zeros((1, 2), np.int32), np.ones(1, np.int64), largest=3)

@@ -37,11 +37,6 @@ class Attacks:
     smallest_group: int
     results: tuple[AttackResult, ...]
 
-    @property
-    def exposed(self) -> int:
-        """The largest number of people that one attack exposes to certainty."""
-        return max((result.exposed for result in self.results if result.name != "inference"), default=0)
-
     def named(self, name: str, column: str | None = None) -> AttackResult:
         """The first result of an attack (for a column)."""
         return next(r for r in self.results if r.name == name and column in (None, r.column))

@@ -29,6 +29,8 @@ from shoal.errors import PlanError
 __all__ = ["SpecialUniques", "minimal_sample_uniques", "special_uniques"]
 
 LARGEST = 6
+MOST_SETS = 2000
+"""Unless told otherwise, the search stops at a size beyond which there are more sets of columns than this."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ def special_uniques(
     count
         int64 (n,): how many rows have each combination; only those of one row can be unique.
     largest
-        M, the largest size of an MSU that is looked for; by default q - 1, and at most 6.
+        M, the largest size of an MSU that is looked for; by default q - 1, at most 6, and less where there are so
+        many columns that the sets would be more than 2,000.
 
     Time: the number of column sets up to M times the combinations that are not yet unique there.
 
@@ -107,7 +110,7 @@ def special_uniques(
     n, q = codes.shape
     if largest is not None and not 1 <= largest <= q:
         raise PlanError(f"The largest size of a unique set must be from 1 to {q}, the number of columns.")
-    most = max(1, min(q - 1, LARGEST)) if largest is None else largest
+    most = _usual_size(q) if largest is None else largest
     named = tuple(names) or tuple(f"column{place}" for place in range(1, q + 1))
     # (q - s) ... (q - M); where M = q the last factor is left out, or all scores would be 0
     weight = [float(math.prod(q - i for i in range(size, min(most, q - 1) + 1))) for size in range(1, most + 1)]
@@ -123,6 +126,12 @@ def special_uniques(
         contribution[list(columns)] += weight[size - 1] * len(rows)
     total = float(score.sum())
     return SpecialUniques(named, most, score, smallest, sets, contribution / total if total else contribution)
+
+
+def _usual_size(columns: int) -> int:
+    sizes = range(1, max(1, min(columns - 1, LARGEST)) + 1)
+    sets = np.cumsum([math.comb(columns, size) for size in sizes])
+    return max(1, int((sets <= MOST_SETS).sum()))
 
 
 def minimal_sample_uniques(
