@@ -1,5 +1,5 @@
 # Every target sets up what it needs: a virtual environment in .venv with locked dependencies.
-.PHONY: setup demo test checkers check bench clean
+.PHONY: setup demo test checkers check bench reproduce clean
 
 PYTHON ?= python3
 READY = .venv/.ready
@@ -26,6 +26,9 @@ check: $(READY)
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+reproduce: $(READY)
+	.venv/bin/shoal reproduce
 
 bench: $(READY)
 	.venv/bin/python -m benchmarks

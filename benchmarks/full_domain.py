@@ -95,7 +95,8 @@ def row(name: str, problem: Problem, suppression: float) -> tuple[object, ...]:
     seconds, found = search(problem, suppression)
     plain = baseline(problem, found.seen, found.best.node)
     counts = (len(problem.frequencies.count), found.nodes, found.seen)
-    return (name, f"{suppression:.0%}", *counts, seconds * 1000, plain / seconds, found.best.loss, found.best.suppressed)
+    best = found.best
+    return (name, f"{suppression:.0%}", *counts, seconds * 1000, plain / seconds, best.loss, best.suppressed)
 
 
 def main(growth: bool = False) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import attack, check, compare, demo, ledger, minimal, plan, query, release
+from shoal.cli import attack, check, compare, demo, ledger, minimal, plan, query, release, reproduce
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -34,6 +34,7 @@ app.command("check")(check.check)
 app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("minimal")(minimal.minimal)
+app.command("reproduce")(reproduce.reproduce)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(query.app, name="query")
 

@@ -1,0 +1,73 @@
+"""The papers' experiments: what needs no data runs, and what needs some says where it can be had."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.app import app
+from shoal.reproduce import enhanced_models, identifiability, microaggregation, switching
+from shoal.reproduce.page import Section, to_html, to_markdown
+
+
+def test_without_data_it_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "pages"), "--json"])
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert len(answer["lacking"]) == 4
+    page = (tmp_path / "pages" / "papers.md").read_text()
+    assert "UCI Machine Learning Repository" in page
+    assert "sdcMicro" in page
+    assert "Table 8" in page  # needs no data
+    assert (tmp_path / "pages" / "papers.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_an_unknown_paper_is_an_error(tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", "--paper", "none", "--out", str(tmp_path)])
+    assert result.exit_code != 0
+
+
+def test_figure_1_of_the_enhanced_models():
+    """Rows 3 and 4 become 435*, rows 1 and 2 stay, with α = 1; with α = 2 all stay at 435*."""
+    rows = dict(enhanced_models._table_8().rows)
+    assert rows[1] == "435* Flu, 435* HIV, 4351 Flu, 4351 HIV"
+    assert rows[2] == "435* Flu, 435* Flu, 435* HIV, 435* HIV"
+
+
+def test_verdicts_of_the_papers_tables():
+    verdicts = [(row[0], row[2], row[3]) for row in switching._verdicts().rows]
+    assert verdicts == [
+        ("Table 2", "yes", 0),
+        ("Table 5", "yes", 0),
+        ("Table 5", "yes", 0),
+        ("Table 5", "no", 2),
+        ("Table 6", "yes", 0),
+        ("Table 6", "yes", 0),
+        ("Table 7", "yes", 0),
+        ("Table 7", "yes", 0),
+    ]
+
+
+def test_composition_of_the_worked_examples():
+    repaired = [str(row[-1]) for row in identifiability._composition().rows]
+    assert repaired == ["3333/19160", "1/5", "11/60", "1/2"]
+
+
+def test_table_2_of_microaggregation(shared_data, monkeypatch):
+    monkeypatch.setenv("SHOAL_DATA", str(shared_data))
+    table = microaggregation.census()
+    loss, groups = microaggregation._loss(table, microaggregation.PFirst(refine=False), 5, 5)
+    assert loss == pytest.approx(47.15, abs=0.0101)
+    assert groups == 13
+
+
+def test_pages_escape_what_they_show():
+    section = Section("<b>", ("a|b",), [("<script>", None, 1.23456, 123.456)], "R & D")
+    page = to_html("t", "i", [("p", [section])])
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "1.235" in page
+    assert "<script>" in to_markdown("t", "i", [("p", [section])])  # Markdown is text
