@@ -500,6 +500,9 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     ),
     "beta is no number": (swapped('beta = "1/2"', 'beta = "half"'), 2, "ParameterError", "beta"),
     "levels by search": (swapped("bound", 'choose = "search"\nbound'), 2, "RecodingNotPublicError", "privately"),
+    "levels by no name": (swapped("bound", 'choose = "private-choice"\nbound'), 2, "RecodingNotPublicError", "plan"),
+    "levels are no table": (swapped("{ age = 2, town = 1 }", "2"), 2, "PlanError", "levels by column"),
+    "a ledger that is no path": (swapped('"people.ledger"', "7"), 2, "PlanError", "path of a ledger"),
     "a level is not declared": (swapped(", town = 1", ""), 2, "RecodingNotPublicError", "Column 'town' has none"),
     "a level is too high": (swapped("town = 1", "town = 3"), 2, "PlanError", "from 0 to 2"),
     "a level is negative": (swapped("town = 1", "town = -1"), 2, "PlanError", "from 0 to 2"),
@@ -642,6 +645,13 @@ def test_a_second_population_release(tmp_path: Path, shoal_command: Callable[...
         (CENSUS.replace("9000", "many", 1), 50_000, 2, "UniverseError", "Row 2"),
         (CENSUS.replace("9000", "-3", 1), 50_000, 2, "UniverseError", "Row 2"),
         ("", 50_000, 2, "UniverseError", "none"),
+        (
+            CENSUS.replace("9000", "9" * 40).replace("9" * 40, "5", 1),
+            50_000,
+            3,
+            "UniverseTooSmallError",
+            "1 of 8 cells",
+        ),
         ("town,age,count\n", 50_000, 3, "UniverseTooSmallError", "smallest has 0"),
     ],
 )

@@ -61,6 +61,7 @@ __all__ = ["PopulationGrid", "SampledGrid", "choice_scores"]
 
 LARGEST_LATTICE = 50_000
 LOSS_UNITS = 1000
+LARGEST_COUNT = 2**62  # of people in a cell: a larger declared count is lowered, which is safe
 
 _PUBLIC = (Flat, Table, Tree, Calendar, Prefix, Ordered, Widths, Cuts, Intervals)
 """Hierarchies whose labels follow from a value and the plan; two of them only where the plan says all."""
@@ -80,6 +81,14 @@ class _Grid(Method):
     k: int
     ledger: str | Path | Ledger
     levels: LevelsByColumn = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        whole(self.k, "k", 2)
+        if not isinstance(self.ledger, str | Path | Ledger) or not isinstance(self.levels, Mapping):
+            raise PlanError(
+                f"The method {self.name} must have the path of a ledger, and levels by column, such as "
+                f"ledger = 'patients.ledger' and levels = {{ age = 2, zip = 3 }}."
+            )
 
     def located(self, folder: Path) -> Self:
         """See :class:`shoal.methods.base.Method`."""
@@ -169,7 +178,7 @@ class PopulationGrid(_Grid):
     name: ClassVar[str] = "population-grid"
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", 2)
+        super().__post_init__()
         if isinstance(self.universe, bool) or not isinstance(self.universe, int | str | Path) or not self.universe:
             raise UniverseError(
                 "A population grid must be told how many people of the universe each cell has: give universe as the "
@@ -211,7 +220,8 @@ class PopulationGrid(_Grid):
             least = population_grid_check([self.universe], rows, self.k)
             return population_guarantee(self.k, max(least.m, status.m))
         declared = read_universe(Path(self.universe), problem.names, self.count_column)
-        promise = population_grid_check(np.asarray(list(declared.values()) or [0], np.int64), rows, self.k)
+        counts = [min(count, LARGEST_COUNT) for count in declared.values()]
+        promise = population_grid_check(np.asarray(counts or [0], np.int64), rows, self.k)
         strange = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
         if strange:
             raise UniverseError(
@@ -269,9 +279,9 @@ class SampledGrid(_Grid):
     name: ClassVar[str] = "sampled-grid"
 
     def __post_init__(self) -> None:
-        whole(self.k, "k", 2)
+        super().__post_init__()
         check_sampling_design(self.design)
-        check_recoding_origin(_ORIGINS.get(str(self.choose), str(self.choose)))
+        check_recoding_origin(_ORIGINS.get(str(self.choose), "other"))
         if (self.bound is None) == (self.rho is None):
             raise ParameterError(
                 "A sampled grid must be given either bound (E, such as 2) or rho (such as '1/1000'); "
