@@ -14,6 +14,24 @@ settings.load_profile("shoal")
 
 
 @pytest.fixture(scope="session")
+def spark():
+    """One Spark session on this machine for all tests that need one."""
+    pytest.importorskip("pyspark")
+    from shoal.engines.spark_session import open_session, require_java
+    from shoal.errors import InputError
+
+    try:
+        require_java()
+    except InputError as error:
+        pytest.skip(str(error))
+    # short queries gain nothing from the slow half of Java's compiler
+    options = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    opened = open_session("local[2]", "1GB", options=options)
+    yield opened.spark
+    opened.close()
+
+
+@pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data sets, where the environment names one."""
     folder = os.environ.get("SHOAL_DATA")

@@ -32,10 +32,15 @@ if TYPE_CHECKING:
         FullDomain,
         KFirst,
         Levels,
+        LocalSuppression,
         Mdav,
+        Mondrian,
         PFirst,
         PopulationGrid,
+        Refine,
         SampledGrid,
+        Switching,
+        TopDown,
         Univariate,
         VMdav,
     )
@@ -94,7 +99,9 @@ __all__ = [
     "KFirst",
     "LDiversity",
     "Levels",
+    "LocalSuppression",
     "Mdav",
+    "Mondrian",
     "Ordered",
     "OutputError",
     "PAlphaSensitive",
@@ -105,14 +112,17 @@ __all__ = [
     "PlanError",
     "PopulationGrid",
     "Prefix",
+    "Refine",
     "Release",
     "Role",
     "SampledGrid",
     "Schema",
     "ShoalError",
+    "Switching",
     "TCloseness",
     "Table",
     "TableError",
+    "TopDown",
     "Tree",
     "Univariate",
     "VMdav",
@@ -134,7 +144,8 @@ _HOMES = {
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
     "shoal.methods": (
-        "AntiUnification Cbfs FullDomain KFirst Levels Mdav PFirst PopulationGrid SampledGrid Univariate VMdav"
+        "AntiUnification Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid Refine "
+        "SampledGrid Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (

@@ -11,27 +11,30 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from shoal import __version__
+from shoal.certificate import Certificate, Release, fingerprint
+from shoal.description import Description, describe
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
-from shoal.engines.base import Engine, Relation, Source
+from shoal.encoding.categories import publish_categories
+from shoal.engines import open_engine, runs_on_spark
+from shoal.engines.base import Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Problem, Progress, quiet
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
-from shoal.output import check_output, publish, sha256_of, staging
+from shoal.output import check_output, publish, sha256_of, size_of, staging
 from shoal.plan import Plan, parse_model, plain
-from shoal.certificate import Certificate, Release, fingerprint
+from shoal.report import render
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
 from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_patterns
 
-__all__ = ["anonymize", "check", "minimal_recodings", "release"]
+__all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
 
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
@@ -45,7 +48,7 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or DuckDB object. The released table is of the same kind.
+        A pandas, Polars, PyArrow or DuckDB object, or a Spark DataFrame. The released table is of the same kind.
     plan
         A :class:`Plan`, the contents of a plan file, or the path of one. Its source and output are not used.
     progress
@@ -58,30 +61,33 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
     """
     plan = _as_plan(plan)
     watch = _Watch(progress)
-    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine:
+    with open_engine(plan.engine, data, watch.part) as engine:
         missing = plan.source.csv.missing if plan.source else ()
         decided = _decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
         with watch("applying"):
-            released = engine.to_arrow(decided.released)
+            released = engine.hold(decided.released, data)
         with watch("verifying"):
             checked = _verify(engine, engine.read(Source(frame=released)), plan, decided)
+    with watch("describing"):
+        description = _describe(plan, decided, checked)
     certificate = _certificate(plan, decided, checked, {})
-    return Release(_like(released, data), certificate, seconds=watch.seconds)
+    return Release(_like(released, data), certificate, seconds=watch.seconds, description=description)
 
 
 def release(
     plan: Plan | Mapping[str, Any] | str | Path, *, overwrite: bool | None = None, progress: Progress = quiet
 ) -> Release:
-    """Do what a plan says, from its source to its output: the table, and the certificate beside it."""
+    """Do what a plan says, from its source to its output: the table, and the certificate and report beside it."""
     plan = _as_plan(plan)
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
-    check_output(path, plan.output.overwrite if overwrite is None else overwrite)
+    in_parts = runs_on_spark(plan.engine)
+    check_output(path, plan.output.overwrite if overwrite is None else overwrite, in_parts=in_parts)
     if plan.source.path is not None and path.exists() and path.samefile(plan.source.path):
         raise OutputError("The output must not be the source itself; choose another name.")
     watch = _Watch(progress)
-    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine, staging(path) as folder:
+    with staging(path) as folder, open_engine(plan.engine, None, watch.part) as engine:
         decided = _decide(engine, plan.source, plan, watch)
         staged = folder / f"table{path.suffix.lower()}"
         with watch("writing"):
@@ -89,15 +95,35 @@ def release(
         with watch("verifying"):
             written = engine.read(Source(staged, csv=RELEASED_CSV))
             checked = _verify(engine, written, plan, decided)
-        output = {"name": path.name, "bytes": staged.stat().st_size, "sha256": sha256_of(staged)}
+        output = {"name": path.name, "bytes": size_of(staged), "sha256": sha256_of(staged)}
         certificate = _certificate(plan, decided, checked, {"output": output})
-        proof = folder / "certificate.json"
+        texts = {plan.output.certificate: certificate.to_json()}
+        description = None
+        if plan.output.report:
+            with watch("describing"):
+                description = _describe(plan, decided, checked)
+                texts = {plan.output.report_path: render(certificate, description), **texts}
+        others = [(folder / f"{number}.text", place) for number, place in enumerate(texts)]
         try:
-            proof.write_text(certificate.to_json(), encoding="utf-8")
+            for part, place in others:
+                part.write_text(texts[place], encoding="utf-8", newline="\n")
         except OSError as error:
             raise OutputError(f"The certificate cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
-        publish((staged, path), [(proof, plan.output.certificate)])
-    return Release(None, certificate, path, watch.seconds)
+        publish((staged, path), others, () if plan.output.report else (plan.output.report_path,))
+    return Release(None, certificate, path, watch.seconds, description)
+
+
+def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:
+    """What a plan would release: decided, applied and verified, with nothing written and no table kept."""
+    if plan.source is None:
+        raise PlanError("The plan must say where the table is ([source]).")
+    watch = _Watch(progress)
+    with open_engine(plan.engine, None, watch.part) as engine:
+        decided = _decide(engine, plan.source, plan, watch)
+        with watch("verifying"):
+            checked = _verify(engine, decided.released, plan, decided)
+        certificate = _certificate(plan, decided, checked, {})
+    return Release(None, certificate, seconds=watch.seconds)
 
 
 def check(
@@ -133,7 +159,7 @@ def check(
     """
     if plan is not None:
         plan = _as_plan(plan)
-        schema, chosen = plan.schema, list(plan.model.parts)
+        schema, chosen, wildcard = plan.schema.published, list(plan.model.parts), plan.method.wildcard
     else:
         named = sensitive if isinstance(sensitive, Mapping) else {name: Column(Role.SENSITIVE) for name in sensitive}
         both = sorted(set(named) & set(quasi_identifiers))
@@ -142,16 +168,19 @@ def check(
         if len(set(quasi_identifiers)) < len(quasi_identifiers):
             raise PlanError("A quasi-identifier is named twice; name each once.")
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi_identifiers} | dict(named))
-        chosen = []
+        chosen, wildcard = [], None
     chosen += [parse_model(model) if isinstance(model, str) else model for model in models]
     combine(chosen)
     watch = _Watch(progress)
-    with DuckDBEngine(memory) as engine:
+    settings = EngineSettings() if plan is None else plan.engine
+    if memory is not None:
+        settings = replace(settings, memory=memory)
+    with open_engine(settings, data, watch.part) as engine:
         given = source or CsvFormat()
         is_path = isinstance(data, str | Path)
         with watch("checking"):
             table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
-            return check_relation(engine, table, schema, chosen)
+            return check_relation(engine, table, schema, chosen, wildcard)
 
 
 def minimal_recodings(
@@ -169,7 +198,7 @@ def minimal_recodings(
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
     watch = _Watch(progress)
-    with DuckDBEngine(plan.engine.memory, plan.engine.threads) as engine:
+    with open_engine(plan.engine, data, watch.part) as engine:
         return list_minimal(_encode(engine, source, plan, watch)[1], plan.method)
 
 
@@ -182,9 +211,15 @@ class _Watch:
 
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
+    step: str = ""
+
+    def part(self, done: float) -> None:
+        """Tell how far the step at work is."""
+        self.progress(self.step, done)
 
     @contextmanager
     def __call__(self, step: str) -> Iterator[None]:
+        self.step = step
         self.progress(step, None)
         start = time.perf_counter()
         try:
@@ -211,11 +246,12 @@ def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
-        frequencies = read_frequency_set(engine, table, plan.schema)
+        table, schema = publish_categories(engine, table, plan.schema), plan.schema.published
+        frequencies = read_frequency_set(engine, table, schema)
         plan.model.check(frequencies.domains)
-        ladders = frequencies.ladders(plan.schema, engine, table)
+        ladders = frequencies.ladders(schema, engine, table)
         warming.join()
-    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, plan.schema)
+    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
 
 
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
@@ -239,7 +275,11 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
     if isinstance(decided.recoding, ByPattern):
         problem = decided.problem
         return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
-    return verify(engine, written, plan.schema, plan.model, decided.kept)
+    return verify(engine, written, plan.schema.published, plan.model, decided.kept, plan.method.wildcard)
+
+
+def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:
+    return describe(decided.problem, decided.recoding, checked, reveals_source=plan.method.reveals_source)
 
 
 def _match_columns(table: Relation, schema: Schema) -> None:
@@ -291,7 +331,7 @@ def _like(table: Any, frame: Any) -> Any:
     """An Arrow table as the kind of object that the user gave."""
     import pyarrow as pa
 
-    if isinstance(frame, pa.Table):
+    if isinstance(frame, pa.Table) or type(table) is type(frame):
         return table
     import duckdb
 

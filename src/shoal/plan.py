@@ -4,8 +4,8 @@
     [columns.NAME]    role, hierarchy, categories, order
     [[models]]        name and parameters
     [method]          name and parameters
-    [output]          path, overwrite
-    [engine]          memory, threads
+    [output]          path, overwrite, report, spreadsheet_safe
+    [engine]          memory, threads, name (duckdb, spark), master and options of Spark
     seed = 0
 
 Paths are relative to the plan file. Everything is checked when the plan is read; what depends on the data is
@@ -24,12 +24,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shoal.engines.base import Source
+from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import MODELS, AllOf, Model, combine
-from shoal.output import certificate_of
+from shoal.output import certificate_of, report_of
 from shoal.schema import (
     Calendar,
     Categories,
@@ -52,23 +52,25 @@ __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
 @dataclass(frozen=True)
 class Output:
-    """Where the release goes; its certificate is written beside it."""
+    """Where the release goes; its certificate and, unless ``report`` is False, a report are written beside it.
+
+    With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
+    """
 
     path: Path
     overwrite: bool = False
+    report: bool = True
+    spreadsheet_safe: bool = False
 
     @property
     def certificate(self) -> Path:
         """released.csv -> released.certificate.json."""
         return certificate_of(self.path)
 
-
-@dataclass(frozen=True)
-class EngineSettings:
-    """How much of the machine the engine may use."""
-
-    memory: str | None = None
-    threads: int | None = None
+    @property
+    def report_path(self) -> Path:
+        """released.csv -> released.report.html."""
+        return report_of(self.path)
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,8 @@ class Plan:
         source = None if sections.source is None else sections.source.build(folder)
         output = None
         if sections.output is not None:
-            output = Output(folder / sections.output.path, sections.output.overwrite)
-        settings = EngineSettings(sections.engine.memory, sections.engine.threads)
+            output = sections.output.build(folder)
+        settings = EngineSettings(**dict(sections.engine))
         return cls(schema, models, method, source, output, settings, sections.seed, dict(document))
 
 
@@ -171,16 +173,25 @@ class _Column(_Section):
     categories: list[list[Any]] | None = None
     category_names: list[str] | None = None
     order: list[Any] | None = None
+    publish: Literal["values", "categories"] = "values"
 
 
 class _Output(_Section):
     path: str
     overwrite: bool = False
+    report: bool = True
+    spreadsheet_safe: bool = False
+
+    def build(self, folder: Path) -> Output:
+        return Output(folder / self.path, self.overwrite, self.report, self.spreadsheet_safe)
 
 
 class _Engine(_Section):
     memory: str | None = None
     threads: int | None = Field(None, ge=1)
+    name: Literal["duckdb", "spark"] | None = None
+    master: str | None = Field(None, min_length=1)
+    options: dict[str, str] = {}
 
 
 class _Document(_Section):
@@ -212,7 +223,7 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         if section.categories is not None:
             classes = tuple(tuple(map(_text, values)) for values in section.categories)
             categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
-        return Column(section.role, hierarchy, categories, order)
+        return Column(section.role, hierarchy, categories, order, section.publish)
     except PlanError as error:
         raise PlanError(f"Column {name!r}: {error}") from None
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from shoal.encoding import ByPattern, FrequencySet, Groups, read_frequency_set
 from shoal.encoding.groups import group_keys
+from shoal.encoding.wildcards import wildcard_counts
 from shoal.engines.base import Engine, Relation
 from shoal.errors import PlanError, TableError, VerificationError
-from shoal.models import AllOf, Model, combine
+from shoal.models import AllOf, KAnonymity, Model, combine
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
 
@@ -110,8 +111,14 @@ def require_columns(table: Relation, names: Sequence[str]) -> None:
             raise TableError(f"The table has no column {name!r}.{hint}")
 
 
-def check_relation(engine: Engine, table: Relation, schema: Schema, models: Sequence[Model] | AllOf) -> CheckResult:
-    """Check a table against models. Costs one aggregation over its rows."""
+def check_relation(
+    engine: Engine, table: Relation, schema: Schema, models: Sequence[Model] | AllOf, wildcard: str | None = None
+) -> CheckResult:
+    """Check a table against models. Costs one aggregation over its rows.
+
+    ``wildcard`` is a label that may stand for any value: a group is then as large as the rows that could be taken for
+    its own. Only k-anonymity has such a reading.
+    """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
     looked_at = (*schema.quasi_identifiers, *schema.sensitive)
@@ -119,16 +126,31 @@ def check_relation(engine: Engine, table: Relation, schema: Schema, models: Sequ
     model = models if isinstance(models, AllOf) else combine(models)
     frequencies = read_frequency_set(engine, table, schema, ordered=False)
     model.check(frequencies.domains)
-    _, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
-    return assess_groups(groups, model)
+    inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
+    if wildcard is None:
+        return assess_groups(groups, model)
+    if not all(isinstance(part, KAnonymity) for part in model.parts):
+        raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
+    return assess_groups(groups, model, _matching(frequencies, inverse, groups, wildcard))
 
 
-def assess_groups(groups: Groups, model: AllOf) -> CheckResult:
-    """The answer for groups that are already counted."""
+def _matching(frequencies: FrequencySet, inverse: npt.NDArray[np.int64], groups: Groups, wildcard: str) -> Groups:
+    """The groups, each with as many rows as could be taken for one of its own."""
+    codes = np.zeros((groups.count, len(frequencies.quasi)), np.int32)
+    codes[inverse] = frequencies.codes
+    for j, dictionary in enumerate(frequencies.quasi):
+        if wildcard in dictionary.text:
+            codes[codes[:, j] == dictionary.text.index(wildcard), j] = -1
+    return Groups(wildcard_counts(codes, groups.size))
+
+
+def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> CheckResult:
+    """The answer for groups that are already counted; ``seen`` is what the models shall look at, if it differs."""
+    seen = seen or groups
     verdicts = []
     fails = np.zeros(groups.count, np.bool_)
     for part in model.parts:
-        verdict = part.assess(groups)
+        verdict = part.assess(seen)
         bad = ~verdict.holds
         fails |= bad
         verdicts.append(
@@ -144,7 +166,7 @@ def assess_groups(groups: Groups, model: AllOf) -> CheckResult:
     return CheckResult(
         groups.rows,
         groups.count,
-        int(groups.size.min()),
+        int(seen.size.min()),
         tuple(verdicts),
         int(fails.sum()),
         int(groups.size[fails].sum()),
@@ -154,10 +176,15 @@ def assess_groups(groups: Groups, model: AllOf) -> CheckResult:
 
 
 def verify(
-    engine: Engine, released: Relation, schema: Schema, models: Sequence[Model] | AllOf, rows: int
+    engine: Engine,
+    released: Relation,
+    schema: Schema,
+    models: Sequence[Model] | AllOf,
+    rows: int,
+    wildcard: str | None = None,
 ) -> CheckResult:
     """Check a release before it leaves; ``rows`` is how many the method meant to release."""
-    result = check_relation(engine, released, schema, models)
+    result = check_relation(engine, released, schema, models, wildcard)
     if result.rows != rows:
         raise VerificationError(
             f"The release has {result.rows} rows where the method accounted for {rows}. This is a fault in shoal; "

@@ -29,6 +29,12 @@ METHODS = {
     "mdav": shoal.Mdav(k=3),
     "k-first": shoal.KFirst(k=3),
     "p-first": shoal.PFirst(k=3, effort=200),
+    "top-down": shoal.TopDown(),
+    "mondrian": shoal.Mondrian(publish={"age": "range"}),
+    "relaxed mondrian": shoal.Mondrian(strict=False, publish={"age": "centroid"}),
+    "switching": shoal.Switching(),
+    "refine": shoal.Refine(start=shoal.FullDomain()),
+    "local-suppression": shoal.LocalSuppression(),
     "anti-unification": shoal.AntiUnification(patterns="model-aware", keep_rest=True),
 }
 

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import attack, check, compare, demo, ledger, minimal, plan, query, release, reproduce
+from shoal.cli import attack, check, compare, demo, explore, ledger, minimal, plan, query, release, reproduce
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
+app.command("explore")(explore.explore)
 app.command("release")(release.release)
 app.command("check")(check.check)
 app.command("attack")(attack.attack)

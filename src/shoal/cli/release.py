@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,10 @@ __all__ = ["release"]
 def release(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that exists.")] = False,
+    engine: Annotated[str | None, typer.Option(help="duckdb (this machine) or spark, in place of the plan's.")] = None,
+    master: Annotated[
+        str | None, typer.Option(help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://...")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -25,12 +30,18 @@ def release(
     \b
     Example:  shoal release plan.toml
               shoal release plan.toml --json | jq .smallest_group
+              shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import pipeline
     from shoal.cli.console import figure, models_table, output, patterns_table, progress, safe
     from shoal.plan import Plan
 
     loaded = Plan.read(plan)
+    if engine is not None or master is not None:
+        settings = loaded.engine
+        if engine not in (None, settings.name):  # what the plan says of Spark is not for another engine
+            settings = replace(settings, name=engine, master=None, options={})
+        loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
     with progress(quiet or as_json) as show:
         result = pipeline.release(loaded, overwrite=True if overwrite else None, progress=show)
     answer = result.to_dict()
@@ -58,7 +69,8 @@ def release(
     told = answer["method"]
     if "warning" in told:
         output.print(f"[bold yellow]Warning:[/] {safe(told['warning'])}")
-        output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
+        if "risk" in answer:
+            output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
     if told.get("discarded", {}).get("rare"):
         first = (f"{' with '.join(rare['columns'])} ({rare['records']})" for rare in told["discarded"]["rare"][:3])
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")

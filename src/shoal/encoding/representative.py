@@ -82,16 +82,16 @@ def _extent(
 
 
 def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
-    labels: list[str | None] = [None] * groups
+    labels = np.full(groups, None, object)
     height = np.ones(groups)
     share = np.ones(groups)
     open_groups = np.ones(groups, np.bool_)
     for level in range(ladder.height + 1):
         low, high = _extent(ladder.codes[level][codes], group, groups)
-        for g in np.flatnonzero(open_groups & (low == high)):
-            labels[g] = ladder.labels[level][low[g]]
-            height[g] = level / ladder.height
-            share[g] = ladder.share[level][low[g]]
+        found = np.flatnonzero(open_groups & (low == high))
+        labels[found] = np.asarray([*ladder.labels[level], None], object)[low[found]]
+        height[found] = level / ladder.height
+        share[found] = ladder.share[level][low[found]]
         open_groups &= low != high
         if not open_groups.any():
             break

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from shoal.methods.anti_unification import AntiUnification
+from shoal.methods.auto import Auto
 from shoal.methods.base import Method, Problem, Progress, quiet
 from shoal.methods.full_domain import FullDomain
 from shoal.methods.grids import PopulationGrid, SampledGrid
 from shoal.methods.levels import Levels
+from shoal.methods.local_suppression import LocalSuppression
 from shoal.methods.microaggregation import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
 from shoal.methods.mondrian import Mondrian
 from shoal.methods.refine import Refine
@@ -16,10 +18,12 @@ from shoal.methods.top_down import TopDown
 __all__ = [
     "METHODS",
     "AntiUnification",
+    "Auto",
     "Cbfs",
     "FullDomain",
     "KFirst",
     "Levels",
+    "LocalSuppression",
     "Mdav",
     "Method",
     "Mondrian",
@@ -44,6 +48,7 @@ METHODS: dict[str, type[Method]] = {
         TopDown,
         Mondrian,
         Switching,
+        LocalSuppression,
         Refine,
         AntiUnification,
         PopulationGrid,
@@ -54,5 +59,6 @@ METHODS: dict[str, type[Method]] = {
         KFirst,
         PFirst,
         Univariate,
+        Auto,
     )
 }

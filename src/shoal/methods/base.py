@@ -61,6 +61,11 @@ class Method:
     reveals_source: ClassVar[bool] = True
     needs_model: ClassVar[bool] = True
 
+    @property
+    def wildcard(self) -> str | None:
+        """A label that stands for any value in the method's release; None where every label stands for itself."""
+        return None
+
     def decide(self, problem: Problem) -> Recoding:
         """Form groups that meet the problem's models."""
         raise NotImplementedError

@@ -45,6 +45,15 @@ tbody th{font-weight:500}
 .bar .track,.key .track{fill:var(--track)}
 .before{fill:var(--before)}
 .after{fill:var(--after)}
+.scatter{display:block;width:100%;min-width:34rem;height:auto}
+.scatter text{fill:var(--text);font-size:13px}
+.scatter .tick{fill:var(--muted)}
+.grid{stroke:var(--line)}
+.frontier{fill:none;stroke:var(--after);stroke-width:2}
+.efficient{fill:var(--after)}
+.beaten{fill:none;stroke:var(--muted);stroke-width:1.5}
+.chosen{fill:var(--before);stroke:var(--page);stroke-width:1}
+.trials td{overflow-wrap:normal}
 .of,small{color:var(--muted);font-size:.875rem}
 .yes{color:var(--yes);font-weight:600}
 .no{color:var(--no);font-weight:600}

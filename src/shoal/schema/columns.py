@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -32,14 +33,20 @@ class Column:
 
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
+    ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
     """
 
     role: Role
     hierarchy: Hierarchy | None = None
     categories: Categories | None = None
     order: tuple[str, ...] | None = None
+    publish: Literal["values", "categories"] = "values"
 
     def __post_init__(self) -> None:
+        if self.publish not in ("values", "categories"):
+            raise PlanError(f"What a column publishes must be values or categories; found {self.publish!r}.")
+        if self.publish == "categories" and self.categories is None:
+            raise PlanError("A column that publishes categories must have them: list them, the most sensitive first.")
         if self.categories is not None and self.role is not Role.SENSITIVE:
             raise PlanError(f"Only a sensitive column can have categories; found them on a column of role {self.role}.")
         if self.hierarchy is not None and self.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
@@ -68,6 +75,14 @@ class Schema:
     def sensitive(self) -> tuple[str, ...]:
         """Names of the sensitive columns."""
         return self.named(Role.SENSITIVE)
+
+    @property
+    def published(self) -> Schema:
+        """The schema of the table that is published: a column that publishes categories has these as its values.
+
+        Its order, if a model asks for one, is that of the categories; a hierarchy of its values no longer applies.
+        """
+        return Schema({name: _published(column) for name, column in self.columns.items()})
 
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
         """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""
@@ -107,6 +122,14 @@ class Domain:
     rank: npt.NDArray[np.int64] | None = None
     places: int = 0
     tree: Ladder | None = None
+
+
+def _published(column: Column) -> Column:
+    categories = column.categories
+    if column.publish == "values" or categories is None:
+        return column
+    names = tuple(map(categories.name, range(categories.count)))
+    return Column(column.role, categories=Categories(tuple((name,) for name in names), names), order=names)
 
 
 def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:

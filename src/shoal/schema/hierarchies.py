@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from shoal.errors import HierarchyError
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 
@@ -39,7 +41,10 @@ class Flat:
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        return build_ladder([values], missing, column=column)
+        leaves = (*values, None) if missing else tuple(values)
+        size = max(len(leaves), 1)
+        codes = (np.arange(len(leaves), dtype=np.int32), np.zeros(len(leaves), np.int32))
+        return Ladder((leaves, (TOP,)), codes, (np.full(len(leaves), 1 / size), np.ones(1)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,139 @@
+"""``shoal explore``: methods and parameters side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.exploration import Exploration, Trial
+    from shoal.plan import Plan
+
+__all__ = ["explore"]
+
+COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest", "groups", "left out", "seconds", "mark")
+
+
+def explore(
+    plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
+    method: Annotated[
+        list[str] | None, typer.Option("--method", help="A method to try; may be repeated. Six by default.")
+    ] = None,
+    k: Annotated[
+        list[int] | None, typer.Option(min=2, help="A k to try; may be repeated. The plan's and twice that by default.")
+    ] = None,
+    suppression: Annotated[
+        list[float] | None,
+        typer.Option(help="A limit of suppression to try, for methods that leave rows out; may be repeated."),
+    ] = None,
+    loss: Annotated[str, typer.Option(help="The loss to compare by.")] = "ncp",
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds after which a trial is ended.")] = 60.0,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; as many as cores by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Name of the table and the picture, without extension.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Try several methods and parameters on a plan; draw loss against risk; name the best.
+
+    Every trial is a whole run, verified, of which nothing is kept but its figures: a table (CSV) and a picture (HTML).
+    Exit status 3 where no trial meets the plan's models.
+
+    \b
+    Example:  shoal explore plan.toml
+              shoal explore plan.toml --method mondrian --method full-domain --k 5 --k 10 --suppression 0.02
+    """
+    from shoal import exploration
+    from shoal.cli.console import output, progress, rows_table, safe
+    from shoal.errors import InfeasibleError, OutputError
+    from shoal.plan import Plan
+
+    loaded = Plan.read(plan)
+    base = out or plan.with_name(f"{plan.stem}.explore")
+    places = (base.with_name(f"{base.name}.csv"), base.with_name(f"{base.name}.html"))
+    for place in places:
+        if place.exists() and not overwrite:
+            raise OutputError(f"The file {str(place)!r} exists. Choose another name (-o), or allow --overwrite.")
+    with progress(quiet or as_json) as show:
+        found = exploration.explore(
+            loaded,
+            methods=method or (),
+            ks=k or (),
+            suppressions=suppression or (),
+            measure=loss,
+            workers=workers,
+            time_limit=time_limit,
+            progress=show,
+        )
+    _write(places, (found.to_csv(), _page(found, loaded)))
+    if as_json:
+        print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))
+    else:
+        # a terminal is narrow: what is left out is in the files
+        few = [_row(trial, loss) for trial in found.trials]
+        places_shown = (0, 1, 2, 3, 4, 8, 9)
+        shown = [[row[place] for place in places_shown] for row in few]
+        output.print(rows_table(f"Loss ({found.measure}) against risk", [COLUMNS[p] for p in places_shown], shown))
+        for trial in found.trials:
+            if trial.why:
+                output.print(f"{safe(trial.method)} ({trial.outcome}): {safe(trial.why)}")
+        if found.chosen is not None:
+            output.print(f"[bold]Chosen[/], of least loss: {safe(_label(found.chosen))}.")
+        output.print(f"Table: {safe(places[0])}\nPicture: {safe(places[1])}")
+    if found.chosen is None:
+        raise InfeasibleError("No trial meets the plan's models. Lower them, allow suppression, or try other methods.")
+
+
+def _row(trial: Trial, measure: str) -> tuple[Any, ...]:
+    parameters = ", ".join(f"{key} = {value}" for key, value in trial.parameters.items())
+    if trial.loss is None:
+        return (trial.method, trial.k, parameters, "", "", "", "", "", f"{trial.seconds:.1f}", trial.outcome)
+    mark = "chosen" if trial.chosen else "efficient" if trial.efficient else ""
+    return (
+        trial.method,
+        trial.k,
+        parameters,
+        f"{trial.loss.get(measure, float('nan')):.4g}",
+        f"{trial.risk:.3%}",
+        f"{trial.highest_risk:.3%}",
+        trial.groups,
+        trial.suppressed,
+        f"{trial.seconds:.1f}",
+        mark,
+    )
+
+
+def _label(trial: Trial) -> str:
+    settings = {**({"k": trial.k} if trial.k else {}), **trial.parameters}
+    return ", ".join([trial.method, *(f"{key} = {value}" for key, value in settings.items())])
+
+
+def _page(found: Exploration, plan: Plan) -> str:
+    from shoal.report.scatter import Point, exploration_page
+
+    points = []
+    for trial in found.trials:
+        if trial.loss is not None and trial.risk is not None and found.measure in trial.loss:
+            points.append(Point(_label(trial), trial.risk, trial.loss[found.measure], trial.efficient, trial.chosen))
+    rows = [["" if cell is None else cell for cell in _row(trial, found.measure)] for trial in found.trials]
+    return exploration_page(points, found.measure, COLUMNS, rows, str(plan.model))
+
+
+def _write(places: tuple[Path, Path], texts: tuple[str, str]) -> None:
+    import os
+
+    from shoal.errors import OutputError
+
+    for place, text in zip(places, texts, strict=True):
+        beside = place.with_name(f".{place.name}.{os.getpid()}")
+        try:
+            beside.write_text(text, encoding="utf-8", newline="\n")
+            beside.replace(place)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Use -o.") from None

@@ -1,0 +1,443 @@
+"""The engine for tables beyond one machine: Spark, through PySpark.
+
+It runs the same statements as the other engine (:mod:`shoal.engines.sql`). Rows stay in Spark; what comes to the
+driver is the compacted table, and only after a check that it fits. What goes out from there is broadcast: labels of
+values and of groups. No Python runs beside the executors, so they need nothing but Spark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from shoal.engines import sql
+from shoal.engines.base import EngineSettings, Relation, Source
+from shoal.engines.spark_files import check_names, open_files
+from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
+from shoal.errors import OutputError, ShoalError, TableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["SparkEngine"]
+
+BROADCAST_BYTES = 512 << 20
+"""Larger tables of groups are joined by a shuffle: every executor would have to hold a broadcast one."""
+
+WORK_BYTES = 120
+"""Of the driver's memory, what coding and sorting take per combination beside its values (see docs/spark.md)."""
+
+POLL_SECONDS = 0.5
+BLANKS = " \t"
+
+# names as DuckDB has them, so that a certificate tells the same of a table whichever engine read it
+TYPES = {
+    "string": "VARCHAR", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
+    "float": "FLOAT", "double": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE", "timestamp_ntz": "TIMESTAMP",
+    "timestamp": "TIMESTAMP WITH TIME ZONE",
+}  # fmt: skip
+
+Answer = TypeVar("Answer")
+
+
+class SparkEngine:
+    """Spark behind the :class:`shoal.engines.base.Engine` protocol; use it as a context manager.
+
+    Parameters
+    ----------
+    settings
+        Master, memory, threads and options for a session that is started here; a running one is used as it is.
+    frame
+        A Spark DataFrame whose session is to be used.
+    progress
+        Called with the part of Spark's tasks that is done, while it works.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings | None = None,
+        frame: DataFrame | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
+        settings = settings or EngineSettings()
+        if frame is None:
+            self._open = open_session(settings.master, settings.memory, settings.threads, settings.options)
+        elif "connect" in type(frame).__module__:
+            raise TableError(
+                "The table must be a DataFrame of a classic Spark session; this one is of Spark Connect. Run shoal on "
+                "the driver itself (on Databricks: a cluster with dedicated access)."
+            )
+        else:
+            require_pyspark()
+            self._open = OpenSession(frame.sparkSession)
+        self._spark = self._open.spark
+        self._progress = progress
+        self._tag = f"shoal_{secrets.token_hex(6)}"
+        self._views: list[str] = []
+
+    def __enter__(self) -> SparkEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the data; end the session if it was started here, or else what still runs in it."""
+        with contextlib.suppress(Exception):  # an interrupted or lost session may not answer any more
+            self._spark.sparkContext.cancelJobsWithTag(self._tag)
+            for view in self._views:
+                self._spark.catalog.dropTempView(view)
+        self._open.close()
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def read(self, source: Source) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        if source.path is not None:
+            path = source.path
+            with self._set("spark.sql.sources.partitionColumnTypeInference.enabled", "false"):
+                frame, names, missing = self._run(lambda: open_files(self._spark, path, source))
+            return self._table(frame, names, missing, source.csv.trim)
+        frame = source.frame
+        if is_spark_frame(frame):
+            names = tuple(frame.columns)
+        else:
+            from shoal.engines.duckdb import frame_to_arrow
+
+            table = frame_to_arrow(frame)
+            names = tuple(table.column_names)
+            frame = self._local(table.rename_columns([sql.column(place) for place in range(len(names))]))
+        return self._table(frame, names, source.csv.missing)
+
+    def _table(self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], trim: bool = False) -> Relation:
+        """A view in which columns are called c<i>, and NaN and the declared markers are missing."""
+        check_names(names)
+        renamed = frame.toDF(*(sql.column(place) for place in range(len(names))))
+        view = self._register(renamed)
+        cells = []
+        for part, name in zip(renamed.schema, names, strict=True):
+            cells.append(f"{_cell(part.name, part.dataType.simpleString(), name, missing, trim)} AS {part.name}")
+        return self._view(f"SELECT {', '.join(cells)} FROM {view}", names)
+
+    def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
+        frame = self._run(lambda: self._spark.sql(query))
+        types = tuple(TYPES.get(kind, kind.upper()) for _, kind in frame.dtypes)
+        return Relation(self._register(frame), columns, types)
+
+    # -- the way of the data ---------------------------------------------------------------------
+
+    def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`; raises where the combinations do not fit the driver."""
+        from pyspark import StorageLevel
+
+        counted = self._spark.sql(sql.frequencies(table.name, places)).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            self._check_room(self._register(counted), table, places)
+            return self._run(counted.toArrow)
+        finally:
+            with contextlib.suppress(Exception):
+                counted.unpersist()
+
+    def _check_room(self, counted: str, table: Relation, places: Sequence[int]) -> None:
+        """The compacted table goes through the driver's Java to Python, and is coded and sorted there."""
+        if not places:
+            return
+        text = [place for place in places if table.types[place] == "VARCHAR"]
+        (found,) = self._collect(sql.extent(counted, text))
+        values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(places) - len(text) + 1))
+        needed = 2 * values + found["n"] * WORK_BYTES
+        settings = ("spark.driver.memory", "spark.driver.maxResultSize")
+        room = driver_room(*(self._setting(name, "1g") for name in settings))
+        if values <= room.result and needed <= room.python:
+            return
+        distinct = self._collect(sql.distinct_values(counted, places))[0]
+        most = sorted(places, key=lambda place: -distinct[sql.column(place)])[:3]
+        named = ", ".join(f"{table.columns[place]!r} ({distinct[sql.column(place)]:,} values)" for place in most)
+        raise TableError(
+            f"The table has {found['n']:,} different combinations of quasi-identifiers and sensitive values, "
+            f"{values >> 20:,} MB; the driver, which decides, has room for {room.result >> 20:,} MB in its Java, and "
+            f"for {room.python >> 20:,} MB beside it, where {needed >> 20:,} MB are needed. Make the lowest levels "
+            f"coarser before (round numbers, cut codes and dates): most values have {named}. Or give the driver more "
+            f"memory ([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
+        )
+
+    def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
+        """None: rows of a distributed table have no numbers."""
+        return []
+
+    def recode_by_level(
+        self,
+        table: Relation,
+        keep: Sequence[int],
+        maps: Mapping[int, pa.Table],
+        constants: Mapping[int, str],
+        suppressed: pa.Table | None,
+    ) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        named = {place: self._send(part) for place, part in maps.items()}
+        ranked = [place for place, part in maps.items() if "rank" in part.column_names]
+        left_out = None
+        if suppressed is not None:
+            left_out = (self._send(suppressed), [int(name[1:]) for name in suppressed.column_names])
+        query = sql.recode_by_level(table.name, keep, named, ranked, constants, left_out, quote=sql.hex_literal)
+        return self._kept(query, table, keep, ranked)
+
+    def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        key = [int(name[1:]) for name in assignment.column_names if re.fullmatch(r"c\d+", name)]
+        recoded = [int(name[1:]) for name in labels.column_names if re.fullmatch(r"c\d+", name)]
+        query = sql.recode_by_group(
+            table.name, keep, key, self._send(assignment), self._send(labels), recoded,
+            split="low" in assignment.column_names,
+        )  # fmt: skip
+        return self._kept(query, table, keep, recoded)
+
+    def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Sequence[int]) -> Relation:
+        """A view of a recoded table, its columns numbered anew."""
+        names = ", ".join(f"{sql.column(place)} AS {sql.column(new)}" for new, place in enumerate(keep))
+        view = self._view(f"SELECT {names}, k FROM ({query})", tuple(table.columns[place] for place in keep))
+        places = tuple(keep.index(place) for place in ranked)
+        return Relation(view.name, view.columns, view.types[: len(keep)], places)
+
+    # -- results ---------------------------------------------------------------------------------
+
+    def write(self, table: Relation, path: Path) -> None:
+        """Write a table in content order as a directory of files part-00000, part-00001, ..."""
+        form = path.suffix.lower().removeprefix(".")
+        frame = self._sorted(table)
+        if form == "csv":
+            frame = frame.select(*(frame[name].cast("string") for name in frame.columns))
+        writer = frame.toDF(*table.columns).write.format(form)
+        if form == "csv":
+            writer = writer.options(
+                header=True, quote='"', escape='"', emptyValue='""', nullValue="", lineSep="\n", encoding="UTF-8",
+                ignoreLeadingWhiteSpace=False, ignoreTrailingWhiteSpace=False, compression="none",
+            )  # fmt: skip
+        else:
+            writer = writer.option("compression", "zstd")
+        try:
+            # the user's names may differ in nothing but case
+            with self._set("spark.sql.caseSensitive", "true"):
+                self._run(lambda: writer.save(path.resolve().as_uri()))
+            _tidy(path, form)
+        except OSError as error:
+            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
+
+    def to_arrow(self, table: Relation) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`."""
+        return self._run(self._sorted(table).toArrow).rename_columns(list(table.columns))
+
+    def hold(self, table: Relation, like: Any) -> Any:
+        """See :class:`shoal.engines.base.Engine`.
+
+        A frame is computed once and kept by the executors, so that what was verified is what the user gets, even where
+        the source changes or is not deterministic.
+        """
+        if not is_spark_frame(like):
+            return self.to_arrow(table)
+        return self._run(lambda: self._sorted(table).toDF(*table.columns).localCheckpoint(eager=True))
+
+    def _sorted(self, table: Relation) -> DataFrame:
+        return self._spark.sql(sql.sorted_rows(table.name, range(len(table.columns)), table.ranked))
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _register(self, frame: DataFrame) -> str:
+        name = f"{self._tag}_{len(self._views)}"
+        self._views.append(name)
+        frame.createOrReplaceTempView(name)
+        return name
+
+    def _local(self, table: pa.Table) -> DataFrame:
+        """An Arrow table as a frame; times without a zone stay without one."""
+        with self._set("spark.sql.timestampType", "TIMESTAMP_NTZ"):
+            return self._run(lambda: self._spark.createDataFrame(_for_spark(table)))
+
+    def _send(self, table: pa.Table) -> str:
+        """Something that the driver has made, for joins: to every executor, unless it is very large."""
+        from pyspark.sql.functions import broadcast
+
+        frame = self._local(table)
+        return self._register(broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame)
+
+    def _collect(self, query: str) -> list[Any]:
+        return self._run(lambda: self._spark.sql(query).collect())
+
+    def _setting(self, name: str, default: str) -> str:
+        return str(self._spark.sparkContext.getConf().get(name, default))
+
+    @contextlib.contextmanager
+    def _set(self, name: str, value: str) -> Iterator[None]:
+        """A setting of the session for a moment; it may be the user's."""
+        before = self._spark.conf.get(name)
+        self._spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            self._spark.conf.set(name, before)
+
+    def _run(self, action: Callable[[], Answer]) -> Answer:
+        """Let Spark work, tell how far it is, and turn its errors into ours."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        context = self._spark.sparkContext
+        context.addJobTag(self._tag)
+        try:
+            with _watched(context, self._progress):
+                return action()
+        except (PySparkException, Py4JError) as error:
+            if os.environ.get("SHOAL_DEBUG"):
+                raise
+            raise _explain(error) from None
+        finally:
+            with contextlib.suppress(Exception):
+                context.removeJobTag(self._tag)
+
+
+class Room:
+    """Bytes that the driver has: for a result in its Java, and for Python."""
+
+    def __init__(self, result: int, python: int) -> None:
+        self.result = result
+        self.python = python
+
+
+def driver_room(heap: str, most: str) -> Room:
+    """What of the driver's memory the compacted table may take.
+
+    Its Java may fill half of its heap with a result, and no more than spark.driver.maxResultSize where that is set.
+    Python has what the machine, or the container, has beside that heap.
+    """
+    java = _bytes(heap)
+    limit = _bytes(most)
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with contextlib.suppress(OSError, ValueError):
+        machine = min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return Room(min(java // 2, limit or java), max(machine - java, 0))
+
+
+def _bytes(setting: str) -> int:
+    """Bytes of a Spark setting; a plain number is in bytes."""
+    return int(setting) if setting.isdecimal() else megabytes(setting) << 20
+
+
+def _cell(name: str, kind: str, column: str, missing: Sequence[str], trim: bool) -> str:
+    """A column of a table as it is read: plain values only, NaN and the markers as missing."""
+    if kind.startswith(("array", "map", "struct", "variant")):
+        raise TableError(f"Column {column!r} holds {kind}; only plain values can be anonymized. Unnest it first.")
+    if kind.startswith(("binary", "interval", "geo")):
+        raise TableError(f"Column {column!r} holds {kind}, which has no text. Convert it to text or numbers.")
+    cell = name
+    if kind == "void":
+        cell = f"CAST({name} AS STRING)"
+    elif kind.startswith(("string ", "char", "varchar")):
+        cell = f"CAST({name} AS STRING) COLLATE UTF8_BINARY"  # a collation may hold values for equal that differ
+    elif kind in ("float", "double"):
+        cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
+    text = f"CAST({name} AS STRING)"
+    if trim and kind == "string":
+        cell = text = f"trim(BOTH {sql.hex_literal(BLANKS)} FROM {name})"
+    if missing:
+        markers = ", ".join(map(sql.hex_literal, missing))
+        cell = f"CASE WHEN {text} IN ({markers}) THEN NULL ELSE {cell} END"
+    return cell
+
+
+def _for_spark(table: pa.Table) -> pa.Table:
+    """The same table in types that Spark knows."""
+    columns = []
+    for column in table.columns:
+        kind = column.type
+        if pa.types.is_dictionary(kind):
+            column = column.cast(kind.value_type)
+            kind = kind.value_type
+        column = column.cast(_NEAREST.get(kind, kind))
+        columns.append(column)
+    return pa.table(columns, names=table.column_names)
+
+
+_NEAREST = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.null(): pa.string(),
+    pa.date64(): pa.date32(),
+}
+
+
+@contextlib.contextmanager
+def _watched(context: Any, progress: Callable[[float], None] | None) -> Iterator[None]:
+    """Ask Spark now and then how many tasks of the stages at work are done."""
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+
+    def watch() -> None:
+        tracker = context.statusTracker()
+        while not done.wait(POLL_SECONDS):
+            with contextlib.suppress(Exception):  # the session may end at any time
+                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+                tasks = sum(stage.numTasks for stage in stages if stage)
+                if tasks:
+                    progress(sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _tidy(folder: Path, form: str) -> None:
+    """Leave nothing but the parts, numbered in the order of their rows."""
+    parts = sorted(folder.glob(f"part-*.{form}"))
+    for entry in folder.iterdir():
+        if entry not in parts:
+            entry.unlink()
+    for number, part in enumerate(parts):
+        part.rename(folder / f"part-{number:05d}.{form}")
+
+
+def _explain(error: Exception) -> ShoalError:
+    """What went wrong, without the values that Spark quotes."""
+    text = str(error)
+    condition = getattr(error, "getCondition", lambda: None)() or ""
+    if "MALFORMED_RECORD" in text or "TextParsingException" in text or "MALFORMED_CSV" in text:
+        return TableError(
+            "A file cannot be read as CSV: every record must have as many cells as the header, with quotes doubled "
+            "within quotes. Mend it, or set the delimiter and the quote."
+        )
+    if "No space left on device" in text:
+        return OutputError("Spark has no room left for its files. Free some, or set spark.local.dir.")
+    if "OutOfMemoryError" in text or "CANNOT_ACQUIRE_MEMORY" in text or "maxResultSize" in text:
+        return TableError(
+            "The memory of Spark is too small for this table. Raise it ([engine] memory; spark.executor.memory and "
+            "spark.driver.maxResultSize in [engine.options])."
+        )
+    if re.search("FAILED_READ_FILE|CANNOT_READ|not a Parquet file|ParquetDecoding|Illegal Parquet type|Checksum", text):
+        return TableError("A file of the source cannot be read: it is damaged, or its columns have other types.")
+    if "Permission denied" in text:
+        return OutputError("Spark may not write where it was asked to (permission denied). Choose another place.")
+    if "stopped SparkContext" in text or "Connection refused" in text or "GatewayClient" in text:
+        return ShoalError("Spark has ended before its work was done; nothing was written. SHOAL_DEBUG=1 shows its log.")
+    told = condition or (re.findall(r"\[([A-Z][A-Z_.0-9]+)\]", text) or [type(error).__name__])[-1]
+    return ShoalError(f"Spark failed ({told}); nothing was written. SHOAL_DEBUG=1 shows its log, which may show data.")

@@ -1,0 +1,316 @@
+"""Several methods and parameters side by side: what each costs in utility, and what risk remains.
+
+Every trial is a whole run of the pipeline, verified, with nothing written. Trials run in processes of their own, so
+that one that takes too long can be ended. A trial is *efficient* where no other has both less loss and less risk; of
+those that meet the plan's models, the one of least loss is chosen.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from shoal.errors import InfeasibleError, PlanError, ShoalError
+from shoal.methods import METHODS, Method, Progress, quiet
+from shoal.methods.auto import make_method
+from shoal.models import KAnonymity, Model
+from shoal.plan import Plan, plain
+
+__all__ = ["COMPARED", "Candidate", "Exploration", "Trial", "candidates", "explore", "mark_efficient"]
+
+COMPARED = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-first")
+"""What is compared where nothing is said."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One method with its parameters, and what came of it.
+
+    Attributes
+    ----------
+    outcome
+        released, infeasible, refused (the method cannot serve the plan), too slow, or failed (a fault in shoal).
+    why
+        The error, where there is no release; it holds no value of a record.
+    risk
+        The mean probability that an intruder who knows all quasi-identifiers picks the right row.
+    highest_risk
+        The same for the person easiest to find.
+    loss
+        Every measure that applies.
+    efficient
+        Whether no other trial has less of one of loss and risk and no more of the other.
+    chosen
+        Whether this is the release of least loss that meets the plan's models.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    k: int | None
+    outcome: str
+    why: str = ""
+    loss: Mapping[str, float] | None = None
+    risk: float | None = None
+    highest_risk: float | None = None
+    released: int = 0
+    suppressed: int = 0
+    groups: int = 0
+    smallest_group: int = 0
+    seconds: float = 0.0
+    efficient: bool = False
+    chosen: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """All trials, those with a release first, from least to most loss by ``measure``."""
+
+    measure: str
+    trials: tuple[Trial, ...]
+
+    @property
+    def chosen(self) -> Trial | None:
+        """The release of least loss that meets the plan's models, if there is one."""
+        return next((trial for trial in self.trials if trial.chosen), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "measure": self.measure,
+            "chosen": None if self.chosen is None else self.chosen.to_dict(),
+            "trials": [trial.to_dict() for trial in self.trials],
+        }
+
+    def to_csv(self) -> str:
+        """One line per trial."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        measures = sorted({name for trial in self.trials for name in trial.loss or ()})
+        plain_columns = [part.name for part in fields(Trial) if part.name not in ("parameters", "loss")]
+        writer.writerow([*plain_columns, "parameters", *measures])
+        for trial in self.trials:
+            parameters = " ".join(f"{key}={value}" for key, value in trial.parameters.items())
+            lost = trial.loss or {}
+            row = [getattr(trial, name) for name in plain_columns]
+            writer.writerow(["" if cell is None else cell for cell in (*row, parameters, *map(lost.get, measures))])
+        return text.getvalue()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method and models to try in place of a plan's own."""
+
+    plan: Plan
+    method: Method
+    models: tuple[Model, ...]
+
+    def build(self) -> Plan:
+        """The plan to run; raises where the method cannot serve it."""
+        return replace(self.plan, method=self.method, models=self.models)
+
+
+def candidates(
+    plan: Plan, methods: Sequence[str] = (), ks: Sequence[int] = (), suppressions: Sequence[float] = ()
+) -> list[Candidate]:
+    """What to try: every method, with every k and, where it leaves rows out, every limit of suppression.
+
+    Without ``ks``, that of the plan's k-anonymity and twice that; without ``suppressions``, none and what the plan's
+    own method may leave out. Without ``methods``, the plan's own method as it is written is among them.
+    """
+    names = list(methods) or [name for name in COMPARED if name in METHODS]
+    asked = _k(plan.models)
+    given: Sequence[int | None] = list(ks) or ([asked, 2 * asked] if asked else [None])
+    limits = sorted(set(suppressions)) or sorted({0.0, getattr(plan.method, "suppression", 0.0)})
+    found = [] if methods or not plan.method.reveals_source else [Candidate(plan, plan.method, plan.models)]
+    for name in names:
+        own = dict(plan.method.parameters) if name == plan.method.name else {}
+        variants = [make_method(name, own)]
+        if any(part.name == "suppression" for part in fields(METHODS[name])):
+            variants = [make_method(name, {**own, "suppression": limit}) for limit in limits]
+        if not variants[0].reveals_source:
+            raise PlanError(
+                f"The method {name!r} cannot be explored: its promise covers what is told about the source."
+            )
+        for method in variants:
+            for k in given:
+                models = [replace(m, k=k) if k and isinstance(m, KAnonymity) else m for m in plan.models]
+                found.append(Candidate(plan, method, tuple(models)))
+    distinct: list[Candidate] = []
+    for candidate in found:
+        if candidate not in distinct:
+            distinct.append(candidate)
+    return distinct
+
+
+def explore(
+    plan: Plan,
+    *,
+    methods: Sequence[str] = (),
+    ks: Sequence[int] = (),
+    suppressions: Sequence[float] = (),
+    measure: str = "ncp",
+    workers: int | None = None,
+    time_limit: float = 60.0,
+    progress: Progress = quiet,
+) -> Exploration:
+    """Try methods and parameters on a plan's source.
+
+    Parameters
+    ----------
+    plan
+        With a source that is a file.
+    methods, ks, suppressions
+        See :func:`candidates`.
+    measure
+        The loss by which releases are compared.
+    workers
+        How many processes; as many as there are cores by default.
+    time_limit
+        Seconds after which a trial is ended.
+    """
+    if plan.source is None or plan.source.path is None:
+        raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+    cores = os.cpu_count() or 1
+    count = workers or cores
+    if plan.engine.threads is None:
+        plan = replace(plan, engine=replace(plan.engine, threads=max(1, cores // count)))
+    chosen = candidates(plan, methods, ks, suppressions)
+    trials: list[Trial] = []
+    progress("exploring", 0.0)
+    for trial in _run(chosen, count, time_limit):
+        trials.append(trial)
+        progress(f"exploring: {trial.method}", len(trials) / len(chosen))
+    return Exploration(measure, tuple(mark_efficient(trials, measure, _k(plan.models) or 0)))
+
+
+def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:
+    """Mark the efficient trials and the chosen one, and sort them; ``lowest`` is the k that a release must have."""
+
+    def loss(trial: Trial) -> float:
+        return (trial.loss or {}).get(measure, float("inf"))
+
+    done = [trial for trial in trials if trial.outcome == "released" and measure in (trial.loss or {})]
+    points = [(loss(trial), float(trial.risk or 0.0)) for trial in done]
+    marked = []
+    for trial, (lost, risk) in zip(done, points, strict=True):
+        beaten = any((a <= lost and b <= risk) and (a < lost or b < risk) for a, b in points)
+        marked.append(replace(trial, efficient=not beaten))
+    marked.sort(key=lambda trial: (loss(trial), trial.risk or 0.0, trial.method, str(trial.parameters)))
+    for place, trial in enumerate(marked):
+        if trial.smallest_group >= lowest:
+            marked[place] = replace(trial, chosen=True)
+            break
+    rest = [trial for trial in trials if trial not in done]
+    rest.sort(key=lambda trial: (trial.outcome, trial.method, trial.k or 0, str(trial.parameters)))
+    return [*marked, *rest]
+
+
+# -- processes ---------------------------------------------------------------------------------------
+
+
+def _run(chosen: Sequence[Candidate], count: int, time_limit: float) -> Iterator[Trial]:
+    """Trials as they end. A process that is over its time is ended, and another takes its place."""
+    context = multiprocessing.get_context("spawn")  # threads of the engine do not survive a fork
+    waiting = list(reversed(chosen))
+    busy: dict[Any, tuple[Any, Candidate, float]] = {}
+    idle: list[tuple[Any, Any]] = []
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < count:
+                if idle:
+                    link, process = idle.pop()
+                else:
+                    link, other = context.Pipe()
+                    process = context.Process(target=_work, args=(other,), daemon=True)
+                    process.start()
+                    other.close()
+                candidate = waiting.pop()
+                link.send(candidate)
+                busy[link] = (process, candidate, time.monotonic() + time_limit)
+            nearest = min(deadline for _, _, deadline in busy.values())
+            answered: list[Any] = wait(list(busy), timeout=max(0.0, nearest - time.monotonic()))
+            for link in answered:
+                process, candidate, _ = busy.pop(link)
+                try:
+                    yield link.recv()
+                    idle.append((link, process))
+                except EOFError:  # the process is gone: killed for want of memory, say
+                    yield _trial(candidate, "failed", "Its process ended without an answer.")
+            for link, (process, candidate, deadline) in list(busy.items()):
+                if time.monotonic() >= deadline and not link.poll():
+                    process.terminate()
+                    process.join()
+                    del busy[link]
+                    yield _trial(candidate, "too slow", f"It took more than {time_limit:g} seconds.", time_limit)
+    finally:
+        for process in [*(process for process, _, _ in busy.values()), *(process for _, process in idle)]:
+            process.terminate()
+            process.join()
+
+
+def _work(link: Connection) -> None:
+    """Run the plans that come over a pipe, until it is closed."""
+    while True:
+        try:
+            candidate = link.recv()
+        except EOFError:
+            return
+        link.send(_try(candidate))
+
+
+def _try(candidate: Candidate) -> Trial:
+    from shoal.pipeline import rehearse
+
+    start = time.perf_counter()
+    try:
+        release = rehearse(candidate.build())
+    except InfeasibleError as error:
+        return _trial(candidate, "infeasible", str(error), time.perf_counter() - start)
+    except PlanError as error:
+        return _trial(candidate, "refused", str(error), time.perf_counter() - start)
+    except ShoalError as error:
+        return _trial(candidate, "failed", str(error), time.perf_counter() - start)
+    except Exception as error:  # its text may quote data: only its kind is told
+        return _trial(candidate, "failed", f"A fault in shoal ({type(error).__name__}).", time.perf_counter() - start)
+    told = release.certificate
+    return replace(
+        _trial(candidate, "released", "", time.perf_counter() - start),
+        loss=dict(told["loss"]),
+        risk=float(told["risk"]["average"]),
+        highest_risk=float(told["risk"]["highest"]),
+        released=told["released"],
+        suppressed=told["suppressed"],
+        groups=told["groups"],
+        smallest_group=told["smallest_group"],
+    )
+
+
+def _trial(candidate: Candidate, outcome: str, why: str, seconds: float = 0.0) -> Trial:
+    """A trial without a release; parameters that are left as they are by default are not told."""
+    method = candidate.method
+    return Trial(method.name, _told(method), _k(candidate.models), outcome, why, seconds=seconds)
+
+
+def _k(models: Sequence[Model]) -> int | None:
+    return next((model.k for model in models if isinstance(model, KAnonymity)), None)
+
+
+def _told(method: Method) -> dict[str, Any]:
+    try:
+        usual = dict(type(method)().parameters)
+    except TypeError:
+        usual = {}
+    given = {key: value for key, value in method.parameters.items() if key not in usual or usual[key] != value}
+    told: dict[str, Any] = plain(given)
+    return told

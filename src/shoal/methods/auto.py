@@ -1,0 +1,112 @@
+"""The choice between methods: several are tried, and the recoding of least loss is taken.
+
+All that are tried publish true values, only less exact ones, so that the choice does not change what a value means.
+`shoal explore` compares any methods and parameters, and shows what was not chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+from shoal.encoding import Recoding
+from shoal.errors import InfeasibleError, PlanError, ShoalError
+from shoal.methods.base import Method, Problem, share_of
+from shoal.models import AllOf
+from shoal.schema import Schema
+from shoal.utility.loss import losses
+
+__all__ = ["TRUTHFUL", "Auto", "make_method"]
+
+TRUTHFUL = ("full-domain", "top-down", "mondrian", "refine")
+
+
+def make_method(name: str, given: Mapping[str, Any]) -> Method:
+    """A method by its name, with those of the given parameters that it has."""
+    from shoal.methods import METHODS
+
+    if name not in METHODS:
+        raise PlanError(f"There is no method named {name!r}; known are {', '.join(METHODS)}.")
+    known = {part.name for part in fields(METHODS[name])}
+    try:
+        return METHODS[name](**{key: value for key, value in given.items() if key in known})
+    except TypeError:
+        raise PlanError(f"The method {name!r} cannot be tried: it needs parameters of its own.") from None
+
+
+@dataclass(frozen=True)
+class Auto(Method):
+    """Try several methods and take the recoding of least loss.
+
+    Parameters
+    ----------
+    methods
+        Names of methods, tried in this order; of equal losses the first one's is taken.
+    loss
+        The figure to compare: one of those that a certificate lists under ``loss``.
+    suppression
+        The largest part of the rows that may be left out, for the methods that leave rows out.
+    """
+
+    methods: Sequence[str] = TRUTHFUL
+    loss: str = "ncp"
+    suppression: float = 0.0
+    name: ClassVar[str] = "auto"
+
+    def __post_init__(self) -> None:
+        share_of(self.suppression, "suppression")
+        if isinstance(self.methods, str) or not self.methods or self.name in self.methods:
+            raise PlanError("The methods to try must be a list of names of other methods, such as ['mondrian'].")
+        if self.loss not in ("ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"):
+            raise PlanError(
+                f"The loss to compare must be ncp, distortion_ratio, precision, discernibility or average_group_size; "
+                f"found {self.loss!r}."
+            )
+        if any(not method.reveals_source for method in self.candidates):
+            raise PlanError("Methods whose promise covers what is told about the source cannot be tried and compared.")
+
+    @property
+    def candidates(self) -> list[Method]:
+        """The methods to try."""
+        return [make_method(name, {"suppression": self.suppression}) for name in self.methods]
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
+        refusals = []
+        for method in self.candidates:
+            try:
+                method.check(schema, model)
+            except PlanError as error:
+                refusals.append(str(error))
+        if len(refusals) == len(self.methods):
+            raise PlanError(f"None of the methods to try can serve this plan. The first says: {refusals[0]}")
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for method in self.candidates:
+            method.warm()
+
+    def decide(self, problem: Problem) -> Recoding:
+        """See :class:`shoal.methods.base.Method`. Takes as long as all methods together."""
+        best: Recoding | None = None
+        chosen, least = "", 0.0
+        tried: list[dict[str, object]] = []
+        why: ShoalError | None = None
+        for place, method in enumerate(self.candidates):
+            problem.progress(f"deciding: {method.name}", place / len(self.methods))
+            try:
+                method.check(problem.schema, problem.model)
+                recoding = method.decide(problem)
+            except (PlanError, InfeasibleError) as error:
+                why = why if isinstance(why, InfeasibleError) else error
+                tried.append({"method": method.name, "outcome": type(error).__name__})
+                continue
+            loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
+            tried.append({"method": method.name, self.loss: loss})
+            if best is None or loss < least:
+                best, chosen, least = recoding, method.name, loss
+        if best is None:
+            assert why is not None
+            raise why
+        return replace(best, facts={"chosen": chosen, "tried": tried, **best.facts})

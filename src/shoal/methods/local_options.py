@@ -1,0 +1,65 @@
+"""Parameters that the methods of local recoding share, and how they are checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from shoal.errors import PlanError
+from shoal.methods.base import Method
+from shoal.schema import Schema
+
+__all__ = ["CHOICES", "LOSSES", "check_loss", "check_weights", "check_weights_of", "start_method"]
+
+LOSSES = ("ncp", "granularity", "distortion-ratio", "precision")
+CHOICES = ("best", "loss", "rate")
+
+
+def check_loss(loss: str, choose: str = "best") -> None:
+    """Raise unless the loss and the rule for the next cut are known."""
+    if loss not in LOSSES:
+        raise PlanError(f"The loss of local recoding must be one of {', '.join(LOSSES)}; found {loss!r}.")
+    if choose not in CHOICES:
+        raise PlanError(f"The rule for the next cut must be one of {', '.join(CHOICES)}; found {choose!r}.")
+
+
+def check_weights(weights: Mapping[str, float]) -> None:
+    """Raise unless all weights are positive numbers."""
+    for weight in weights.values():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
+            raise PlanError("The weights of columns must be positive numbers.")
+
+
+def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
+    """Raise where a column that is named is not a quasi-identifier."""
+    for column in columns:
+        if column not in schema.quasi_identifiers:
+            raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+
+
+def start_method(start: object, owner: str, default: Method) -> Method:
+    """The method from which another one starts: an object, its name, or a section with name and parameters."""
+    if start is None:
+        return default
+    if isinstance(start, Method):
+        chosen = start
+    else:
+        from shoal.methods import METHODS
+
+        section = {"name": start} if isinstance(start, str) else dict(start) if isinstance(start, Mapping) else {}
+        name = section.pop("name", None)
+        if name not in METHODS:
+            raise PlanError(
+                f"The method {owner!r} must start from a known method, such as start = {{ name = 'top-down' }}; "
+                f"found {name!r}."
+            )
+        frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
+        try:
+            chosen = METHODS[name](**frozen)
+        except TypeError:
+            raise PlanError(
+                f"The start of {owner!r}, {name!r}, does not take these parameters: {sorted(section)}."
+            ) from None
+    if chosen.name == owner:
+        raise PlanError(f"The method {owner!r} must start from another method.")
+    return chosen

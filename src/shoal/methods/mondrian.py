@@ -1,0 +1,147 @@
+"""Mondrian: multidimensional partitioning by greedy cuts.
+
+LeFevre, DeWitt and Ramakrishnan, "Mondrian multidimensional k-anonymity", 2006. Of all cuts of a group after which
+every part meets the models, the one of least loss is made, whatever the models are. A column is cut
+
+* between two values, where its values have an order: numbers without a hierarchy, or any column for which ``publish``
+  asks for a range or the schema gives an order; of more than 64 values in a group, 64 that divide its rows evenly
+  are tried;
+* along its hierarchy otherwise: one part per child of the label that the group shares, children that fail together
+  in one part.
+
+``strict`` keeps rows that are equal in all quasi-identifiers together; relaxed partitioning may divide them, and a part
+that is too small takes single rows from another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from shoal.encoding import ByGroup
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem, require_feasible
+from shoal.methods.local_options import check_loss, check_weights, check_weights_of
+from shoal.models import AllOf
+from shoal.schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from shoal.methods.local_problem import LocalProblem, Pieces
+
+__all__ = ["PUBLISHED", "Mondrian"]
+
+PUBLISHED = ("ancestor", "range", "centroid")
+
+
+@dataclass(frozen=True)
+class Mondrian(Method):
+    """Multidimensional partitioning.
+
+    Parameters
+    ----------
+    strict
+        Whether equal rows stay together.
+    publish
+        What groups show, by column: ``ancestor``, ``range`` (from the least to the largest value) or ``centroid`` (the
+        mean of numbers). Numbers without a hierarchy, and columns with an order, show ranges, others ancestors.
+    loss, weights, choose
+        See :class:`shoal.methods.top_down.TopDown`.
+    """
+
+    strict: bool = True
+    publish: Mapping[str, str] = field(default_factory=dict)
+    loss: str = "ncp"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    choose: str = "best"
+    name: ClassVar[str] = "mondrian"
+
+    def __post_init__(self) -> None:
+        check_loss(self.loss, self.choose)
+        check_weights(self.weights)
+        if not isinstance(self.strict, bool):
+            raise PlanError(f"The parameter 'strict' must be true or false; found {self.strict!r}.")
+        for how in self.publish.values():
+            if how not in PUBLISHED:
+                raise PlanError(f"What a column publishes must be one of {', '.join(PUBLISHED)}; found {how!r}.")
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        check_weights_of(schema, self.publish)
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.local_release
+        import shoal.methods.local_search  # noqa: F401
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
+        from shoal.methods.local_release import publish_pieces
+
+        return publish_pieces(*self.partition(problem), {})
+
+    def partition(self, problem: Problem) -> tuple[LocalProblem, Pieces]:
+        """The groups alone, for methods that start from them."""
+        from shoal.methods.local_problem import make_local_problem
+        from shoal.methods.local_search import cut
+
+        require_feasible(problem)
+        ranks = ranks_of(problem)
+        shown = shown_by(problem, self.publish, ranks)
+        local = make_local_problem(problem, shown, self.loss, self.weights, ranks)
+        return local, cut(local, local.whole(), strict=self.strict, choose=self.choose)
+
+
+def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
+    """For each quasi-identifier to which the schema gives an order, the place of its codes in it; missing is last."""
+    import numpy as np
+
+    ranks: list[npt.NDArray[np.int32] | None] = []
+    for dictionary in problem.frequencies.quasi:
+        column = problem.schema.columns.get(dictionary.name)
+        if column is None or column.order is None:
+            ranks.append(None)
+            continue
+        place = {value: index for index, value in enumerate(column.order)}
+        lacking = sum(text not in place for text in dictionary.text)
+        if lacking:
+            raise PlanError(
+                f"The order of column {dictionary.name!r} must list every value of the data; {lacking} distinct "
+                f"value(s) are not in it. Add them, or declare them as missing values."
+            )
+        listed = np.argsort(np.asarray([place[text] for text in dictionary.text], np.int64))
+        rank = np.empty(dictionary.size, np.int32)
+        rank[listed] = np.arange(len(listed), dtype=np.int32)
+        if dictionary.missing:
+            rank[-1] = len(listed)
+        ranks.append(rank)
+    return ranks
+
+
+def shown_by(problem: Problem, publish: Mapping[str, str], ranks: list[npt.NDArray[np.int32] | None]) -> list[str]:
+    """How each quasi-identifier is published; raises where a column without numbers shall show a centroid."""
+    shown = []
+    for dictionary, rank in zip(problem.frequencies.quasi, ranks, strict=True):
+        column = problem.schema.columns.get(dictionary.name)
+        bare = column is not None and column.hierarchy is None
+        numeric = _all_numbers(dictionary.text)
+        how = publish.get(dictionary.name, "range" if rank is not None or (bare and numeric) else "ancestor")
+        if how == "centroid" and not numeric:
+            raise PlanError(
+                f"Column {dictionary.name!r} must hold numbers to show a centroid; show a range or ancestor."
+            )
+        shown.append(how)
+    return shown
+
+
+def _all_numbers(text: tuple[str, ...]) -> bool:
+    import math
+
+    try:
+        return all(math.isfinite(float(value)) for value in text)
+    except ValueError:
+        return False

@@ -1,0 +1,113 @@
+"""Refinement: any recoding, with less loss.
+
+Rows move to other groups or change places with rows of other groups, groups are dissolved into their neighbours, and
+groups that have become large are cut, as long as the loss falls and every group meets the models. It ends where no such
+change is found (a local optimum) or at a time limit. See :mod:`shoal.kernels.exchange`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from shoal.encoding import ByGroup, ByLevel, Recoding
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem
+from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
+from shoal.methods.mondrian import Mondrian, ranks_of, shown_by
+from shoal.methods.top_down import TopDown
+from shoal.models import AllOf
+from shoal.schema import Schema
+
+__all__ = ["Refine", "groups_to_start_from"]
+
+
+@dataclass(frozen=True)
+class Refine(Method):
+    """Lower the loss of another method's release by moving and exchanging rows.
+
+    Parameters
+    ----------
+    start
+        The method whose groups are refined: an object, a name, or a table with name and parameters; top-down by
+        default. Rows that it leaves out stay out.
+    loss, weights
+        See :class:`shoal.methods.top_down.TopDown`.
+    publish
+        What groups show, by column, see :class:`shoal.methods.mondrian.Mondrian`; as that method does by default.
+    time_limit
+        Seconds after which the best groups so far are taken. The result then depends on the machine.
+
+    Examples
+    --------
+    >>> Refine(start={"name": "mondrian", "strict": False}).start.strict
+    False
+    """
+
+    start: Any = None
+    loss: str = "ncp"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    publish: Mapping[str, str] = field(default_factory=dict)
+    time_limit: float | None = None
+    name: ClassVar[str] = "refine"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
+        check_loss(self.loss)
+        check_weights(self.weights)
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise PlanError(f"The time limit must be a positive number of seconds; found {self.time_limit!r}.")
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        check_weights_of(schema, self.publish)
+        self.start.check(schema, model)
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.local_release
+        import shoal.methods.local_search  # noqa: F401
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. A pass takes time in proportion to the distinct combinations."""
+        from shoal.methods.local_problem import make_local_problem
+        from shoal.methods.local_release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local_search import loss_of, refine
+
+        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
+        ranks = ranks_of(problem)
+        shown = shown_by(problem, publish, ranks)
+        if isinstance(self.start, Mondrian | TopDown):  # nothing is left out, and the items are the same
+            _, pieces = self.start.partition(problem)
+            local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks), None
+        else:
+            part, started, rows = kept_part(problem, groups_to_start_from(self.start, problem))
+            local = make_local_problem(part, shown, self.loss, self.weights, ranks)
+            pieces = pieces_of(local, started)
+        before = loss_of(local, pieces)
+        refined = refine(local, pieces, deadline)
+        facts = {
+            "start": self.start.name,
+            "changes": refined.changes,
+            "loss_before": before,
+            "loss_after": loss_of(local, refined.pieces),
+            "local_optimum": refined.finished,
+        }
+        return publish_pieces(local, refined.pieces, facts, rows)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`shoal.methods.base.Method`."""
+        return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}
+
+
+def groups_to_start_from(method: Method, problem: Problem) -> ByGroup | ByLevel:
+    """A recoding whose groups are known; raises where the method's release has none."""
+    recoding: Recoding = method.decide(problem)
+    if not isinstance(recoding, ByGroup | ByLevel):
+        raise PlanError(f"The method {method.name!r} publishes no groups of rows to start from; choose another start.")
+    return recoding

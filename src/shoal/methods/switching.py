@@ -1,0 +1,137 @@
+"""Switching rows between the groups of another method until they meet the models.
+
+Algorithm 2 of Sun, Wang, Truta, Li and Li, "(p+, α)-sensitive k-anonymity: a new enhanced privacy protection model",
+2008: begin with a p-sensitive k-anonymous table, switch rows between its groups until each has p categories and weight
+α, recode the new groups. The paper leaves open which rows; here it is the switch of least extra loss by what it mends.
+
+A switch keeps the total weight and the number of groups, so that where groups weigh less than α on average no switching
+ends well; groups that no switch can mend are merged. That this always ends is shown in :mod:`shoal.kernels.switching`:
+every switch lowers what the groups lack and leaves their number, every merge lowers their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+from shoal.encoding import ByGroup
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem, require_feasible
+from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
+from shoal.methods.mondrian import ranks_of, shown_by
+from shoal.methods.refine import groups_to_start_from
+from shoal.methods.top_down import TopDown
+from shoal.models import AllOf, KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, combine
+from shoal.models.base import Number
+from shoal.schema import Schema
+
+__all__ = ["Switching", "weaker"]
+
+
+@dataclass(frozen=True)
+class Switching(Method):
+    """Switch rows between groups until all meet the models.
+
+    Parameters
+    ----------
+    p, alpha
+        The (p+, α) model to reach, beside the plan's models; both or neither.
+    start
+        The method that forms the first groups, see :class:`shoal.methods.refine.Refine`; top-down by default.
+        The first groups meet k-anonymity and p-sensitivity only, as in the paper: see :func:`weaker`.
+    polish
+        Whether the result is refined, see :class:`shoal.methods.refine.Refine`.
+    loss, weights
+        See :class:`shoal.methods.top_down.TopDown`.
+    """
+
+    p: int | None = None
+    alpha: Number | None = None
+    start: Any = None
+    polish: bool = False
+    loss: str = "ncp"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    name: ClassVar[str] = "switching"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
+        check_loss(self.loss)
+        check_weights(self.weights)
+        if (self.p is None) != (self.alpha is None):
+            raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
+        if self.p is not None:
+            self.goal(AllOf(()))
+
+    def goal(self, model: AllOf) -> AllOf:
+        """The models to reach: those of the plan, and (p+, α) where it is given."""
+        if self.p is None or self.alpha is None:
+            return model
+        return combine((*model.parts, PPlusAlphaSensitive(self.p, self.alpha)))
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        self.start.check(schema, weaker(self.goal(model)))
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.local_release
+        import shoal.methods.local_search  # noqa: F401
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`.
+
+        A group that fails costs the pairs of its rows and those of its near groups for every switch.
+        """
+        from shoal.methods.local_problem import make_local_problem
+        from shoal.methods.local_release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local_search import loss_of, refine, switch
+
+        problem = replace(problem, model=self.goal(problem.model))
+        problem.model.check(problem.frequencies.domains)
+        require_feasible(problem)
+        recoding = groups_to_start_from(self.start, replace(problem, model=weaker(problem.model)))
+        part, started, rows = kept_part(problem, recoding)
+        ranks = ranks_of(part)
+        shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
+        local = make_local_problem(part, shown, self.loss, self.weights, ranks)
+        pieces = pieces_of(local, started)
+        before, groups = loss_of(local, pieces), len(pieces.start) - 1
+        switched = switch(local, pieces)
+        pieces = switched.pieces
+        if self.polish:
+            pieces = refine(local, pieces).pieces
+        facts = {
+            "start": self.start.name,
+            "groups_before": groups,
+            "failing_groups_before": switched.failing_groups,
+            "failing_rows_before": switched.failing_rows,
+            "switches": switched.exchanged + switched.taken_over,
+            "exchanged": switched.exchanged,
+            "taken_over": switched.taken_over,
+            "merges": switched.merges,
+            "loss_before": before,
+            "loss_after": loss_of(local, pieces),
+        }
+        return publish_pieces(local, pieces, facts, rows)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`shoal.methods.base.Method`."""
+        return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}
+
+
+def weaker(model: AllOf) -> AllOf:
+    """The models of the first groups: k-anonymity, and p values where p values or categories are asked for.
+
+    >>> weaker(combine((KAnonymity(4), PPlusAlphaSensitive(2, 2)))).parts
+    (KAnonymity(k=4), PSensitive(p=2, column=None))
+    """
+    parts: list[Model] = []
+    for part in model.parts:
+        if isinstance(part, KAnonymity | PSensitive):
+            parts.append(part)
+        elif isinstance(part, PAlphaSensitive | PPlusAlphaSensitive):
+            parts.append(PSensitive(part.p, part.column))
+    return combine(parts or [KAnonymity(2)])

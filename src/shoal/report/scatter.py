@@ -1,0 +1,127 @@
+"""Utility against risk: a scatter plot as inline SVG, and the page of an exploration.
+
+What is marked by colour is marked by shape too, and every point is a row of the table under the picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shoal.report.markup import figure, number, percent, prose, table
+from shoal.report.page import document
+
+__all__ = ["Point", "exploration_page", "scatter"]
+
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 60
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release: its risk and loss, and whether it is on the frontier, and chosen."""
+
+    label: str
+    risk: float
+    loss: float
+    efficient: bool
+    chosen: bool
+
+
+def scatter(points: Sequence[Point], measure: str) -> str:
+    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left."""
+    right, top = _ceiling(max(p.risk for p in points)), _ceiling(max(p.loss for p in points))
+
+    def x(risk: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * risk / right
+
+    def y(loss: float) -> float:
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * loss / top
+
+    parts = []
+    for step in range(5):
+        risk, loss = right * step / 4, top * step / 4
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(loss):.1f}" y2="{y(loss):.1f}"/>')
+        parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss:.3g}</text>')
+        place = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
+        parts.append(f'<text class="tick" {place}>{percent(risk)}</text>')
+    frontier = sorted((p for p in points if p.efficient), key=lambda p: p.risk)
+    if len(frontier) > 1:
+        path = " ".join(f"{x(p.risk):.1f},{y(p.loss):.1f}" for p in frontier)
+        parts.append(f'<polyline class="frontier" points="{path}"/>')
+    for p in sorted(points, key=lambda p: (p.chosen, p.efficient)):
+        parts.append(_mark(x(p.risk), y(p.loss), p))
+    parts.append(
+        f'<text class="axis" text-anchor="middle" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}">'
+        f"risk: probability of being found, on average</text>"
+    )
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    parts.append(
+        f'<text class="axis" text-anchor="middle" transform="translate(16 {middle}) rotate(-90)">'
+        f"loss ({prose(measure)})</text>"
+    )
+    chosen = next((p for p in points if p.chosen), None)
+    words = f"{len(points)} releases, {len(frontier)} of them efficient." + (
+        f" Chosen: {prose(chosen.label)}." if chosen else ""
+    )
+    return (
+        f'<svg class="scatter" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="scatter-title">'
+        f'<title id="scatter-title">Loss against risk: {words}</title>{"".join(parts)}</svg>'
+    )
+
+
+def _ceiling(value: float) -> float:
+    """A round number not below a value."""
+    if value <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(
+        power * factor for factor in (1, 1.2, 1.6, 2, 2.4, 3, 4, 6, 8, 10) if power * factor >= value * (1 - 1e-12)
+    )
+
+
+def _mark(x: float, y: float, point: Point) -> str:
+    title = f"<title>{prose(point.label)}: loss {number(point.loss)}, risk {percent(point.risk)}</title>"
+    if point.chosen:
+        corners = " ".join(
+            f"{x + r * math.sin(a * math.pi / 5):.1f},{y - r * math.cos(a * math.pi / 5):.1f}"
+            for a, r in enumerate((11, 4.6) * 5)
+        )
+        return f'<polygon class="chosen" points="{corners}">{title}</polygon>'
+    if point.efficient:
+        return f'<circle class="efficient" cx="{x:.1f}" cy="{y:.1f}" r="6">{title}</circle>'
+    return f'<circle class="beaten" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>'
+
+
+def exploration_page(
+    points: Sequence[Point], measure: str, columns: Sequence[str], rows: Sequence[Sequence[object]], model: str
+) -> str:
+    """The page: the picture, and every trial in a table. Cells are escaped here."""
+    shown = [[prose(cell, 300) for cell in row] for row in rows]
+    picture = ""
+    if points:
+        legend = (
+            '<p class="legend"><span><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><polygon class="chosen" '
+            'points="6,0 7.5,4.2 12,4.4 8.4,7.2 9.7,11.6 6,9 2.3,11.6 3.6,7.2 0,4.4 4.5,4.2"/></svg> chosen</span> '
+            '<span><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle class="efficient" cx="6" cy="6" '
+            'r="5"/></svg> efficient</span> <span><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle '
+            'class="beaten" cx="6" cy="6" r="5"/></svg> another is better in both</span></p>'
+        )
+        words = (
+            "Each mark is a release that meets the models. Those on the line are efficient: whoever wants less loss "
+            "must take more risk. The chosen one has the least loss of those that meet the plan."
+        )
+        plot = f'<div class="wide" role="region" aria-label="Picture" tabindex="0">{scatter(points, measure)}</div>'
+        picture = legend + figure(plot, words)
+    else:
+        picture = "<p>No trial ended with a release; the table says why.</p>"
+    listing = table("All trials, least loss first", [prose(column) for column in columns], shown, "trials")
+    sections = [
+        ("picture", "Loss against risk", f"<p>Models: {prose(model, 400)}.</p>{picture}"),
+        ("trials", "The trials", listing.replace('<div class="wide">', _SCROLLS, 1)),
+    ]
+    return document("Methods and parameters side by side", sections)
+
+
+_SCROLLS = '<div class="wide" role="region" aria-label="Trials" tabindex="0">'

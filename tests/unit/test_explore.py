@@ -1,0 +1,262 @@
+"""Methods side by side: the frontier, the choice, what happens to trials that fail, and method = "auto"."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal import exploration
+from shoal.errors import InfeasibleError, OutputError, PlanError
+from shoal.exploration import Candidate, Trial, candidates, explore, mark_efficient
+from shoal.methods import METHODS, Auto
+from shoal.plan import Plan
+from shoal.report.scatter import Point, exploration_page, scatter
+
+
+def write_plan(folder, method='name = "full-domain"', models="", rows=60):
+    lines = "".join(f"{20 + (7 * n) % 40},{'abc'[n % 3]},{'uvwxyz'[n % 6]}\n" for n in range(rows))
+    (folder / "source.csv").write_text("age,town,illness\n" + lines)
+    plan = folder / "plan.toml"
+    plan.write_text(
+        '[source]\npath = "source.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = { intervals = [5, 10] }\n'
+        '[columns.town]\nrole = "quasi-identifier"\n[columns.illness]\nrole = "sensitive"\n'
+        f'[[models]]\nname = "k-anonymity"\nk = 3\n{models}[method]\n{method}\n[output]\npath = "released.csv"\n'
+    )
+    return plan
+
+
+# -- the frontier ----------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 6)), max_size=12), st.integers(0, 5))
+def test_frontier_and_choice_by_definition(points, lowest):
+    trials = [
+        Trial(f"m{n}", {}, 2, "released", loss={"ncp": loss / 5}, risk=risk / 5, smallest_group=size)
+        for n, (loss, risk, size) in enumerate(points)
+    ]
+    marked = mark_efficient([*trials, Trial("gone", {}, 2, "infeasible", "why")], "ncp", lowest)
+    assert marked[-1].outcome == "infeasible"
+    done = marked[:-1]
+    assert [t.loss["ncp"] for t in done] == sorted(t.loss["ncp"] for t in done)
+    for trial in done:
+        better = [
+            other
+            for other in done
+            if other.loss["ncp"] <= trial.loss["ncp"]
+            and other.risk <= trial.risk
+            and (other.loss["ncp"], other.risk) != (trial.loss["ncp"], trial.risk)
+        ]
+        assert trial.efficient == (not better)
+    fit = [trial for trial in done if trial.smallest_group >= lowest]
+    chosen = [trial for trial in marked if trial.chosen]
+    assert len(chosen) == bool(fit)
+    if fit:
+        assert chosen[0].loss["ncp"] == min(trial.loss["ncp"] for trial in fit)
+
+
+# -- what is tried ---------------------------------------------------------------------------------
+
+
+def test_candidates(tmp_path):
+    plan = Plan.read(write_plan(tmp_path, 'name = "full-domain"\nsuppression = 0.1\nloss = "precision"'))
+    found = candidates(plan)
+    assert found[0] == Candidate(plan, plan.method, plan.models)
+    assert {candidate.method.name for candidate in found} >= {"full-domain", "top-down", "mondrian"}
+    own = [c for c in found if c.method.name == "full-domain"]
+    assert {(c.method.suppression, c.models[0].k) for c in own} == {(0.0, 3), (0.0, 6), (0.1, 3), (0.1, 6)}
+    assert all(c.method.loss == "precision" for c in own)
+    assert len(found) == len(set(map(repr, found)))
+    few = candidates(plan, ["levels"], [4], [0.2, 0.5])
+    assert [(c.method.suppression, c.models[0].k) for c in few] == [(0.2, 4), (0.5, 4)]
+
+
+def test_what_cannot_be_tried(tmp_path):
+    plan = Plan.read(write_plan(tmp_path))
+    with pytest.raises(PlanError, match="no method named 'magic'"):
+        candidates(plan, ["magic"])
+    with pytest.raises(PlanError, match=r"parameters of its own|cannot be explored"):
+        candidates(plan, ["population-grid"])
+    with pytest.raises(PlanError, match=r"\[source\]"):
+        explore(Plan.from_dict({"columns": {"a": {"role": "quasi-identifier"}},
+                                "models": [{"name": "k-anonymity", "k": 2}]}))  # fmt: skip
+
+
+def test_trials_run_in_processes_and_agree_with_a_release(tmp_path):
+    plan = Plan.read(write_plan(tmp_path))
+    steps = []
+    found = explore(
+        plan, methods=["full-domain", "levels"], ks=[3], workers=2, progress=lambda step, done: steps.append(done)
+    )
+    assert steps == [0.0, 0.5, 1.0]
+    by_method = {trial.method: trial for trial in found.trials}
+    assert by_method["levels"].outcome == "infeasible"
+    assert "At these levels" in by_method["levels"].why
+    release = shoal.release(plan)
+    best = by_method["full-domain"]
+    assert (best.chosen, best.efficient) == (True, True)
+    assert best.loss == release.utility
+    assert (best.risk, best.highest_risk) == (release.risk["average"], release.risk["highest"])
+    assert (best.groups, best.smallest_group) == (release.certificate["groups"], release.certificate["smallest_group"])
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [row["method"] for row in rows] == ["full-domain", "levels"]
+    assert float(rows[0]["ncp"]) == best.loss["ncp"]
+    json.dumps(found.to_dict())
+
+
+SCRIPT = """
+import json, sys, time
+from shoal import exploration
+from shoal.exploration import Trial, candidates
+from shoal.plan import Plan
+
+def fake(candidate):
+    k = candidate.models[0].k
+    if k == 3:
+        time.sleep(300)
+    if k == 4:
+        raise SystemExit(9)
+    return Trial(candidate.method.name, {}, k, "released", loss={"ncp": 0.5}, risk=0.1, smallest_group=k)
+
+exploration._try = fake  # the processes of the trials run this line too
+
+if __name__ == "__main__":
+    chosen = candidates(Plan.read(sys.argv[1]), ["levels"], [3, 4, 5, 6], [0.0])
+    print(json.dumps([(trial.k, trial.outcome) for trial in exploration._run(chosen, 2, 20.0)]))
+"""
+
+
+def test_a_slow_trial_is_ended_and_a_dead_one_is_told(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, tmp_path / "script.py", write_plan(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    assert sorted(map(tuple, json.loads(done.stdout))) == [
+        (3, "too slow"), (4, "failed"), (5, "released"), (6, "released"),
+    ]  # fmt: skip
+
+
+def test_errors_inside_a_trial(tmp_path, monkeypatch):
+    from shoal import pipeline
+
+    plan = Plan.read(write_plan(tmp_path))
+    (candidate,) = candidates(plan, ["full-domain"], [3], [0.0])
+
+    def fault(*_, **__):
+        raise ValueError("Rick has cancer")
+
+    monkeypatch.setattr(pipeline, "rehearse", fault)
+    trial = exploration._try(candidate)
+    assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
+    (refused,) = candidates(plan, ["anti-unification"], [3])
+    broken = Plan.read(write_plan(tmp_path, models='[[models]]\nname = "t-closeness"\nt = 0.5\n'))
+    refused = Candidate(broken, refused.method, broken.models)
+    assert exploration._try(refused).outcome == "refused"
+
+
+# -- the picture and the command -------------------------------------------------------------------
+
+
+def test_the_picture():
+    points = [Point("a<b", 0.1, 0.4, True, False), Point("c", 0.3, 0.2, True, True), Point("d", 0.3, 0.5, False, False)]
+    svg = scatter(points, "ncp")
+    assert svg.count('class="efficient"') == 1
+    assert svg.count('class="chosen"') == 1
+    assert svg.count('class="beaten"') == 1
+    assert 'class="frontier"' in svg
+    assert "a<b" not in svg
+    page = exploration_page(points, "ncp", ("m", "x"), [("<script>", 1)], "k-anonymity(k=3)")
+    assert "<script" not in page
+    assert scatter([Point("only", 0.0, 0.0, True, True)], "ncp")
+    assert "No trial ended" in exploration_page([], "ncp", ("m",), [("x",)], "k")
+
+
+def test_command(tmp_path, capsys, monkeypatch):
+    from shoal.cli.explore import explore as command
+
+    plan = write_plan(tmp_path)
+
+    def run(**options):
+        given = {"method": ["full-domain", "levels"], "k": [3], "suppression": None, "loss": "ncp", "time_limit": 60.0,
+                 "workers": 1, "out": None, "overwrite": False, "as_json": True, "quiet": True}  # fmt: skip
+        command(plan, **{**given, **options})
+        return capsys.readouterr().out
+
+    answer = json.loads(run())
+    assert answer["chosen"]["method"] == "full-domain"
+    assert (tmp_path / "plan.explore.csv").read_text().startswith("method,")
+    assert "<svg" in (tmp_path / "plan.explore.html").read_text()
+    with pytest.raises(OutputError, match="exists"):
+        run()
+    shown = run(overwrite=True, as_json=False)
+    assert "Chosen, of least loss: full-domain, k = 3." in shown
+    assert "levels (infeasible): At these levels" in shown
+    with pytest.raises(InfeasibleError, match="No trial"):
+        run(overwrite=True, method=["levels"])
+    assert not (tmp_path / "released.csv").exists()
+
+
+# -- auto ------------------------------------------------------------------------------------------
+
+
+def table():
+    return pa.table({"age": [20 + (7 * n) % 40 for n in range(60)], "town": ["abc"[n % 3] for n in range(60)]})
+
+
+def document(method):
+    return {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}},
+            "town": {"role": "quasi-identifier"},
+        },
+        "models": [{"name": "k-anonymity", "k": 3}],
+        "method": method,
+    }
+
+
+def test_auto_takes_the_least_loss():
+    release = shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1}))
+    told = release.certificate["method"]
+    tried = {entry["method"]: entry.get("ncp") for entry in told["tried"]}
+    assert list(tried) == list(Auto().methods)
+    assert told["chosen"] == min(tried, key=lambda name: tried[name])
+    assert release.utility["ncp"] == min(tried.values())
+    for name, loss in tried.items():
+        alone = {"name": name, **({"suppression": 0.1} if name == "full-domain" else {})}
+        assert shoal.anonymize(table(), document(alone)).utility["ncp"] == loss
+    assert shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1})).table.equals(release.table)
+
+
+def test_auto_passes_over_what_does_not_serve():
+    release = shoal.anonymize(table(), document({"name": "auto", "methods": ["levels", "full-domain"]}))
+    assert [entry.get("outcome") for entry in release.certificate["method"]["tried"]] == ["InfeasibleError", None]
+    assert set(release.certificate["levels"]) == {"age", "town"}
+    with pytest.raises(InfeasibleError, match="At these levels"):
+        shoal.anonymize(table(), document({"name": "auto", "methods": ["levels"]}))
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ({"name": "auto", "methods": []}, "list of names"),
+        ({"name": "auto", "methods": ["auto"]}, "other methods"),
+        ({"name": "auto", "methods": ["magic"]}, "no method named"),
+        ({"name": "auto", "loss": "pain"}, "loss to compare"),
+        ({"name": "auto", "suppression": 2}, "from 0 to 1"),
+        ({"name": "auto", "methods": ["sampled-grid"]}, "parameters of its own|cannot be tried"),
+    ],
+)
+def test_auto_refuses(method, says):
+    with pytest.raises(PlanError, match=says):
+        Plan.from_dict(document(method))
+
+
+def test_auto_is_a_method_like_others():
+    assert METHODS["auto"] is Auto
