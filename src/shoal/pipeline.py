@@ -288,7 +288,7 @@ def _match_columns(table: Relation, schema: Schema) -> None:
     forgotten = [name for name in table.columns if name not in schema.columns]
     if forgotten:
         raise PlanError(
-            f"The plan must give every column of the table a role; it says nothing of {', '.join(map(repr, forgotten))}. "
+            f"The plan must give every column of the table a role; it lacks {', '.join(map(repr, forgotten))}. "
             f"Use identifier to drop a column, other to publish it as it is."
         )
 

@@ -107,7 +107,7 @@ def require_columns(table: Relation, names: Sequence[str]) -> None:
         if name not in table.columns:
             close = difflib.get_close_matches(name, table.columns, 1)
             # without a header, what is taken for names may be the first record: all of them are not for an error
-            hint = f" Did you mean {close[0]!r}?" if close else f" It has {len(table.columns)} columns; check the header."
+            hint = f" Did you mean {close[0]!r}?" if close else f" It has {len(table.columns)}; check the header."
             raise TableError(f"The table has no column {name!r}.{hint}")
 
 
@@ -193,7 +193,7 @@ def verify(
     if not result.holds:
         failing = ", ".join(model.name for model in result.models if not model.holds)
         raise VerificationError(
-            f"The release does not meet {failing} in {result.failing_groups} of {result.groups} groups. This is a fault "
+            f"The release does not meet {failing} in {result.failing_groups} groups of {result.groups}. A fault "
             f"in shoal; nothing was written."
         )
     return result

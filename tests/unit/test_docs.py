@@ -45,6 +45,6 @@ def test_plan_fragments_are_toml_with_known_names(page):
         document = tomllib.loads(block)
         if "method" in document:
             method = METHODS[document["method"].pop("name")]
-            assert set(document["method"]) <= {field for field in method.__dataclass_fields__}
+            assert set(document["method"]) <= set(method.__dataclass_fields__)
         for model in document.get("models", []):
             assert model["name"] in MODELS

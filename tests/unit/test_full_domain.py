@@ -77,9 +77,11 @@ MODELS = {
     "p+ alpha": ((PPlusAlphaSensitive(2, 1.5),), lambda group, table: slow_models.p_plus_alpha(group, 2, 1.5, CLASSES)),
     "entropy": ((KAnonymity(2), LDiversity(1.8, "entropy")),
                 lambda group, table: len(group) >= 2 and slow_models.entropy_diverse(group, 1.8)),
-    "t": ((TCloseness(0.4),), lambda group, table: slow_models.t_distance(group, table, slow_models.equal_cost) <= slow_models.Fraction("0.4")),
+    "t": ((TCloseness(0.4),),
+          lambda group, table: 10 * slow_models.t_distance(group, table, slow_models.equal_cost) <= 4),
     "alpha k": ((AlphaK(0.6, 2),), lambda group, table: slow_models.alpha_k(group, 0.6, 2)),
-    "delta": ((DeltaDisclosure(1.5, "ignored"),), lambda group, table: slow_models.delta_disclosed(group, table, 1.5, True)),
+    "delta": ((DeltaDisclosure(1.5, "ignored"),),
+              lambda group, table: slow_models.delta_disclosed(group, table, 1.5, True)),
 }  # fmt: skip
 
 

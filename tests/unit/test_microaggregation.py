@@ -58,7 +58,7 @@ def test_known_losses_of_the_census(census, method, k, loss):
     ],
 )  # fmt: skip
 def test_table_2_of_the_paper(census, k, p, loss):
-    """Table 2 (cut to two decimals there); what is published is rounded to whole numbers, which costs next to nothing."""
+    """Table 2 (cut to two decimals there); rounding what is published to whole numbers costs next to nothing."""
     found = release(census, PFirst(refine=False), shoal.KAnonymity(k), shoal.PSensitive(p), sensitive=SECRET)
     assert 100 * found.utility["sse_sst"] == pytest.approx(loss, abs=0.0101)
 

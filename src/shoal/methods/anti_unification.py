@@ -71,7 +71,7 @@ class AntiUnification(Method):
         numbers or dates (intervals, cuts, dates) start at level 1, as age does in section 4 of the paper, and all
         others at level 0, the value itself.
 
-    The least records of a pattern, k, comes from the plan's k-anonymity. Where model-aware patterns have none, it is what
+    The least records of a pattern, k, come from the plan's k-anonymity. Where model-aware patterns have none, k is what
     the other models need at least: p records for p different values, l for l-diversity.
     """
 
