@@ -72,7 +72,9 @@ def _sample(table: pa.Table, seed: int) -> pa.Table:
 def _table_7(table: pa.Table) -> Section:
     rows = []
     for (p, k), (paper_before, paper_after) in PAPER.items():
-        before, after, exposed, loss = [], [], [], []
+        before: list[int] = []
+        after: list[int] = []
+        exposed, loss = [], []
         for seed in range(SEEDS):
             sample = _sample(table, seed)
             schema = adult_schema(QUASI)
