@@ -65,8 +65,13 @@ def bar(share: float, kind: str) -> str:
     )
 
 
-def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "") -> str:
-    """A table of finished cells; the first column heads its row. It scrolls by itself where it is too wide."""
+def table(
+    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", scrolls: str = ""
+) -> str:
+    """A table of finished cells; the first column heads its row.
+
+    One that may be wider than the screen ``scrolls``, under that name, by keyboard too.
+    """
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     lines = []
     for row in rows:
@@ -74,9 +79,10 @@ def table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], k
         cells = [f'<td data-column="{name}">{cell}</td>' for name, cell in zip(columns[1:], row[1:], strict=True)]
         lines.append(f'<tr><th scope="row">{row[0]}</th>{"".join(cells)}</tr>')
     style = f' class="{kind}"' if kind else ""
+    frame, end = (f'<section class="wide" aria-label="{scrolls}" tabindex="0">', "</section>") if scrolls else ("", "")
     return (
-        f'<div class="wide"><table{style}><caption>{caption}</caption><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
+        f"{frame}<table{style}><caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(lines)}</tbody></table>{end}"
     )
 
 

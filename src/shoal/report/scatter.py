@@ -112,16 +112,13 @@ def exploration_page(
             "Each mark is a release that meets the models. Those on the line are efficient: whoever wants less loss "
             "must take more risk. The chosen one has the least loss of those that meet the plan."
         )
-        plot = f'<div class="wide" role="region" aria-label="Picture" tabindex="0">{scatter(points, measure)}</div>'
+        plot = f'<section class="wide" aria-label="Picture" tabindex="0">{scatter(points, measure)}</section>'
         picture = legend + figure(plot, words)
     else:
         picture = "<p>No trial ended with a release; the table says why.</p>"
-    listing = table("All trials, least loss first", [prose(column) for column in columns], shown, "trials")
+    listing = table("All trials, least loss first", [prose(column) for column in columns], shown, "trials", "Trials")
     sections = [
         ("picture", "Loss against risk", f"<p>Models: {prose(model, 400)}.</p>{picture}"),
-        ("trials", "The trials", listing.replace('<div class="wide">', _SCROLLS, 1)),
+        ("trials", "The trials", listing),
     ]
     return document("Methods and parameters side by side", sections)
-
-
-_SCROLLS = '<div class="wide" role="region" aria-label="Trials" tabindex="0">'
