@@ -20,6 +20,8 @@ from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
 from shoal.encoding.categories import publish_categories
+from shoal.encoding.formulas import neutralize
+from shoal.encoding.pseudonyms import read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
 from shoal.engines.base import Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat
@@ -30,6 +32,7 @@ from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, size_of, staging
 from shoal.plan import Plan, parse_model, plain
 from shoal.report import render
+from shoal.reuse import carry_over, lay_together, recoding_of, saved_recoding
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
 from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_patterns
@@ -75,10 +78,30 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
 
 
 def release(
-    plan: Plan | Mapping[str, Any] | str | Path, *, overwrite: bool | None = None, progress: Progress = quiet
+    plan: Plan | Mapping[str, Any] | str | Path,
+    *,
+    overwrite: bool | None = None,
+    recoding: Path | None = None,
+    previous: Path | None = None,
+    save_recoding: bool = False,
+    progress: Progress = quiet,
 ) -> Release:
-    """Do what a plan says, from its source to its output: the table, and the certificate and report beside it."""
+    """Do what a plan says, from its source to its output: the table, and the certificate and report beside it.
+
+    Parameters
+    ----------
+    overwrite
+        Whether a release that exists is replaced; as the plan says by default.
+    recoding
+        A recoding that was kept with an earlier release, to be used in place of the plan's method.
+    previous
+        An earlier released table; the certificate tells what the intersection attack makes of both.
+    save_recoding
+        Whether the recoding is kept beside the release, for the next delivery.
+    """
     plan = _as_plan(plan)
+    if recoding is not None:
+        plan = carry_over(plan, Path(recoding))
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
@@ -86,18 +109,27 @@ def release(
     check_output(path, plan.output.overwrite if overwrite is None else overwrite, in_parts=in_parts)
     if plan.source.path is not None and path.exists() and path.samefile(plan.source.path):
         raise OutputError("The output must not be the source itself; choose another name.")
+    kept = recoding_of(path)
+    if save_recoding and kept.exists() and not (plan.output.overwrite if overwrite is None else overwrite):
+        raise OutputError(f"The recoding {str(kept)!r} exists. Remove it, or allow overwriting (--overwrite).")
     watch = _Watch(progress)
     with staging(path) as folder, open_engine(plan.engine, None, watch.part) as engine:
         decided = _decide(engine, plan.source, plan, watch)
         staged = folder / f"table{path.suffix.lower()}"
         with watch("writing"):
-            engine.write(decided.released, staged)
+            harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
+            engine.write(harmless.table if harmless else decided.released, staged)
         with watch("verifying"):
             written = engine.read(Source(staged, csv=RELEASED_CSV))
-            checked = _verify(engine, written, plan, decided)
-        output = {"name": path.name, "bytes": size_of(staged), "sha256": sha256_of(staged)}
-        certificate = _certificate(plan, decided, checked, {"output": output})
+            checked = _verify(engine, harmless.restore(engine, written) if harmless else written, plan, decided)
+        extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": sha256_of(staged)}}
+        if previous is not None:
+            with watch("comparing"):
+                extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED_CSV)
+        certificate = _certificate(plan, decided, checked, extra)
         texts = {plan.output.certificate: certificate.to_json()}
+        if save_recoding:
+            texts = {kept: saved_recoding(decided.problem, decided.recoding, extra["output"]), **texts}
         description = None
         if plan.output.report:
             with watch("describing"):
@@ -241,12 +273,14 @@ class _Decided:
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
+    key = _pseudonym_key(plan) if plan.schema.pseudonyms else b""
     warming = threading.Thread(target=plan.method.warm, daemon=True)
     warming.start()
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
         table, schema = publish_categories(engine, table, plan.schema), plan.schema.published
+        table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
         frequencies = read_frequency_set(engine, table, schema)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(schema, engine, table)
@@ -262,13 +296,19 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
     with watch("applying"):
-        keep = tuple(name for name in table.columns if plan.schema.columns[name].role is not Role.IDENTIFIER)
+        dropped = {*plan.schema.named(Role.IDENTIFIER)} - {*plan.schema.pseudonyms}
+        keep = tuple(name for name in table.columns if name not in dropped)
         released = apply(engine, table, keep, frequencies, ladders, recoding)
     if isinstance(recoding, ByLevel):
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
         kept = int(recoding.count.sum())
     return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts), problem, recoding)
+
+
+def _pseudonym_key(plan: Plan) -> bytes:
+    output = plan.output
+    return read_key(output.pseudonym_key, output.path) if output else read_key(None)
 
 
 def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) -> CheckResult:
@@ -288,7 +328,7 @@ def _match_columns(table: Relation, schema: Schema) -> None:
     forgotten = [name for name in table.columns if name not in schema.columns]
     if forgotten:
         raise PlanError(
-            f"The plan must give every column of the table a role; it lacks {', '.join(map(repr, forgotten))}. "
+            f"The plan must give every column a role; it says nothing of {', '.join(map(repr, forgotten))}. "
             f"Use identifier to drop a column, other to publish it as it is."
         )
 
@@ -298,7 +338,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     facts = {key: value for key, value in decided.facts.items() if key not in apart}
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
-        "plan": plain(plan.document),
+        "plan": plain(_document(plan)),
         "source": {
             "rows": decided.rows,
             "columns": len(decided.source.columns),
@@ -316,9 +356,19 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "risk": checked.risk,
         **extra,
     }
+    if plan.schema.pseudonyms:
+        content["pseudonyms"] = list(plan.schema.pseudonyms)
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)
+
+
+def _document(plan: Plan) -> dict[str, Any]:
+    """The plan as it was written, but for where the key of the pseudonyms is."""
+    document = dict(plan.document)
+    if "output" in document:
+        document["output"] = {key: value for key, value in document["output"].items() if key != "pseudonym_key"}
+    return document
 
 
 def _as_plan(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

@@ -1,10 +1,10 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
     [source]          path, and for CSV: delimiter, quote, header, encoding, missing, trim, names
-    [columns.NAME]    role, hierarchy, categories, order
+    [columns.NAME]    role, hierarchy, categories, order, pseudonym
     [[models]]        name and parameters
     [method]          name and parameters
-    [output]          path, overwrite, report, spreadsheet_safe
+    [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
     seed = 0
 
@@ -55,12 +55,14 @@ class Output:
     """Where the release goes; its certificate and, unless ``report`` is False, a report are written beside it.
 
     With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
+    ``pseudonym_key`` is the file of the key of the pseudonyms.
     """
 
     path: Path
     overwrite: bool = False
     report: bool = True
     spreadsheet_safe: bool = False
+    pseudonym_key: Path | None = None
 
     @property
     def certificate(self) -> Path:
@@ -174,6 +176,7 @@ class _Column(_Section):
     category_names: list[str] | None = None
     order: list[Any] | None = None
     publish: Literal["values", "categories"] = "values"
+    pseudonym: bool = False
 
 
 class _Output(_Section):
@@ -181,9 +184,11 @@ class _Output(_Section):
     overwrite: bool = False
     report: bool = True
     spreadsheet_safe: bool = False
+    pseudonym_key: str | None = Field(None, min_length=1)
 
     def build(self, folder: Path) -> Output:
-        return Output(folder / self.path, self.overwrite, self.report, self.spreadsheet_safe)
+        key = None if self.pseudonym_key is None else folder / self.pseudonym_key
+        return Output(folder / self.path, self.overwrite, self.report, self.spreadsheet_safe, key)
 
 
 class _Engine(_Section):
@@ -223,7 +228,7 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         if section.categories is not None:
             classes = tuple(tuple(map(_text, values)) for values in section.categories)
             categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
-        return Column(section.role, hierarchy, categories, order, section.publish)
+        return Column(section.role, hierarchy, categories, order, section.publish, section.pseudonym)
     except PlanError as error:
         raise PlanError(f"Column {name!r}: {error}") from None
 

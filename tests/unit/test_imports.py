@@ -15,7 +15,7 @@ PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
     "errors", "schema", "engines", "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods",
-    "verify", "output", "plan", "description", "certificate", "report", "pipeline", "data", "identifiers",
+    "verify", "output", "plan", "reuse", "description", "certificate", "report", "pipeline", "data", "identifiers",
     "profile", "draft", "exploration", "reproduce", "cli",
 )  # fmt: skip
 

@@ -19,6 +19,15 @@ def release(
     master: Annotated[
         str | None, typer.Option(help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://...")
     ] = None,
+    recoding: Annotated[
+        Path | None, typer.Option(help="Use a recoding that was kept with an earlier release, not the plan's method.")
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="An earlier released table: tell what both together leave of each crowd.")
+    ] = None,
+    save_recoding: Annotated[
+        bool, typer.Option("--save-recoding", help="Keep the recoding beside the release, for the next delivery.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -43,7 +52,14 @@ def release(
             settings = replace(settings, name=engine, master=None, options={})
         loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
     with progress(quiet or as_json) as show:
-        result = pipeline.release(loaded, overwrite=True if overwrite else None, progress=show)
+        result = pipeline.release(
+            loaded,
+            overwrite=True if overwrite else None,
+            recoding=recoding,
+            previous=previous,
+            save_recoding=save_recoding,
+            progress=show,
+        )
     answer = result.to_dict()
     if as_json:
         print(json.dumps(answer))
@@ -66,6 +82,12 @@ def release(
             output.print(f"{title}:")
             for sentence in promise[key]:
                 output.print(f"  - {safe(sentence)}")
+    if "intersection" in answer:
+        both = answer["intersection"]
+        output.print(
+            f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a crowd "
+            f"of fewer than {figure(both['crowd_below'])}; the smallest crowd has {figure(both['smallest_crowd'])}."
+        )
     told = answer["method"]
     if "warning" in told:
         output.print(f"[bold yellow]Warning:[/] {safe(told['warning'])}")

@@ -26,6 +26,8 @@ from shoal.kernels.tally import add, clear, lack
 __all__ = ["switch_rows"]
 
 WIDEST = 4096  # groups up to which all are looked at where no near group helps
+import os
+MODE = int(os.environ.get('MODE','0'))
 STEP = 1e-9  # what a switch must mend at least
 
 
@@ -125,19 +127,36 @@ def _all_groups(h, group, found):
 
 
 @njit(**INNER)
-def _merge(setting, h, group, found, used):
-    """Merge a group with the one of `found` that costs least; returns that one."""
+def _best_merge(setting, tally, h, lacks, group, found, used):
+    """The group of `found` to merge with at least extra loss by what it mends: (group, score).
+
+    tally : the rows of `group`. A merge that mends nothing counts as mending one thousandth of what is lacking, so that
+    there is always an answer.
+    """
+    rules, columns, book, item, rows, after = setting.rules, setting.columns, tally.book, h.item, h.rows, h.after
     best = -1
-    best_rise = np.inf
+    best_score = np.inf
     for i in range(used):
         g = found[i]
         rise = (h.size[g] + h.size[group]) * cost_united(setting.space, h.region, g, group)
         rise -= h.size[g] * h.cost[g] + h.size[group] * h.cost[group]
-        if rise < best_rise:
-            best, best_rise = g, rise
-    while h.head[group] >= 0:
-        transfer(setting, h, h.head[group], h.rows[h.head[group]], best)
-    return best
+        _count_group(book, columns, h, g)
+        mended = max(lacks[group] + lacks[g] - lack(rules, tally), 1e-3 * lacks[group])
+        piece = h.head[g]
+        while piece >= 0:
+            add(book, columns, item[piece], -rows[piece])
+            piece = after[piece]
+        if rise / mended < best_score:
+            best, best_score = g, rise / mended
+    return best, best_score
+
+
+@njit(**INNER)
+def _recount(setting, tally, h, lacks, group):
+    """Bring what a group lacks up to date."""
+    _count_group(tally.book, setting.columns, h, group)
+    lacks[group] = lack(setting.rules, tally)
+    clear(tally.book)
 
 
 @njit(**FROM_PYTHON)
@@ -147,47 +166,44 @@ def switch_rows(setting, tally, other, h, near, lacks):
     Returns int64 (3,): rows exchanged in pairs, rows taken over, and groups merged.
     Cost of a switch: the pairs of rows of the group and of its near groups, times what a verdict costs.
     """
-    rules, values, columns = setting.rules, setting.values, setting.columns
     made = np.zeros(3, np.int64)
-    book = tally.book
-    room = np.empty((1, values.shape[1], 2), np.int32)
+    room = np.empty((1, setting.values.shape[1], 2), np.int32)
     found = np.empty(len(h.head), np.int64)
     best = np.empty(3)
     for start in range(len(h.head)):
         group = start
         while h.size[group] > 0 and lacks[group] > 0.0:
-            _count_group(book, columns, h, group)
+            _count_group(tally.book, setting.columns, h, group)
             best[0] = np.inf
             used = _near_groups(h, near, group, found)
-            for i in range(used if h.state[0] > 1 else 0):  # a switch can need room for two pieces
+            spacious = h.state[0] > 1  # a switch can need room for two pieces
+            for i in range(used if spacious else 0):
                 _best_with(setting, tally, other, h, lacks, group, found[i], room, best)
-            if best[0] == np.inf and len(h.head) <= WIDEST and h.state[0] > 1:
+            partner, score = -1, np.inf
+            if MODE == 2 or best[0] == np.inf:
+                if used == 0:
+                    used = _all_groups(h, group, found)
+                partner, score = _best_merge(setting, tally, h, lacks, group, found, used)
+            if best[0] == np.inf and len(h.head) <= WIDEST and spacious:
                 used = _all_groups(h, group, found)
                 for i in range(used):
                     _best_with(setting, tally, other, h, lacks, group, found[i], room, best)
-            clear(book)
-            if best[0] < np.inf:
+            clear(tally.book)
+            if partner < 0 and best[0] == np.inf:  # it is the only group
+                return made
+            if best[0] <= score or (MODE == 0 and best[0] < np.inf):
                 leaver, comer = np.int64(best[1]), np.int64(best[2])
                 giver = h.group[comer]
                 transfer(setting, h, comer, 1, group)
                 if leaver >= 0:
                     transfer(setting, h, leaver, 1, giver)
-                    made[0] += 1
-                else:
-                    made[1] += 1
-                _count_group(book, columns, h, giver)
-                lacks[giver] = lack(rules, tally)
-                clear(book)
+                made[0 if leaver >= 0 else 1] += 1
+                _recount(setting, tally, h, lacks, giver)
             else:
-                if used == 0:
-                    used = _all_groups(h, group, found)
-                if used == 0:  # it is the only group
-                    return made
-                merged = _merge(setting, h, group, found, used)
-                lacks[group] = 0.0
-                group = merged
+                while h.head[group] >= 0:
+                    transfer(setting, h, h.head[group], h.rows[h.head[group]], partner)
                 made[2] += 1
-            _count_group(book, columns, h, group)
-            lacks[group] = lack(rules, tally)
-            clear(book)
+                lacks[group] = 0.0
+                group = partner
+            _recount(setting, tally, h, lacks, group)
     return made

@@ -65,7 +65,7 @@ class _Weighted(SensitiveModel):
         for domain in self.columns(domains):
             if domain.category is None:
                 raise PlanError(
-                    f"The model {self.name} needs categories of column {domain.name!r}; the plan gives none. "
+                    f"The model {self.name} needs sensitivity categories of column {domain.name!r}; it has none. "
                     f"List them under the column, the most sensitive first."
                 )
 

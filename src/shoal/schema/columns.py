@@ -34,6 +34,7 @@ class Column:
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
+    ``pseudonym`` publishes keyed pseudonyms of an identifier instead of dropping it.
     """
 
     role: Role
@@ -41,10 +42,13 @@ class Column:
     categories: Categories | None = None
     order: tuple[str, ...] | None = None
     publish: Literal["values", "categories"] = "values"
+    pseudonym: bool = False
 
     def __post_init__(self) -> None:
         if self.publish not in ("values", "categories"):
             raise PlanError(f"What a column publishes must be values or categories; found {self.publish!r}.")
+        if self.pseudonym and self.role is not Role.IDENTIFIER:
+            raise PlanError(f"Only an identifier can become a pseudonym; found a column of role {self.role}.")
         if self.publish == "categories" and self.categories is None:
             raise PlanError("A column that publishes categories must have them: list them, the most sensitive first.")
         if self.categories is not None and self.role is not Role.SENSITIVE:
@@ -65,6 +69,11 @@ class Schema:
     def named(self, role: Role) -> tuple[str, ...]:
         """Names of the columns of a role, in the plan's order."""
         return tuple(name for name, column in self.columns.items() if column.role is role)
+
+    @property
+    def pseudonyms(self) -> tuple[str, ...]:
+        """Names of the identifiers that are published as pseudonyms."""
+        return tuple(name for name, column in self.columns.items() if column.pseudonym)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
