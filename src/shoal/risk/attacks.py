@@ -110,7 +110,7 @@ def homogeneity(groups: Groups, column: str) -> AttackResult:
 
 
 def similarity(groups: Groups, column: str) -> AttackResult:
-    """People in groups whose values are all of one category, as paper 003 counts its vulnerable records.
+    """People in groups whose values are all of one category, as Sun et al. count their vulnerable records.
 
     Among them are those of one value. The column needs sensitivity categories.
     """

@@ -4,8 +4,9 @@ The audits themselves are in :mod:`shoal.identifiability.audits`; here they are 
 them. A person's group in a release is the closest one that covers them; people whom several groups cover, or none, are
 left out and counted.
 
-Sources: Zhao, Shang and Liu, (k, ρ)-anonymization, section 3.1 and 3.4; Gehrke, Hay, Lui and Pass, "Crowd-blending
-privacy", 2012; Ganta, Kasiviswanathan and Smith, "Composition attacks and auxiliary information", KDD 2008.
+Sources: Zhao, Shang and Liu, "Secure k-anonymization linked with differential identifiability", sections 3.1 and 3.4;
+Gehrke, Hay, Lui and Pass, "Crowd-blending privacy", 2012; Ganta, Kasiviswanathan and Smith, "Composition attacks and
+auxiliary information", KDD 2008.
 """
 
 from __future__ import annotations

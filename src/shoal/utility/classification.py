@@ -4,7 +4,7 @@ Cross-validation on the release would test generalized rows, so the test rows ar
 or a test table that the release never saw. Beside it stand the accuracy of the same classifier trained on the
 original, and of always naming the most frequent class.
 
-Armengol and Torra, "Generalization-based k-anonymization", section 4 (paper 004), whose classifier is C4.5; ours are
+Armengol and Torra, "Generalization-based k-anonymization", section 4, whose classifier is C4.5; ours are
 scikit-learn's (``pip install shoal[learn]``). Generalized values are drawn from what they cover, by a seed, so that a
 row of America trains as USA or as Canada; numbers are the means of their cells.
 """
