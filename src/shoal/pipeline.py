@@ -102,6 +102,8 @@ def release(
     plan = _as_plan(plan)
     if recoding is not None:
         plan = carry_over(plan, Path(recoding))
+    if previous is not None and not plan.method.reveals_source:
+        raise PlanError(f"The promise of the method {plan.method.name} covers what two releases tell; leave it out.")
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
@@ -273,7 +275,11 @@ class _Decided:
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
-    key = _pseudonym_key(plan) if plan.schema.pseudonyms else b""
+    key = b""
+    if plan.schema.pseudonyms:
+        if not plan.method.reveals_source:
+            raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
+        key = _pseudonym_key(plan)
     warming = threading.Thread(target=plan.method.warm, daemon=True)
     warming.start()
     with watch("reading"):

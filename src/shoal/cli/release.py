@@ -85,8 +85,8 @@ def release(
     if "intersection" in answer:
         both = answer["intersection"]
         output.print(
-            f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a crowd "
-            f"of fewer than {figure(both['crowd_below'])}; the smallest crowd has {figure(both['smallest_crowd'])}."
+            f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a "
+            f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
         )
     told = answer["method"]
     if "warning" in told:
@@ -99,3 +99,5 @@ def release(
     if told.get("pattern_set"):
         output.print(patterns_table(told["pattern_set"][:5]))
     output.print(f"Table: {safe(loaded.output.path)}\nCertificate: {safe(loaded.output.certificate)}")
+    if loaded.output.report:
+        output.print(f"Report: {safe(loaded.output.report_path)}")

@@ -1,0 +1,110 @@
+"""Keyed pseudonyms: the same for the same key, none without it, and no trace of the key in the release."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import hmac
+
+import pytest
+
+import shoal
+from shoal.encoding.pseudonyms import KEY_VARIABLE, pseudonym, read_key
+from shoal.errors import PlanError
+from shoal.schema import Column, Role
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    (tmp_path / "secret").mkdir()
+    key = tmp_path / "secret" / "key"
+    key.write_bytes(b"0123456789abcdef0123456789abcdef")
+    key.chmod(0o600)
+    lines = "".join(f"{name},{20 + n % 2},x\n" for n, name in enumerate(["Ann", "Bob", "Ann", "", "Eve", "Dan"]))
+    (tmp_path / "source.csv").write_text("name,age,other\n" + lines)
+    return tmp_path
+
+
+def write_plan(folder, output="", method=""):
+    plan = folder / "plan.toml"
+    plan.write_text(
+        '[source]\npath = "source.csv"\n[columns.name]\nrole = "identifier"\npseudonym = true\n[columns.age]\n'
+        'role = "quasi-identifier"\n[columns.other]\nrole = "other"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
+        f'{method}[output]\npath = "released.csv"\noverwrite = true\n{output}'
+    )
+    return plan
+
+
+def names_in(folder):
+    with (folder / "released.csv").open(newline="") as file:
+        return [row["name"] for row in csv.DictReader(file)]
+
+
+def test_by_the_definition():
+    key = b"k" * 32
+    expected = hmac.new(key, b"4:nameRick", hashlib.sha256).hexdigest()[:32]
+    assert pseudonym(key, "name", "Rick") == expected
+    assert pseudonym(key, "nameR", "ick") != expected
+    assert pseudonym(b"l" * 32, "name", "Rick") != expected
+
+
+@pytest.mark.parametrize("method", ["", '[method]\nname = "mondrian"\n'])
+def test_identifiers_become_pseudonyms(folder, method):
+    plan = write_plan(folder, 'pseudonym_key = "secret/key"\n', method)
+    release = shoal.release(plan)
+    shown = names_in(folder)
+    key = (folder / "secret" / "key").read_bytes()
+    made = [pseudonym(key, "name", name) for name in ("Ann", "Ann", "Bob", "Dan", "Eve")]
+    assert sorted(shown) == sorted([*made, ""])
+    assert release.certificate["pseudonyms"] == ["name"]
+    for name in ("released.csv", "released.certificate.json", "released.report.html"):
+        text = (folder / name).read_text()
+        assert "secret" not in text.replace("secret key", "")
+        assert "0123456789abcdef" not in text
+        assert "Ann" not in text
+    assert "pseudonym" in (folder / "released.report.html").read_text()
+    first = (folder / "released.csv").read_bytes()
+    shoal.release(plan)
+    assert (folder / "released.csv").read_bytes() == first
+    (folder / "secret" / "key").write_bytes(b"another key, of other random bytes")
+    shoal.release(plan)
+    assert (folder / "released.csv").read_bytes() != first
+
+
+def test_the_key_of_the_environment(folder, monkeypatch):
+    with pytest.raises(PlanError, match="Pseudonyms need a key"):
+        shoal.release(write_plan(folder))
+    monkeypatch.setenv(KEY_VARIABLE, str(folder / "secret" / "key"))
+    shoal.release(write_plan(folder))
+    assert len(names_in(folder)) == 6
+
+
+def test_keys_that_will_not_do(folder):
+    key = folder / "secret" / "key"
+    key.chmod(0o644)
+    with pytest.raises(PlanError, match="owner only"):
+        read_key(key)
+    key.chmod(0o600)
+    key.write_bytes(b"short")
+    with pytest.raises(PlanError, match="at least 16 random bytes; found 5"):
+        read_key(key)
+    with pytest.raises(PlanError, match="cannot be read"):
+        read_key(folder / "absent")
+    key.write_bytes(b"k" * 32)
+    with pytest.raises(PlanError, match="folder of the release"):
+        read_key(key, folder / "secret" / "released.csv")
+    assert read_key(key, folder / "released.csv") == b"k" * 32
+
+
+def test_only_identifiers():
+    with pytest.raises(PlanError, match="Only an identifier"):
+        Column(Role.OTHER, pseudonym=True)
+
+
+def test_without_pseudonyms_identifiers_are_dropped(folder):
+    plan = write_plan(folder)
+    plan.write_text(plan.read_text().replace("pseudonym = true\n", ""))
+    release = shoal.release(plan)
+    assert "name" not in (folder / "released.csv").read_text()
+    assert "pseudonyms" not in release.certificate.content

@@ -1,0 +1,131 @@
+"""A recoding kept for the next delivery: carried over, verified anew, and laid together with the release before."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import shoal
+from shoal.errors import InfeasibleError, OutputError, PlanError
+
+
+def write_plan(folder, rows, name="plan", output="released", method='name = "full-domain"\nsuppression = 0.1', zips=""):
+    (folder / f"{name}.csv").write_text("age,zip,illness\n" + "".join(f"{a},{z},{i}\n" for a, z, i in rows))
+    plan = folder / f"{name}.toml"
+    plan.write_text(
+        f'[source]\npath = "{name}.csv"\n'
+        f'[columns.age]\nrole = "quasi-identifier"\nhierarchy = {{ intervals = [5, 20] }}\n'
+        f'[columns.zip]\nrole = "quasi-identifier"\nhierarchy = {{ prefix = true{zips} }}\n'
+        f'[columns.illness]\nrole = "sensitive"\n[[models]]\nname = "k-anonymity"\nk = 3\n[method]\n{method}\n'
+        f'[output]\npath = "{output}.csv"\n'
+    )
+    return plan
+
+
+FIRST = [(20 + n % 10, 14240 + n % 3, "abcd"[n % 4]) for n in range(40)]
+NEXT = [(20 + n % 10, 14240 + n % 3, "abcd"[n % 4]) for n in range(60)]
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_next_delivery_is_recoded_at_the_same_levels(tmp_path):
+    first = shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    kept = json.loads((tmp_path / "one.recoding").read_text())
+    assert kept["levels"] == first.certificate["levels"]
+    assert kept["release"]["sha256"] == first.certificate["output"]["sha256"]
+    text = (tmp_path / "one.recoding").read_text()
+    assert "1424" not in text
+    plan = write_plan(tmp_path, NEXT, "second", "two", 'name = "mondrian"')
+    second = shoal.release(plan, recoding=tmp_path / "one.recoding", previous=tmp_path / "one.csv")
+    assert second.certificate["levels"] == first.certificate["levels"]
+    assert second.certificate["method"]["name"] == "levels"
+    assert len(second.certificate["method"]["recoding_sha256"]) == 64
+    assert all(model["holds"] for model in second.certificate["models"])
+    shown = {(row["age"], row["zip"]) for row in rows_of(tmp_path / "two.csv")}
+    assert {(row["age"], row["zip"]) for row in rows_of(tmp_path / "one.csv")} <= shown
+    both = second.certificate["intersection"]
+    assert (both["people"], both["exposed"], both["crowd_below"]) == (60, 0, 3)
+    assert both["smallest_crowd"] >= 3
+
+
+def test_verified_anew(tmp_path):
+    """A delivery with a rare person: left out within the limit, refused beyond it."""
+    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    rare = [*FIRST, (95, 99999, "a")]
+    plan = write_plan(tmp_path, rare, "rare", "two")
+    release = shoal.release(plan, recoding=tmp_path / "one.recoding")
+    assert release.certificate["suppressed"] == 1
+    strict = write_plan(tmp_path, rare, "strict", "three", 'name = "full-domain"')
+    with pytest.raises(InfeasibleError, match="At these levels"):
+        shoal.release(strict, recoding=tmp_path / "one.recoding")
+    assert not (tmp_path / "three.csv").exists()
+
+
+def test_the_intersection_attack_by_hand(tmp_path):
+    """One release shows ages and hides zip codes, the next does the opposite: each has groups of 3 and 3.
+
+    Laid together they leave crowds of 2, 1, 1 and 2.
+    """
+    people = [(20, 14240), (21, 14240), (22, 14241), (25, 14240), (26, 14241), (27, 14241)]
+    rows = [(age, code, "ab"[n % 2]) for n, (age, code) in enumerate(people)]
+    shoal.release(write_plan(tmp_path, rows, "ages", "one", 'name = "levels"\nlevels = { age = 1, zip = 5 }'))
+    codes = write_plan(tmp_path, rows, "codes", "two", 'name = "levels"\nlevels = { age = 3, zip = 0 }')
+    release = shoal.release(codes, previous=tmp_path / "one.csv")
+    assert release.certificate["smallest_group"] == 3
+    assert release.certificate["intersection"] == {
+        "people": 6, "exposed": 6, "crowd_below": 3, "smallest_crowd": 1, "left_out": 0,
+    }  # fmt: skip
+
+
+def test_a_local_recoding_cannot_be_kept(tmp_path):
+    plan = write_plan(tmp_path, FIRST, method='name = "mondrian"')
+    with pytest.raises(PlanError, match="local"):
+        shoal.release(plan, save_recoding=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.toml"]
+
+
+def test_what_does_not_fit(tmp_path):
+    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    kept = tmp_path / "one.recoding"
+    longer = write_plan(tmp_path, [(a, z * 10, i) for a, z, i in FIRST], "longer", "two")
+    with pytest.raises(PlanError, match=r"'zip' had 5 levels.*has 6 now"):
+        shoal.release(longer, recoding=kept)
+    fixed = write_plan(tmp_path, NEXT, "fixed", "two", zips=", length = 5")
+    assert shoal.release(fixed, recoding=kept).certificate["released"] == 60
+    with pytest.raises(OutputError, match="exists"):
+        shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    other = tmp_path / "other.toml"
+    text = (tmp_path / "fixed.toml").read_text().replace("two.csv", "four.csv")
+    other.write_text(text.replace('"quasi-identifier"\nhierarchy = { intervals = [5, 20] }', '"other"'))
+    with pytest.raises(PlanError, match="differ in 'age'"):
+        shoal.release(other, recoding=kept)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{}", "[]", '{"format": "shoal recoding 1"}', '{"format": "x", "levels": {}, "heights": {}}',
+     '{"format": "shoal recoding 1", "levels": {"age": "1"}, "heights": {"age": 1}}', "\xff"],
+)  # fmt: skip
+def test_files_that_are_no_recodings(tmp_path, content):
+    plan = write_plan(tmp_path, FIRST)
+    (tmp_path / "x.recoding").write_text(content, encoding="latin-1")
+    with pytest.raises(PlanError, match="not a recoding"):
+        shoal.release(plan, recoding=tmp_path / "x.recoding")
+    with pytest.raises(PlanError, match="cannot be read"):
+        shoal.release(plan, recoding=tmp_path / "absent.recoding")
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    from shoal.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    write_plan(tmp_path, FIRST, "first", "one")
+    write_plan(tmp_path, NEXT, "second", "two")
+    app(["release", "first.toml", "--save-recoding"], standalone_mode=False)
+    app(["release", "second.toml", "--recoding", "one.recoding", "--previous", "one.csv"], standalone_mode=False)
+    assert "0 of 60 people are left in a crowd of fewer than 3" in " ".join(capsys.readouterr().out.split())
