@@ -14,7 +14,8 @@ demo: $(READY)
 	.venv/bin/shoal demo
 
 test: $(READY) checkers
-	.venv/bin/python -m pytest -n 2
+	scripts/java
+	.venv/bin/python -m pytest -n 2 --dist loadgroup
 
 # An HTML validator and an accessibility engine for the report, where npm is there; without them their tests are skipped.
 checkers: tests/browser/node_modules/.ready
