@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     )
     from shoal.methods import (
         AntiUnification,
+        Auto,
         Cbfs,
         FullDomain,
         KFirst,
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AlphaK",
     "AntiUnification",
+    "Auto",
     "BetaLikeness",
     "Calendar",
     "Categories",
@@ -144,7 +146,7 @@ _HOMES = {
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
     "shoal.methods": (
-        "AntiUnification Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid Refine "
+        "AntiUnification Auto Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid Refine "
         "SampledGrid Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.pattern_set": "pattern_set",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.data.patients import FOLDER
 from shoal.description import safe_cells
+from shoal.methods import METHODS
 from shoal.output import publish, report_of
 from shoal.plan import Plan
 from shoal.report import render
@@ -310,6 +311,28 @@ def test_hostile_names_values_and_labels():
     assert "‮" not in text
     assert "שלום" in text
     assert max(map(len, re.findall(r"x+", text))) < 200
+
+
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"population-grid", "sampled-grid"}))  # they need a ledger
+def test_every_method_has_a_report(name):
+    """Whatever a method publishes can be described, and no cell of it is smaller than k."""
+    rows = [(20 + (7 * n) % 40, "abc"[n % 3], "uvwx"[n % 4]) for n in range(60)]
+    table = pa.table({"age": [row[0] for row in rows], "town": [row[1] for row in rows], "x": [row[2] for row in rows]})
+    document = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}},
+            "town": {"role": "quasi-identifier"},
+            "x": {"role": "sensitive"},
+        },
+        "models": [{"name": "k-anonymity", "k": 3}],
+        "method": {"name": name, **({"levels": {"age": 3, "town": 1}} if name == "levels" else {})},
+    }
+    release = shoal.anonymize(table, document)
+    page = Page(render(release))
+    assert "What was done" in page.text
+    for column in release.description.columns:
+        if column.distribution is not None:
+            assert min(cell.before for cell in column.distribution.cells) >= 3
 
 
 # -- the file --------------------------------------------------------------------------------------
