@@ -2,8 +2,8 @@
 
 What a group lacks is a number, 0 where it meets the models. For a group that lacks something, a row is exchanged with
 a row of another group, or taken over from it, such that the group lacks less afterwards and the other no more than
-before. Of all such switches the one of least extra loss, by how much it mends, is made. Where none exists, the group is
-merged with the one that costs least.
+before. Of all such switches with near groups, the one of least extra loss, by how much it mends, is made. Where none
+exists, the group is merged with the near group that costs least, unless a switch with a far group costs less.
 
 Termination: a switch leaves the number of groups as it is and lowers the sum of what all groups lack; there are only
 finitely many partitions into that number of groups, so that only finitely many switches follow each other. A merge
@@ -26,8 +26,6 @@ from shoal.kernels.tally import add, clear, lack
 __all__ = ["switch_rows"]
 
 WIDEST = 4096  # groups up to which all are looked at where no near group helps
-import os
-MODE = int(os.environ.get('MODE','0'))
 STEP = 1e-9  # what a switch must mend at least
 
 
@@ -180,7 +178,7 @@ def switch_rows(setting, tally, other, h, near, lacks):
             for i in range(used if spacious else 0):
                 _best_with(setting, tally, other, h, lacks, group, found[i], room, best)
             partner, score = -1, np.inf
-            if MODE == 2 or best[0] == np.inf:
+            if best[0] == np.inf:
                 if used == 0:
                     used = _all_groups(h, group, found)
                 partner, score = _best_merge(setting, tally, h, lacks, group, found, used)
@@ -191,7 +189,7 @@ def switch_rows(setting, tally, other, h, near, lacks):
             clear(tally.book)
             if partner < 0 and best[0] == np.inf:  # it is the only group
                 return made
-            if best[0] <= score or (MODE == 0 and best[0] < np.inf):
+            if best[0] <= score:
                 leaver, comer = np.int64(best[1]), np.int64(best[2])
                 giver = h.group[comer]
                 transfer(setting, h, comer, 1, group)

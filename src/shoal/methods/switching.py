@@ -41,7 +41,7 @@ class Switching(Method):
         The method that forms the first groups, see :class:`shoal.methods.refine.Refine`; top-down by default.
         The first groups meet k-anonymity and p-sensitivity only, as in the paper: see :func:`weaker`.
     polish
-        Whether the result is refined, see :class:`shoal.methods.refine.Refine`.
+        Whether the result is refined at the end, see :class:`shoal.methods.refine.Refine`.
     loss, weights
         See :class:`shoal.methods.top_down.TopDown`.
     """
@@ -49,7 +49,7 @@ class Switching(Method):
     p: int | None = None
     alpha: Number | None = None
     start: Any = None
-    polish: bool = False
+    polish: bool = True
     loss: str = "ncp"
     weights: Mapping[str, float] = field(default_factory=dict)
     name: ClassVar[str] = "switching"

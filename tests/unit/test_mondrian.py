@@ -1,0 +1,109 @@
+"""Mondrian: cuts at values, along hierarchies and over orders; strict and relaxed; what groups show."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.schema import Column, Role, Schema, Tree
+
+K2 = (shoal.KAnonymity(2),)
+AGE = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
+
+
+def release(table, schema, method, models=K2):
+    return shoal.anonymize(table, shoal.Plan(schema, models, method))
+
+
+def test_numbers_are_cut_between_values():
+    table = pa.table({"age": [20, 21, 22, 50, 51, 52]})
+    found = release(table, AGE, shoal.Mondrian(), (shoal.KAnonymity(3),))
+    assert sorted(found.table["age"].to_pylist()) == ["20..22"] * 3 + ["50..52"] * 3
+
+
+def test_centroids():
+    table = pa.table({"age": [20, 21, 22, 50, 51, 55]})
+    found = release(table, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),))
+    assert sorted(found.table["age"].to_pylist()) == ["21"] * 3 + ["52"] * 3
+
+
+def test_missing_numbers_are_apart():
+    table = pa.table({"age": pa.array([20, 21, None, None, 22], pa.int64())})
+    found = release(table, AGE, shoal.Mondrian())
+    assert Counter(found.table["age"].to_pylist()) == {"20..22": 3, None: 2}
+
+
+def test_a_missing_number_that_cannot_be_apart_makes_the_whole_domain():
+    table = pa.table({"age": pa.array([20, 21, None], pa.int64())})
+    assert set(release(table, AGE, shoal.Mondrian()).table["age"].to_pylist()) == {"*"}
+
+
+def test_an_order_of_the_schema():
+    """By code point, high comes before low; by the order, low and mid are neighbours."""
+    order = ("low", "mid", "high")
+    schema = Schema({"level": Column(Role.QUASI_IDENTIFIER, order=order)})
+    table = pa.table({"level": ["low", "mid", "high", "high"]})
+    found = release(table, schema, shoal.Mondrian()).table["level"].to_pylist()
+    assert sorted(found) == ["high", "high", "low..mid", "low..mid"]
+    with pytest.raises(shoal.PlanError, match="1 distinct value"):
+        release(pa.table({"level": ["low", "low", "other"]}), schema, shoal.Mondrian())
+
+
+def test_strict_keeps_equal_rows_together_and_relaxed_need_not():
+    tree = Tree({"north": ["a", "b"], "south": ["c"]})
+    schema = Schema({"place": Column(Role.QUASI_IDENTIFIER, tree)})
+    table = pa.table({"place": ["a"] * 4 + ["b"]})
+    strict = release(table, schema, shoal.Mondrian()).table["place"].to_pylist()
+    assert Counter(strict) == {"north": 5}
+    relaxed = release(table, schema, shoal.Mondrian(strict=False)).table["place"].to_pylist()
+    assert Counter(relaxed) == {"a": 3, "north": 2}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_strict_regions_do_not_overlap(seed):
+    random = np.random.default_rng(seed)
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("x", "y")})
+    table = pa.table({name: random.integers(0, 30, 200) for name in ("x", "y")})
+    shown = release(table, schema, shoal.Mondrian(), (shoal.KAnonymity(4),)).table.to_pylist()
+    regions = {(row["x"], row["y"]) for row in shown}
+
+    def ends(label):
+        low, _, high = label.partition("..")
+        return int(low), int(high or low)
+
+    covering = defaultdict(int)
+    for x, y in regions:
+        for i in range(ends(x)[0], ends(x)[1] + 1):
+            for j in range(ends(y)[0], ends(y)[1] + 1):
+                covering[i, j] += 1
+    assert max(covering.values()) == 1
+
+
+def test_many_values_are_cut_at_some_of_them():
+    values = np.arange(1000)
+    found = release(pa.table({"age": values}), AGE, shoal.Mondrian(), (shoal.KAnonymity(5),))
+    sizes = Counter(found.table["age"].to_pylist()).values()
+    assert min(sizes) >= 5
+    assert max(sizes) < 10
+
+
+def test_wrong_parameters():
+    with pytest.raises(shoal.PlanError, match="ancestor, range, centroid"):
+        shoal.Mondrian(publish={"age": "mode"})
+    with pytest.raises(shoal.PlanError, match="true or false"):
+        shoal.Mondrian(strict="no")
+    with pytest.raises(shoal.PlanError, match="must hold numbers"):
+        release(pa.table({"age": ["x", "y"]}), AGE, shoal.Mondrian(publish={"age": "centroid"}))
+
+
+def test_from_a_plan():
+    document = {
+        "columns": {"age": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian", "strict": False, "publish": {"age": "range"}},
+    }
+    assert shoal.Plan.from_dict(document).method == shoal.Mondrian(strict=False, publish={"age": "range"})

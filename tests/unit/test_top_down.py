@@ -1,0 +1,75 @@
+"""Top-down specialization: the paper's example, its rules, and what it reaches on Adult."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.schema import Categories, Column, Prefix, Role, Schema
+
+SCHEMA = Schema(
+    {
+        "zip": Column(Role.QUASI_IDENTIFIER, Prefix()),
+        "disease": Column(Role.SENSITIVE, categories=Categories((("HIV",), ("Flu",)))),
+    }
+)
+TABLE_8 = pa.table({"zip": ["4351", "4351", "4351", "4352"], "disease": ["HIV", "Flu", "HIV", "Flu"]})
+
+
+def shown(alpha):
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(2), shoal.PAlphaSensitive(2, alpha)), shoal.TopDown())
+    rows = shoal.anonymize(TABLE_8, plan).table.to_pylist()
+    return sorted((row["zip"], row["disease"]) for row in rows)
+
+
+def test_table_8_and_figure_1():
+    """Rows 3 and 4 become 435*, rows 1 and 2 stay: one row of 4351 is borrowed so that 4352 is not alone."""
+    assert shown(1) == [("435*", "Flu"), ("435*", "HIV"), ("4351", "Flu"), ("4351", "HIV")]
+
+
+def test_table_8_with_the_weight_that_the_paper_claims():
+    """{HIV, Flu} weighs 1, so that with alpha = 2 all four rows must stay together."""
+    assert shown(2) == [("435*", "Flu")] * 2 + [("435*", "HIV")] * 2
+
+
+def test_a_specialization_that_cannot_be_mended_is_not_made():
+    table = pa.table({"zip": ["4351", "4352", "4353"], "disease": ["HIV", "Flu", "Flu"]})
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown()))
+    assert release.certificate["groups"] == 1
+    assert set(release.table["zip"].to_pylist()) == {"435*"}
+
+
+def test_every_row_keeps_its_value_where_groups_are_large_enough():
+    table = pa.table({"zip": ["1111"] * 3 + ["2222"] * 3, "disease": ["HIV", "Flu", "Flu"] * 2})
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), shoal.TopDown()))
+    assert release.utility["distortion_ratio"] == 0
+    assert sorted(release.table["zip"].to_pylist()) == ["1111"] * 3 + ["2222"] * 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"loss": "height"}, "must be one of ncp"),
+        ({"choose": "worst"}, "must be one of best"),
+        ({"weights": {"zip": -1}}, "positive"),
+    ],
+)
+def test_wrong_parameters(parameters, message):
+    with pytest.raises(shoal.PlanError, match=message):
+        shoal.TopDown(**parameters)
+
+
+def test_weights_of_columns_that_are_not_there():
+    with pytest.raises(shoal.PlanError, match="'nothing'"):
+        shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown(weights={"nothing": 2}))
+
+
+def test_weights_decide_which_column_is_kept():
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("a", "b")})
+    table = pa.table({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"]})
+    for heavy, light in (("a", "b"), ("b", "a")):
+        method = shoal.TopDown(weights={heavy: 10})
+        released = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),), method)).table
+        assert released[heavy].to_pylist().count("*") == 0
+        assert released[light].to_pylist().count("*") == 4
