@@ -109,7 +109,7 @@ class Description:
     Attributes
     ----------
     least
-        No figure is about fewer rows than this.
+        No cell of a distribution holds fewer rows than this.
     before, after
         The original and the released table; None where nothing may be told, or groups are not what is published.
     columns

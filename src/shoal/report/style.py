@@ -53,7 +53,7 @@ tbody th{font-weight:500}
 .efficient{fill:var(--after)}
 .beaten{fill:none;stroke:var(--muted);stroke-width:1.5}
 .chosen{fill:var(--before);stroke:var(--page);stroke-width:1}
-.trials td{overflow-wrap:normal}
+.trials td,.trials th{overflow-wrap:normal}
 .of,small{color:var(--muted);font-size:.875rem}
 .yes{color:var(--yes);font-weight:600}
 .no{color:var(--no);font-weight:600}
