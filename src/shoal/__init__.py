@@ -146,8 +146,8 @@ _HOMES = {
         "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
     ),
     "shoal.methods": (
-        "AntiUnification Auto Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid Refine "
-        "SampledGrid Switching TopDown Univariate VMdav"
+        "AntiUnification Auto Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid "
+        "Refine SampledGrid Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (

@@ -32,7 +32,8 @@ def publish_categories(engine: Engine, table: Relation, schema: Schema) -> Relat
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         index = column.categories.bind(pc.cast(values, pa.string()).to_pylist(), name)
-        maps[place] = (values, pa.array([column.categories.name(i) for i in index], pa.string()))
+        labels = pa.array([column.categories.name(i) for i in index], pa.string())
+        maps[place] = pa.table({"v": values, "label": labels})
     if not maps:
         return table
     return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None)

@@ -1,0 +1,99 @@
+"""Local suppression: few stars, under the strict and the loose reading of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from tests.reference import local_recoding as slow
+
+SCHEMA = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})
+
+
+def random_table(seed, rows=120):
+    random = np.random.default_rng(seed)
+    shares = [0.5, 0.3, 0.15, 0.05]
+    return pa.table({name: random.choice(list("wxyz"), rows, p=shares) for name in SCHEMA.columns})
+
+
+def release(table, k, **parameters):
+    return shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(k),), shoal.LocalSuppression(**parameters)))
+
+
+def rows_of(table):
+    return [tuple(row.values()) for row in table.to_pylist()]
+
+
+def stars(rows):
+    return sum(cell == "*" for row in rows for cell in row)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [2, 4])
+def test_strict_stars_match_only_stars(seed, k):
+    table = random_table(seed)
+    found = release(table, k)
+    shown = rows_of(found.table)
+    assert min(Counter(shown).values()) >= k
+    assert found.certificate["method"]["suppressed_cells"] == stars(shown)
+    by_column = found.certificate["method"]["suppressed_cells_by_column"]
+    assert by_column == {name: found.table[name].to_pylist().count("*") for name in SCHEMA.columns}
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("k", [2, 4])
+def test_loose_stars_match_everything(seed, k):
+    table = random_table(seed)
+    found = release(table, k, missing="loose")
+    shown = rows_of(found.table)
+    assert min(slow.matching_rows(shown)) >= k
+    assert found.certificate["smallest_group"] == min(slow.matching_rows(shown))
+    assert found.certificate["method"]["parameters"]["missing"] == "loose"
+    assert stars(shown) <= stars(rows_of(release(table, k).table))
+    greedy = slow.greedy_suppression(rows_of(table), k, (2, 1, 0))
+    if min(slow.matching_rows(greedy)) >= k:
+        assert stars(shown) <= stars(greedy)
+
+
+def test_a_loose_release_is_checked_loosely_with_its_plan_only():
+    table = pa.table({"a": list("xxxy"), "b": list("wwww"), "c": list("zzzz")})
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.LocalSuppression(missing="loose"))
+    released = shoal.anonymize(table, plan).table
+    assert stars(rows_of(released)) == 1
+    assert shoal.check(released, plan=plan).holds
+    assert not shoal.check(released, ["k-anonymity k=2"], quasi_identifiers=list(SCHEMA.columns)).holds
+
+
+def test_importance_decides_where_stars_fall():
+    table = pa.table({"a": list("xxyy"), "b": list("wzwz"), "c": list("kkkk")})
+    for dear, cheap in (("a", "b"), ("b", "a")):
+        for missing in ("strict", "loose"):
+            found = release(table, 2, importance={dear: 5}, missing=missing)
+            assert found.table[dear].to_pylist().count("*") == 0
+            assert found.table[cheap].to_pylist().count("*") == 4
+
+
+def test_nothing_to_suppress():
+    table = pa.table({"a": list("xx"), "b": list("yy"), "c": list("zz")})
+    for missing in ("strict", "loose"):
+        found = release(table, 2, missing=missing)
+        assert found.certificate["method"]["suppressed_cells"] == 0
+
+
+def test_hierarchies_are_not_used():
+    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((10,)))})
+    table = pa.table({"age": [20, 21, 30, 30]})
+    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),), shoal.LocalSuppression()))
+    assert Counter(found.table["age"].to_pylist()) == {"*": 2, "30": 2}
+
+
+def test_wrong_parameters():
+    with pytest.raises(shoal.PlanError, match="strict or loose"):
+        shoal.LocalSuppression(missing="maybe")
+    schema = shoal.Schema({**SCHEMA.columns, "s": shoal.Column(shoal.Role.SENSITIVE)})
+    with pytest.raises(shoal.PlanError, match="Only k-anonymity"):
+        shoal.Plan(schema, (shoal.KAnonymity(2), shoal.PSensitive(2)), shoal.LocalSuppression(missing="loose"))

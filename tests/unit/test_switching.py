@@ -1,0 +1,132 @@
+"""Switching: the paper's tables, termination, what is reported."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.data.patients import CATEGORIES, COLUMNS, TABLES
+from shoal.methods.switching import weaker
+from shoal.models import combine
+
+SCHEMA = shoal.Schema(
+    {
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Cuts(((30, 40), (40,)))),
+        "country": shoal.Column(
+            shoal.Role.QUASI_IDENTIFIER, shoal.Tree({"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]})
+        ),
+        "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Prefix()),
+        "condition": shoal.Column(shoal.Role.SENSITIVE, categories=CATEGORIES),
+    }
+)
+TABLE_5 = shoal.Levels({"age": 1, "country": 1, "zip": 2})
+GOAL = (shoal.KAnonymity(4), shoal.PPlusAlphaSensitive(2, 2))
+
+
+def patients(zip_of_3="14246"):
+    rows = [list(row) for row in TABLES[1]]
+    rows[2][2] = zip_of_3
+    return pa.table(dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def switch(table, **parameters):
+    return shoal.anonymize(table, shoal.Plan(SCHEMA, GOAL, shoal.Switching(start=TABLE_5, **parameters)))
+
+
+def test_from_table_5_to_a_2_plus_2_sensitive_table():
+    """Table 5 has two groups of one category; after switching none, with as many groups as Table 6."""
+    release = switch(patients(), polish=False)
+    method = release.certificate["method"]
+    assert release.certificate["groups"] == 3
+    assert release.certificate["smallest_group"] == 4
+    assert method["failing_groups_before"] == 2
+    assert method["failing_rows_before"] == 8
+    assert (method["switches"], method["merges"]) == (2, 0)
+    assert all(model["holds"] for model in release.certificate["models"])
+    groups = {}
+    for row in release.table.to_pylist():
+        groups.setdefault((row["age"], row["country"], row["zip"]), []).append(row["condition"])
+    assert sorted(groups[">=40", "Asia", "130**"]) == ["Asthma", "Heart Disease", "Hepatitis", "Phthisis"]
+
+
+def test_table_6_is_reached_where_record_3_has_the_zip_that_it_shows():
+    """Table 6 shows record 3 (zip 14246) as 1420*; with a zip that fits, switching gives Table 6 itself."""
+    released = switch(patients("14206")).table
+    names = {"<40": "<40", ">=40": ">40"}
+    rows = sorted((names[row["age"]], row["country"], row["zip"], row["condition"]) for row in released.to_pylist())
+    assert rows == sorted(TABLES[6])
+
+
+def test_fewer_losses_than_table_6_as_printed():
+    """The distortion of Table 6, were its zip of record 3 right: 12 rows, 9 levels; one level of age and country
+    and one of zip in eight rows, one, one and two in four."""
+    hierarchy = {"age": 3, "country": 2, "zip": 5}
+    printed = (8 * (2 + 1 + 1) + 4 * (1 + 1 + 2)) / (12 * sum(hierarchy.values()))
+    release = switch(patients(), loss="distortion-ratio")
+    assert release.utility["distortion_ratio"] <= printed + 1e-12
+
+
+def test_groups_that_no_switch_can_mend_are_merged():
+    """Three groups weigh 1, 1 and 2: no switching gives each of them 2."""
+    schema = shoal.Schema(
+        {
+            "place": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
+            "secret": shoal.Column(shoal.Role.SENSITIVE, categories=shoal.Categories((("bad",), ("good",)))),
+        }
+    )
+    table = pa.table({"place": list("aabbcc"), "secret": ["bad", "good", "bad", "good", "good", "good"]})
+    models = (shoal.KAnonymity(2), shoal.PAlphaSensitive(1, 2))
+    release = shoal.anonymize(table, shoal.Plan(schema, models, shoal.Switching(polish=False)))
+    assert release.certificate["method"]["merges"] >= 1
+    assert all(model["holds"] for model in release.certificate["models"])
+
+
+def test_p_and_alpha_of_the_method_are_reached_beside_the_plan():
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Switching(p=2, alpha=2, start=TABLE_5))
+    released = shoal.anonymize(patients(), plan).table
+    answer = shoal.check(
+        released,
+        ["p-plus-alpha-sensitive p=2 alpha=2"],
+        quasi_identifiers=COLUMNS[:3],
+        sensitive={"condition": SCHEMA.columns["condition"]},
+    )
+    assert answer.holds
+
+
+def test_what_the_first_groups_must_meet():
+    goal = combine((*GOAL, shoal.TCloseness(0.3), shoal.PAlphaSensitive(3, 1, "condition")))
+    assert weaker(goal).parts == (shoal.KAnonymity(4), shoal.PSensitive(2), shoal.PSensitive(3, "condition"))
+    assert weaker(combine([shoal.TCloseness(0.3)])).parts == (shoal.KAnonymity(2),)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_tables(seed):
+    random = np.random.default_rng(seed)
+    rows = 150
+    table = pa.table(
+        {
+            "age": random.integers(18, 70, rows),
+            "country": random.choice(["USA", "Canada", "China", "Japan", "India"], rows),
+            "zip": [str(code) for code in random.integers(14200, 14300, rows)],
+            "condition": random.choice([value for values in CATEGORIES.classes for value in values], rows),
+        }
+    )
+    models = (shoal.KAnonymity(3), shoal.PPlusAlphaSensitive(3, 2))
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.Switching(polish=False)))
+    method = release.certificate["method"]
+    assert method["failing_groups_before"] > 0
+    assert method["switches"] == method["exchanged"] + method["taken_over"]
+    assert release.certificate["groups"] <= method["groups_before"] - method["merges"]
+
+
+def test_wrong_parameters():
+    with pytest.raises(shoal.PlanError, match="both p and alpha"):
+        shoal.Switching(p=2)
+    with pytest.raises(shoal.PlanError, match="another method"):
+        shoal.Switching(start="switching")
+    with pytest.raises(shoal.PlanError, match="known method"):
+        shoal.Switching(start={"name": "nothing"})
+    with pytest.raises(shoal.PlanError, match="does not take"):
+        shoal.Switching(start={"name": "top-down", "speed": 1})
