@@ -130,3 +130,13 @@ def test_wrong_parameters():
         shoal.Switching(start={"name": "nothing"})
     with pytest.raises(shoal.PlanError, match="does not take"):
         shoal.Switching(start={"name": "top-down", "speed": 1})
+
+
+@pytest.mark.parametrize("method", [shoal.Switching, shoal.Refine])
+def test_starts_that_cannot_be(method):
+    """What has no groups has no rows to move; what promises more than its groups would break its word."""
+    for start in (shoal.AntiUnification(patterns="overlapping"), shoal.LocalSuppression(missing="loose")):
+        with pytest.raises(shoal.PlanError, match="no groups"):
+            method(start=start)
+    with pytest.raises(shoal.PlanError, match="void its promise"):
+        method(start=shoal.PopulationGrid(5, "ledger.toml", universe=100))

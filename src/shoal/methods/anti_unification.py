@@ -97,6 +97,11 @@ class AntiUnification(Method):
                 "Overlapping patterns have no rest to keep: keep_rest needs patterns = 'disjoint' or 'model-aware'."
             )
 
+    @property
+    def forms_groups(self) -> bool:
+        """See :class:`shoal.methods.base.Method`."""
+        return self.patterns != "overlapping"
+
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
         import shoal.kernels.anti_unification_groups  # noqa: F401 - compiled code takes a moment to load

@@ -66,6 +66,11 @@ class Method:
         """A label that stands for any value in the method's release; None where every label stands for itself."""
         return None
 
+    @property
+    def forms_groups(self) -> bool:
+        """Whether every released row is in one group whose rows show the same."""
+        return self.wildcard is None
+
     def decide(self, problem: Problem) -> Recoding:
         """Form groups that meet the problem's models."""
         raise NotImplementedError

@@ -62,4 +62,10 @@ def start_method(start: object, owner: str, default: Method) -> Method:
             ) from None
     if chosen.name == owner:
         raise PlanError(f"The method {owner!r} must start from another method.")
+    if not chosen.forms_groups:
+        raise PlanError(f"The method {chosen.name!r} publishes no groups of rows to start from; choose another start.")
+    if not chosen.reveals_source or chosen.promises:
+        raise PlanError(
+            f"The method {owner!r} cannot start from {chosen.name!r}: moving rows afterwards would void its promise."
+        )
     return chosen

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, publish_groups
+from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, Recoding, publish_groups
 from shoal.encoding.groups import group_keys
 from shoal.errors import InfeasibleError
 from shoal.methods.base import Problem
@@ -186,12 +186,13 @@ def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:
 
 
 def kept_part(
-    problem: Problem, recoding: ByGroup | ByLevel
+    problem: Problem, recoding: Recoding
 ) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
     """The problem of the rows that a recoding keeps, the recoding in its terms, and which combinations they are.
 
     Models that compare with the table mean the released one, so rows left out must not be counted there.
     """
+    assert isinstance(recoding, ByGroup | ByLevel), "see Method.forms_groups"
     frequencies = problem.frequencies
     if isinstance(recoding, ByLevel):
         kept = np.where(recoding.group >= 0, frequencies.count, 0)

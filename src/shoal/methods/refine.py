@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from shoal.encoding import ByGroup, ByLevel, Recoding
+from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem
 from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
@@ -21,7 +21,7 @@ from shoal.methods.top_down import TopDown
 from shoal.models import AllOf
 from shoal.schema import Schema
 
-__all__ = ["Refine", "groups_to_start_from"]
+__all__ = ["Refine"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Refine(Method):
             _, pieces = self.start.partition(problem)
             local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks), None
         else:
-            part, started, rows = kept_part(problem, groups_to_start_from(self.start, problem))
+            part, started, rows = kept_part(problem, self.start.decide(problem))
             local = make_local_problem(part, shown, self.loss, self.weights, ranks)
             pieces = pieces_of(local, started)
         before = loss_of(local, pieces)
@@ -103,11 +103,3 @@ class Refine(Method):
     def parameters(self) -> Mapping[str, Any]:
         """See :class:`shoal.methods.base.Method`."""
         return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}
-
-
-def groups_to_start_from(method: Method, problem: Problem) -> ByGroup | ByLevel:
-    """A recoding whose groups are known; raises where the method's release has none."""
-    recoding: Recoding = method.decide(problem)
-    if not isinstance(recoding, ByGroup | ByLevel):
-        raise PlanError(f"The method {method.name!r} publishes no groups of rows to start from; choose another start.")
-    return recoding

@@ -20,7 +20,6 @@ from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, require_feasible
 from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
 from shoal.methods.mondrian import ranks_of, shown_by
-from shoal.methods.refine import groups_to_start_from
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf, KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, combine
 from shoal.models.base import Number
@@ -91,7 +90,7 @@ class Switching(Method):
         problem = replace(problem, model=self.goal(problem.model))
         problem.model.check(problem.frequencies.domains)
         require_feasible(problem)
-        recoding = groups_to_start_from(self.start, replace(problem, model=weaker(problem.model)))
+        recoding = self.start.decide(replace(problem, model=weaker(problem.model)))
         part, started, rows = kept_part(problem, recoding)
         ranks = ranks_of(part)
         shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
