@@ -1,21 +1,71 @@
-"""All benchmarks, one after the other; each prints Markdown tables."""
+"""Benchmarks, one after the other; each prints Markdown tables. At the end docs/benchmarks.md is written anew.
+
+python -m benchmarks                 # all
+python -m benchmarks check risk      # these; the page keeps what was measured of the others
+"""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 
+from benchmarks import page
+
 HERE = Path(__file__).parent
-SKIP = {"__init__", "__main__", "measure"}
+SKIP = {"__init__", "__main__", "measure", "page"}
 
 
-def main() -> None:
+def main(*chosen: str) -> int:
     names = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in SKIP)
-    for name in names:
+    unknown = set(chosen) - set(names)
+    if unknown:
+        print(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(names)}.", file=sys.stderr)
+        return 2
+    results = {name: result for name, result in page.load().items() if name in names}
+    failed = []
+    for name in chosen or names:
         print(f"\n## {name.replace('_', ' ')}", flush=True)
-        subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=False, cwd=HERE.parent)
+        result = run(name)
+        if result is None:
+            failed.append(name)
+        elif result["entries"]:
+            results[name] = result
+    page.write(results)
+    if failed:
+        print(f"\nFailed, and not on the page: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run(name: str) -> dict | None:
+    """Run one benchmark in a process of its own and gather what it recorded; None if it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / "results.jsonl"
+        record.touch()
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-m", f"benchmarks.{name}"],
+            check=False,
+            cwd=HERE.parent,
+            env={**os.environ, "SHOAL_RESULTS": str(record)},
+        )
+        seconds = time.perf_counter() - start
+        if done.returncode:
+            return None
+        entries = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    return {"about": about(name), "machine": page.machine(), "seconds": seconds, "entries": entries}
+
+
+def about(name: str) -> str:
+    """The docstring of a benchmark without its commands, which are indented."""
+    text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or ""
+    return "\n".join(line for line in text.splitlines() if not line.startswith((" ", "python "))).strip()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(*sys.argv[1:]))

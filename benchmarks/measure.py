@@ -1,11 +1,18 @@
-"""How things are measured: each subject in a process of its own, wall time and peak memory, best of a few runs."""
+"""How things are measured and told.
+
+Each subject runs in a process of its own: wall time and peak memory, best of a few runs. What is told is printed as a
+Markdown table and, where the environment variable SHOAL_RESULTS names a file, added to it as a line of JSON, from which
+:mod:`benchmarks.page` makes docs/benchmarks.md.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 CHILD = """
 import json, resource, sys, time
@@ -30,10 +37,47 @@ def measure(setup: str, run: str, *, repeat: int = 1, python: str = sys.executab
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a Markdown table."""
-    print(f"\n### {title}\n")
-    print("| " + " | ".join(header) + " |")
-    print("|" + "---|" * len(header))
-    for row in rows:
-        print("| " + " | ".join(f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row) + " |")
+def cell(value: object) -> str:
+    """A cell of a table; three digits of a number that was measured."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(cell(value).replace("|", "\\|") for value in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]], says: str = "") -> None:
+    """Print a table, with a sentence on how to read it, and record it."""
+    print(f"\n### {title}\n\n{markdown(header, rows)}" + (f"\n\n{says}" if says else ""), flush=True)
+    _record({"kind": "table", "title": title, "header": header, "rows": rows, "says": says})
+
+
+def draw(
+    title: str,
+    x_title: str,
+    y_title: str,
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    log_x: bool = True,
+    log_y: bool = True,
+) -> None:
+    """Record a chart of lines; the page draws it."""
+    axes = {"x_title": x_title, "y_title": y_title, "log_x": log_x, "log_y": log_y}
+    _record({"kind": "chart", "title": title, "series": series, **axes})
+
+
+def _record(entry: Mapping[str, object]) -> None:
+    path = os.environ.get("SHOAL_RESULTS")
+    if path:
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry, default=_plain) + "\n")
+
+
+def _plain(value: object) -> object:
+    """NumPy's numbers as Python's."""
+    return value.item() if hasattr(value, "item") else str(value)

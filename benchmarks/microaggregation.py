@@ -1,10 +1,12 @@
 """Time, growth, memory and loss of the microaggregation kernels, beside a brute-force kernel in the same run.
 
-    python benchmarks/microaggregation.py            # up to 1,000,000 records, about two minutes
-    python benchmarks/microaggregation.py --most 100000
+    python -m benchmarks.microaggregation            # up to 1,000,000 records, about two minutes
+    python -m benchmarks.microaggregation --most 100000
 
-Records are standard normal in six attributes, k = 5; the confidential attributes have 15 values each, common and
-rare ones. Compilation is not timed: every kernel runs once on a small table first.
+Records are standard normal in six attributes, k = 5, p = 3; the three confidential attributes have 15 values each,
+common and rare ones. Compilation is not timed: every kernel runs once on a small table first. The loss is SSE/SST in
+per cent; the memory is the process's peak so far. sdcMicro 5.8, measured elsewhere on two cores: 10,000 records 0.35 s,
+100,000 records 47 s.
 """
 
 import argparse
@@ -16,6 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numba import njit
 
+from benchmarks.measure import draw, show
 from shoal.kernels.judge import p_sensitive
 from shoal.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.kernels.p_first import p_first
@@ -83,16 +86,6 @@ def loss(points: np.ndarray, group: np.ndarray) -> float:
     return 100 * within_squares(points, group, int(group.max()) + 1) / total
 
 
-def report(name: str, points: np.ndarray, run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
-    seconds, group = seconds_of(run)
-    bar = "#" * max(1, round(4 * np.log2(1 + 10 * seconds)))
-    print(
-        f"{name:18}{len(points):>10,}{seconds:>10.3f} s{loss(points, group):>9.3f} %{peak_megabytes():>8.0f} MB  {bar}",
-        flush=True,
-    )
-    return seconds, group
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=1_000_000, help="records of the largest table")
@@ -107,26 +100,57 @@ def main() -> None:
     v_mdav(small, K, 0.2)
     refine(small, small_codes, p_sensitive(small_codes, K, P), p_first(small, small_codes, K, P), 1_000, 1)
 
-    print(f"{'method':18}{'records':>10}{'time':>12}{'loss':>11}{'peak':>11}  (bar: logarithm of the time)")
-    table = everything[:20_000]
-    slow, expected = report("MDAV brute force", table, lambda: brute_force_mdav(table, K))
-    fast, group = report("MDAV", table, lambda: mdav(table, K))
-    print(f"    same partition: {bool((group == expected).all())}; {slow / fast:.0f} times faster than brute force")
+    against_brute_force(everything[:20_000])
+    growth(everything, all_codes)
+    refinement(everything[:20_000], all_codes[:20_000])
 
-    for records in (10_000, 100_000, 1_000_000):
-        if records > most:
+
+def against_brute_force(table: np.ndarray) -> None:
+    slow, expected = seconds_of(lambda: brute_force_mdav(table, K))
+    fast, group = seconds_of(lambda: mdav(table, K))
+    show(
+        f"MDAV, {len(table):,} records, beside a compiled kernel that scans all records for every query",
+        ("brute force s", "shoal s", "times faster", "same groups"),
+        [(slow, fast, slow / fast, bool((group == expected).all()))],
+    )
+
+
+def growth(everything: np.ndarray, all_codes: np.ndarray) -> None:
+    rows = []
+    lines: dict[str, list[tuple[float, float]]] = {"MDAV": [], "CBFS": [], "p-first": []}
+    for records in (1_000, 10_000, 100_000, 316_000, 1_000_000):
+        if records > len(everything):
             break
         table, codes = everything[:records], all_codes[:records]
-        base, _ = report("MDAV", table, lambda table=table: mdav(table, K))
-        report("CBFS", table, lambda table=table: cbfs(table, K))
-        grown, _ = report("p-first", table, lambda table=table, codes=codes: p_first(table, codes, K, P))
-        print(f"    p-first takes {grown / base:.1f} times as long as MDAV")
-    table, codes = everything[:20_000], all_codes[:20_000]
+        runs = {
+            "MDAV": lambda table=table: mdav(table, K),
+            "CBFS": lambda table=table: cbfs(table, K),
+            "p-first": lambda table=table, codes=codes: p_first(table, codes, K, P),
+        }
+        for name, run in runs.items():
+            seconds, group = min(
+                (seconds_of(run) for _ in range(1 if records > 200_000 else 3)), key=lambda one: one[0]
+            )
+            lines[name].append((records, seconds))
+            by_mdav = seconds / lines["MDAV"][-1][1]
+            rows.append((name, f"{records:,}", seconds, by_mdav, loss(table, group), peak_megabytes()))
+    show("Growth", ("method", "records", "seconds", "times MDAV", "loss %", "peak MB"), rows)
+    draw("Microaggregation: time against records", "records", "seconds", lines)
+
+
+def refinement(table: np.ndarray, codes: np.ndarray) -> None:
     judge = p_sensitive(codes, K, P)
     start = p_first(table, codes, K, P)
-    report("V-MDAV", table, lambda: v_mdav(table, K, 0.2))
-    report("p-first, descent", table, lambda: refine(table, codes, judge, start, 0, 1))
-    report("p-first, annealed", table, lambda: refine(table, codes, judge, start, 5_000_000, 1))
+    rows = []
+    for name, run in (
+        ("V-MDAV", lambda: v_mdav(table, K, 0.2)),
+        ("p-first", lambda: p_first(table, codes, K, P)),
+        ("p-first, descent", lambda: refine(table, codes, judge, start, 0, 1)),
+        ("p-first, annealed", lambda: refine(table, codes, judge, start, 5_000_000, 1)),
+    ):
+        seconds, group = seconds_of(run)
+        rows.append((name, seconds, loss(table, group)))
+    show(f"Variants and refinement, {len(table):,} records", ("method", "seconds", "loss %"), rows)
 
 
 if __name__ == "__main__":

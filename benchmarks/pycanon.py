@@ -9,14 +9,11 @@ imports are not counted.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from benchmarks.measure import measure, show
+from benchmarks.peers import peer_python
 
-ROOT = Path(__file__).parent.parent
-PEERS = ROOT / ".venv-peers"
 QUASI = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"]
 LOAD = """
 import pandas as pd
@@ -35,15 +32,6 @@ CASES = {
     "entropy l": ("l-diversity l=2 kind=entropy", "l", "anonymity.entropy_l_diversity(data, quasi, sensitive)"),
     "t": ("t-closeness t=0.5", "t", "anonymity.t_closeness(data, quasi, sensitive)"),
 }
-
-
-def peer_python() -> str:
-    python = PEERS / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
-        requirements = ROOT / "requirements" / "peers.txt"
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", "-r", str(requirements)], check=True)
-    return str(python)
 
 
 def main() -> None:
