@@ -391,5 +391,11 @@ def _interval(low: float | None, high: float | None) -> str:
     if low is None and high is None:
         return "all values"
     if low is None:
-        return f"below {high:.10g}"
-    return f"{low:.10g} and above" if high is None else f"{low:.10g} to below {high:.10g}"
+        return f"below {_end(high)}"
+    return f"{_end(low)} and above" if high is None else f"{_end(low)} to below {_end(high)}"
+
+
+def _end(number: float | None) -> str:
+    """The end of an interval as people read it; four digits may be a year, and stay together."""
+    assert number is not None
+    return f"{number:,.10g}" if abs(number) >= 10_000 else f"{number:.10g}"

@@ -364,6 +364,9 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     }
     if plan.schema.pseudonyms:
         content["pseudonyms"] = list(plan.schema.pseudonyms)
+    categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]
+    if categories:
+        content["published_as_categories"] = categories
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)

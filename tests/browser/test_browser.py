@@ -133,7 +133,7 @@ def test_colours_in_a_browser(pages, tmp_path, name, scheme):
 
 
 @needs_browser
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("width", [320, 390, 1280])
 def test_nothing_sticks_out_and_nothing_runs(pages, tmp_path, width):
     """The page as it is, in a frame as wide as a small phone or a desk's screen."""
     for name, path in pages.items():
@@ -151,6 +151,12 @@ def test_nothing_sticks_out_and_nothing_runs(pages, tmp_path, width):
               width: inner.documentElement.scrollWidth,
               sections: inner.querySelectorAll("h2").length,
               scripts: inner.scripts.length,
+              // a head out of sight, as on a phone, is read by a screen reader only
+              cut: [...inner.querySelectorAll("th, td")].filter((cell) =>
+                cell.scrollWidth > cell.clientWidth && cell.getBoundingClientRect().right > 0 &&
+                !cell.closest(".wide")).map((cell) => cell.textContent.slice(0, 80)),
+              broken: [...inner.querySelectorAll(".figure")].filter((figure) =>
+                figure.getClientRects().length > 1).map((figure) => figure.textContent),
             }});
             document.body.append(place);
           }};
@@ -161,4 +167,5 @@ def test_nothing_sticks_out_and_nothing_runs(pages, tmp_path, width):
         assert answer["title"].startswith(("Release report", "Methods and parameters")), name
         assert answer["width"] <= width, name
         assert answer["scripts"] == 0, name
+        assert answer["cut"] == answer["broken"] == [], name
         assert answer["sections"] >= 2, name

@@ -14,13 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal.certificate import Certificate
 from shoal.data.patients import FOLDER
 from shoal.description import safe_cells
 from shoal.methods import METHODS
 from shoal.output import publish, report_of
 from shoal.plan import Plan
 from shoal.report import render
+from shoal.report.markup import prose
 from shoal.report.style import STYLE
+from shoal.report.wording import _METHODS
 from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
@@ -217,6 +220,82 @@ def test_the_page_says_what_was_done():
         "No bar is about fewer than 4 rows",
     ):
         assert said in text
+
+
+def small(method: dict[str, object], **sensitive: object) -> shoal.Release:
+    """Sixty people of many ages; forty-five of them have the flu."""
+    rows = [(20 + (7 * n) % 40, "abc"[n % 3], "flu" if n % 4 else "hiv") for n in range(60)]
+    table = pa.table({"age": [row[0] for row in rows], "town": [row[1] for row in rows], "x": [row[2] for row in rows]})
+    document = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10]}},
+            "town": {"role": "quasi-identifier"},
+            "x": {"role": "sensitive", **sensitive},
+        },
+        "models": [{"name": "k-anonymity", "k": 3}],
+        "method": method,
+    }
+    return shoal.anonymize(table, document)
+
+
+def test_a_column_of_which_only_categories_are_told_is_not_called_unchanged():
+    plain = Page(render(small({"name": "mondrian"}))).text
+    assert "What the table tells about these people ( x ) was not changed." in plain
+    told = {"categories": [["hiv"], ["flu"]], "category_names": ["grave", "light"], "publish": "categories"}
+    text = Page(render(small({"name": "mondrian"}, **told))).text
+    assert "Of x the release tells the category only, not the value itself." in text
+    assert "x its category only" in text
+    assert "not changed" not in text
+
+
+def test_every_method_is_told_in_a_sentence_of_its_own():
+    assert set(METHODS) <= set(_METHODS)
+
+
+def test_the_choice_between_methods_is_told():
+    release = small({"name": "auto", "methods": ["top-down", "mondrian"]})
+    text = Page(render(release)).text
+    assert _METHODS["auto"] + " " + _METHODS[release.certificate["method"]["chosen"]] in text
+
+
+def test_particulars_have_no_two_rows_of_one_name():
+    """What was set and what was found may have the same name: a loss to compare by, and the loss."""
+    text = render(small({"name": "full-domain", "suppression": 0.1}))
+    part = text[text.index('id="particulars"') :]
+    names = re.findall(r'<th scope="row">(.*?)</th>', part)
+    assert "Set: loss" in names
+    assert "Found: loss" in names
+    assert len(names) == len(set(names))
+
+
+def test_one_row_was_left_out():
+    table = pa.table({"town": ["A"] * 5 + ["B"] * 5 + ["C"]})
+    plan = {
+        "columns": {"town": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 3}],
+        "method": {"name": "levels", "suppression": 0.2},
+    }
+    text = Page(render(shoal.anonymize(table, plan))).text
+    assert "10 of them are released, 1 was left out." in text
+    assert "level 0 of 1 (exact)" in text
+
+
+def test_joiners_stay_and_signs_of_direction_do_not():
+    family, persian = "\U0001f469\u200d\U0001f467", "می\u200cخواهم"
+    assert prose(family) == family
+    assert prose(persian) == persian
+    assert prose("a\u202eb\u2066c\u200fd\x1be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+
+
+@pytest.mark.parametrize(
+    ("exposed", "said"), [(0, "0 would be left"), (2, "fewer than 5 would be left"), (40, "40 would be left")]
+)
+def test_the_earlier_release_is_told(exposed, said):
+    release = small({"name": "mondrian"})
+    found = {"people": 60, "exposed": exposed, "crowd_below": 5, "smallest_crowd": 1, "left_out": 3}
+    text = Page(render(Certificate({**release.certificate.content, "intersection": found}), release.description)).text
+    assert f"Of 60 people who are found in both, {said} among fewer than 5 rows. 3 could not be placed" in text
+    assert "earlier release" not in Page(render(release)).text
 
 
 def test_landmarks_headings_and_headers():

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 __all__ = ["bar", "figure", "number", "percent", "prose", "table", "text"]
 
 LONGEST = 120
+JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
 def text(value: object, longest: int = LONGEST) -> str:
@@ -27,8 +28,8 @@ def prose(value: object, longest: int = LONGEST) -> str:
     given = str(value)
     if len(given) > longest:
         given = given[: longest - 1] + "…"
-    # among what is not printable are the signs that turn the direction of what follows
-    shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in given)
+    # among what is not printable are the signs that turn the direction of what follows; joiners are part of words
+    shown = "".join(sign if sign.isprintable() or sign in JOINERS else "\N{REPLACEMENT CHARACTER}" for sign in given)
     return html.escape(shown, quote=True)
 
 

@@ -54,6 +54,7 @@ def render(certificate: Certificate | Release, description: Description | None =
         ("groups", "Sizes of groups", _groups(description)),
         ("risks", "How likely a person is found", _risks(description)),
         ("attacks", "What an intruder would learn", _attacks(description)),
+        ("previous", "Together with the earlier release", _previous(content)),
         ("columns", "What each column lost", _columns(content, description)),
         ("distributions", "Distributions before and after", _distributions(description)),
         ("particulars", "Particulars", _particulars(content)),
@@ -98,11 +99,11 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     quasi, sensitive = by_role[Role.QUASI_IDENTIFIER], by_role[Role.SENSITIVE]
     sentences = []
     if "rows" in content:
-        left = (
-            f"{number(content['released'])} of them are released, {number(content['suppressed'])} were left out."
-            if content["suppressed"]
-            else "all of them are released."
-        )
+        out = content["suppressed"]
+        left = "all of them are released."
+        if out:
+            verb = "was" if out == 1 else "were"
+            left = f"{number(content['released'])} of them are released, {number(out)} {verb} left out."
         sentences.append(f"The original table has {number(content['rows'])} rows; {left}")
     else:
         sentences.append(f"The release has {number(content['released'])} rows.")
@@ -118,8 +119,12 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
         f"{method_sentence(content['method'])}"
     )
-    if sensitive:
-        sentences.append(f"What is told about people, {listed(sensitive)}, was not changed.")
+    categories = [name for name in sensitive if name in content.get("published_as_categories", ())]
+    unchanged = [name for name in sensitive if name not in categories]
+    if unchanged:
+        sentences.append(f"What the table tells about these people ({listed(unchanged)}) was not changed.")
+    if categories:
+        sentences.append(f"Of {listed(categories)} the release tells the category only, not the value itself.")
     if by_role[Role.OTHER]:
         sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
     least = number(content["smallest_group"])
@@ -175,7 +180,7 @@ def _models(content: Mapping[str, Any], facts: Description) -> str:
         verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
         rows.append((prose(model["name"]), model_sentence(model, sensitive), asked, found, verdict))
     columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
-    return table("The conditions, and what the finished table really reaches", columns, rows, "models")
+    return table("The conditions, and what the finished table really reaches", columns, rows, "models stacked")
 
 
 def _groups(facts: Description) -> str:
@@ -224,14 +229,14 @@ def _risks(facts: Description) -> str:
     rows = [
         line("The person easiest to find", lambda risk: risk.prosecutor.highest),
         line("A person on average", lambda risk: risk.prosecutor.average),
-        line(f"People in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk),
+        line(f"Share of people in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk),
     ]
     columns = ["Risk", *(["Original"] if before else []), "Release"]
     note = (
         "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
         "the columns that could give him or her away. He then has to pick one of the rows that fit.</p>"
     )
-    return note + table("Probability that such an intruder picks the right row", columns, rows, "bars")
+    return note + table("How likely such an intruder picks the right row", columns, rows, "bars")
 
 
 def _risk(share: float, kind: str) -> str:
@@ -256,7 +261,7 @@ def _attacks(facts: Description) -> str:
         "<p>How many people such an intruder would be right about. The last column is what anybody reaches who names "
         "the most frequent answer of the whole table for everyone.</p>"
     )
-    return note + table("People exposed by each attack", columns, rows, "bars attacks")
+    return note + table("People exposed by each attack", columns, rows, "bars attacks stacked")
 
 
 def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
@@ -268,14 +273,36 @@ def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
     return _measured(attack.share, kind, f"{number(attack.exposed)} people")
 
 
+def _previous(content: Mapping[str, Any]) -> str:
+    """What whoever has the release before this one too makes of both."""
+    both = content.get("intersection")
+    if not both:
+        return ""
+    least, exposed = both["crowd_below"], both["exposed"]
+    some = f"fewer than {number(least)}" if 0 < exposed < least else number(exposed)
+    words = (
+        f"Whoever has the earlier release too can lay both together. Of {number(both['people'])} people who are found "
+        f"in both, {some} would be left among fewer than {number(least)} rows."
+    )
+    if both["left_out"]:
+        words += f" {number(both['left_out'])} could not be placed in both, and are not counted."
+    return f"<p>{words}</p>"
+
+
 def _columns(content: Mapping[str, Any], facts: Description) -> str:
     rows = []
     for column in facts.columns:
         if column.lost is None:
-            fate = "as a pseudonym" if column.name in content.get("pseudonyms", ()) else _fate(column)
+            fate = _fate(column)
+            if column.name in content.get("pseudonyms", ()):
+                fate = "as a pseudonym"
+            elif column.name in content.get("published_as_categories", ()):
+                fate = "its category only"
             rows.append((text(column.name, 60), fate, "", ""))
             continue
         level = "" if column.level is None else f"level {column.level} of {column.height}"
+        if column.level in (0, column.height):
+            level += " (exact)" if column.level == 0 else " (hidden)"
         distinct = f"{number(column.values or 0)} → {number(column.labels or 0)}"
         rows.append((text(column.name, 60), level or _fate(column), distinct, _risk(column.lost, "after")))
     note = (
@@ -284,7 +311,7 @@ def _columns(content: Mapping[str, Any], facts: Description) -> str:
         else ""
     )
     columns = ("Column", "Published", "Different values", "Detail lost")
-    return note + table("Columns, and what became of them", columns, rows, "bars")
+    return note + table("Columns, and what became of them", columns, rows, "bars stacked")
 
 
 def _fate(column: ColumnFacts) -> str:
@@ -320,7 +347,8 @@ def _distributions(facts: Description) -> str:
     note = (
         f"<p>The original values of the released rows, against the release as a reader has to take it: a value that "
         f"stands for several is spread evenly over them. No bar is about fewer than {number(facts.least)} rows; "
-        f"smaller ones were joined. Rows that were left out are not shown.</p>"
+        f"smaller ones were joined. Rows that were left out are not shown. Bars are drawn to the longest one of their "
+        f"column; the figure beside a bar is the share of the rows.</p>"
     )
     return note + LEGEND + "".join(parts)
 
@@ -333,9 +361,9 @@ def _particulars(content: Mapping[str, Any]) -> str:
     method = content["method"]
     rows = [("Software", f"{prose(content['software']['name'])} {prose(content['software']['version'])}")]
     rows.append(("Method", prose(method["name"])))
-    rows += [(prose(key), _value(value)) for key, value in method["parameters"].items() if _plain(value)]
+    rows += [(f"Set: {_words(key)}", _value(value)) for key, value in method["parameters"].items() if _plain(value)]
     rows += [
-        (prose(key), _value(value))
+        (f"Found: {_words(key)}", _value(value))
         for key, value in method.items()
         if key not in ("name", "parameters", "warning") and _plain(value)
     ]
@@ -343,12 +371,16 @@ def _particulars(content: Mapping[str, Any]) -> str:
         rows.append((f"Level of {text(key, 60)}", _value(level)))
     for key, value in content.get("loss", {}).items():
         about = f" <small>({MEASURES[key]})</small>" if key in MEASURES else ""
-        rows.append((f"Loss: {prose(key)}{about}", _value(value)))
+        rows.append((f"Loss: {_words(key)}{about}", _value(value)))
     if "output" in content:
         rows.append(("Released file", text(content["output"]["name"])))
         rows.append(("Its SHA-256", f"<code>{prose(content['output']['sha256'])}</code>"))
     how = "<p>The certificate beside the table says the same for machines; <code>shoal check</code> verifies it.</p>"
     return table("For the record", ("What", "Value"), rows, "record") + how
+
+
+def _words(key: str) -> str:
+    return prose(key.replace("_", " "))
 
 
 def _plain(value: Any) -> bool:

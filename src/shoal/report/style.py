@@ -54,6 +54,7 @@ tbody th{font-weight:500}
 .beaten{fill:none;stroke:var(--muted);stroke-width:1.5}
 .chosen{fill:var(--before);stroke:var(--page);stroke-width:1}
 .trials td,.trials th{overflow-wrap:normal}
+.figure{white-space:nowrap}
 .of,small{color:var(--muted);font-size:.875rem}
 .yes{color:var(--yes);font-weight:600}
 .no{color:var(--no);font-weight:600}
@@ -61,9 +62,11 @@ tbody th{font-weight:500}
 code{font-family:ui-monospace,"Liberation Mono",monospace;font-size:.875rem}
 footer{margin-top:3rem;color:var(--muted);font-size:.9rem;border-top:1px solid var(--line)}
 @media (max-width:40rem){body{padding:1rem .9rem;font-size:.97rem}h1{font-size:1.35rem}th,td{padding-inline-end:.5rem}
-.models thead{position:absolute;left:-100rem}.models tr,.models th,.models td{display:block;border:0;padding:.1rem 0}
-.models td::before{content:attr(data-column) ": ";color:var(--muted)}
-.models tr{border-bottom:1px solid var(--line);padding:.5rem 0}.tiles div{flex-basis:40%}}
+.stacked thead{position:absolute;left:-100rem}
+.stacked tr,.stacked th,.stacked td{display:block;border:0;padding:.1rem 0}
+.stacked tbody th:first-child,.stacked td:last-child{width:auto}.stacked td:empty{display:none}
+.stacked td::before{content:attr(data-column) ": ";color:var(--muted)}
+.stacked tr{border-bottom:1px solid var(--line);padding:.5rem 0}.tiles div{flex-basis:40%}}
 @media print{:root{color-scheme:light;--page:#fff;--text:#000;--muted:#333;--line:#bbb;--soft:#fff;--link:#000;
 --before:#b4661a;--after:#1668b5;--track:#eee;--yes:#000;--no:#000}body{max-width:none;padding:0;font-size:10pt}
 nav,.skip{display:none}section,figure,tr{break-inside:avoid}h2,h3{break-after:avoid}section{break-inside:auto}

@@ -19,10 +19,16 @@ _METHODS = {
     "conditions below allow.",
     "mondrian": "The rows were divided again and again into smaller groups of similar rows, as far as the conditions "
     "below allow; each group shows what its rows have in common.",
+    "refine": "Similar rows were put together in groups, and rows then moved and exchanged between groups as long as "
+    "less was lost; each group shows what its rows have in common.",
     "switching": "Values were made less exact where that was needed, row by row, rather than for the whole table.",
     "local-suppression": "Single values were hidden where they would make a row stand out.",
     "mdav": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
     "cbfs": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
+    "v-mdav": "Similar rows were put together in groups, small where rows lie close together and larger elsewhere; all "
+    "rows of a group show the same typical value.",
+    "univariate": "The rows were put in order and cut into small groups where least is lost; all rows of a group show "
+    "the same typical value.",
     "k-first": "Similar rows were put together in small groups and the groups then joined until each holds enough "
     "different sensitive values; all rows of a group show the same typical value.",
     "p-first": "Similar rows of different sensitive values were put together in small groups; all rows of a group show "
@@ -57,6 +63,8 @@ MEASURES = {
 def method_sentence(method: Mapping[str, Any]) -> str:
     """One sentence on how groups were formed; for a method that is not known here, its own description."""
     name = str(method["name"])
+    if name == "auto" and method.get("chosen") in _METHODS:
+        return f"{_METHODS[name]} {_METHODS[str(method['chosen'])]}"
     if name in _METHODS:
         return _METHODS[name]
     if name in METHODS:
