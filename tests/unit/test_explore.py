@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
+import re
 import subprocess
 import sys
 
@@ -176,6 +178,32 @@ def test_the_picture():
     assert "<script" not in page
     assert scatter([Point("only", 0.0, 0.0, True, True)], "ncp")
     assert "No trial ended" in exploration_page([], "ncp", ("m",), [("x",)], "k")
+
+
+places = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()), min_size=1, max_size=30, unique_by=lambda p: p[:2]
+)
+
+
+@given(places)
+def test_numbers_beside_marks_are_those_of_the_table_and_do_not_overlap(found):
+    points = [Point(f"m{n}", risk / 20, loss / 20, good, n == 0) for n, (risk, loss, good) in enumerate(found)]
+    svg = scatter(points, "ncp")
+    shown = re.findall(r'<text class="number" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">(\d+)</text>', svg)
+    numbers = [int(number) for _, _, number in shown]
+    assert 1 in numbers  # the chosen one
+    assert len(numbers) == len(set(numbers))
+    assert set(numbers) <= set(range(1, len(points) + 1))
+    for one, other in itertools.combinations(shown, 2):
+        wide = 12 * (len(one[2]) + len(other[2])) / 2
+        apart = abs(float(one[0]) - float(other[0])) >= wide - 0.11
+        assert apart or abs(float(one[1]) - float(other[1])) >= 18 - 0.11
+
+
+def test_rows_of_the_table_are_numbered():
+    page = exploration_page([Point("a", 0.1, 0.4, True, True)], "ncp", ("m", "x"), [("a", 1), ("b", 2)], "k")
+    assert re.findall(r'<th scope="row">(.*?)</th><td data-column="m">(.*?)</td>', page) == [("1", "a"), ("2", "b")]
+    assert "detail lost" in page
 
 
 def test_command(tmp_path, capsys, monkeypatch):

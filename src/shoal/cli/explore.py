@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["explore"]
 
-COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest", "groups", "left out", "seconds", "mark")
+COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest risk", "groups", "rows left out", "seconds", "mark")
 
 
 def explore(

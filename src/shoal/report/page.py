@@ -258,8 +258,8 @@ def _attacks(facts: Description) -> str:
         rows.append(cells)
     columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
     note = (
-        "<p>How many people such an intruder would be right about. The last column is what anybody reaches who names "
-        "the most frequent answer of the whole table for everyone.</p>"
+        "<p>How many people such an intruder would be right about. Without any table, anybody is right about so many "
+        "who names for everyone the answer that is most frequent among all.</p>"
     )
     return note + table("People exposed by each attack", columns, rows, "bars attacks stacked")
 

@@ -5,17 +5,21 @@ What is marked by colour is marked by shape too, and every point is a row of the
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.report.markup import figure, number, percent, prose, table
 from shoal.report.page import document
+from shoal.report.wording import MEASURES
 
 __all__ = ["Point", "exploration_page", "scatter"]
 
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 60
+SIGN, HIGH = 12, 18
+"""Room for a digit, as large as it is on a phone."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ def scatter(points: Sequence[Point], measure: str) -> str:
         parts.append(f'<polyline class="frontier" points="{path}"/>')
     for p in sorted(points, key=lambda p: (p.chosen, p.efficient)):
         parts.append(_mark(x(p.risk), y(p.loss), p))
+    parts += _numbers([(x(p.risk), y(p.loss), p) for p in points])
     parts.append(
         f'<text class="axis" text-anchor="middle" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}">'
         f"risk: probability of being found, on average</text>"
@@ -94,11 +99,36 @@ def _mark(x: float, y: float, point: Point) -> str:
     return f'<circle class="beaten" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>'
 
 
+def _numbers(placed: Sequence[tuple[float, float, Point]]) -> list[str]:
+    """The marks' numbers in the table, beside them where there is room; the chosen and the efficient come first."""
+    taken = [(x - 8, y - 8, x + 8, y + 8) for x, y, _ in placed]
+    parts = []
+    order = sorted(range(len(placed)), key=lambda i: (not placed[i][2].chosen, not placed[i][2].efficient, i))
+    for i in order:
+        x, y, _ = placed[i]
+        wide = SIGN * len(str(i + 1))
+        for far, angle in itertools.product((18, 28), range(-2, 6)):  # upwards first, then around
+            middle = x + (far + wide / 2 - 5) * math.cos(angle * math.pi / 4)
+            centre = y + far * math.sin(angle * math.pi / 4)
+            box = (middle - wide / 2, centre - HIGH / 2, middle + wide / 2, centre + HIGH / 2)
+            inside = box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
+            if inside and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                place = f'text-anchor="middle" x="{middle:.1f}" y="{centre + HIGH / 4:.1f}"'
+                parts.append(f'<text class="number" {place}>{i + 1}</text>')
+                break
+    return parts
+
+
+def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
 def exploration_page(
     points: Sequence[Point], measure: str, columns: Sequence[str], rows: Sequence[Sequence[object]], model: str
 ) -> str:
-    """The page: the picture, and every trial in a table. Cells are escaped here."""
-    shown = [[prose(cell, 300) for cell in row] for row in rows]
+    """The page: the picture, and every trial in a table, those of the points first. Cells are escaped here."""
+    shown = [[str(place + 1), *(prose(cell, 300) for cell in row)] for place, row in enumerate(rows)]
     picture = ""
     if points:
         legend = (
@@ -106,17 +136,19 @@ def exploration_page(
             'points="6,0 7.5,4.2 12,4.4 8.4,7.2 9.7,11.6 6,9 2.3,11.6 3.6,7.2 0,4.4 4.5,4.2"/></svg> chosen</span> '
             '<span><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle class="efficient" cx="6" cy="6" '
             'r="5"/></svg> efficient</span> <span><svg class="key" viewBox="0 0 12 12" aria-hidden="true"><circle '
-            'class="beaten" cx="6" cy="6" r="5"/></svg> another is better in both</span></p>'
+            'class="beaten" cx="6" cy="6" r="5"/></svg> another is at least as good in both</span></p>'
         )
+        about = f" The loss is {prose(measure)}: {MEASURES[measure]}." if measure in MEASURES else ""
         words = (
-            "Each mark is a release that meets the models. Those on the line are efficient: whoever wants less loss "
-            "must take more risk. The chosen one has the least loss of those that meet the plan."
+            "Each mark is a release that meets the models, with its number in the table below. Those on the line are "
+            "efficient: whoever wants less loss must take more risk. The chosen one has the least loss of those that "
+            f"meet the plan.{about}"
         )
-        plot = f'<section class="wide" aria-label="Picture" tabindex="0">{scatter(points, measure)}</section>'
-        picture = legend + figure(plot, words)
+        picture = legend + figure(scatter(points, measure), words)
     else:
         picture = "<p>No trial ended with a release; the table says why.</p>"
-    listing = table("All trials, least loss first", [prose(column) for column in columns], shown, "trials", "Trials")
+    heads = ["number", *(prose(column) for column in columns)]
+    listing = table("All trials, least loss first", heads, shown, "trials", "Trials")
     sections = [
         ("picture", "Loss against risk", f"<p>Models: {prose(model, 400)}.</p>{picture}"),
         ("trials", "The trials", listing),

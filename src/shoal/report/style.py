@@ -29,7 +29,8 @@ background:var(--soft);border:1px solid var(--line);border-radius:.5rem}
 .tiles dd{margin:0;font-size:1.6rem;font-weight:600;font-variant-numeric:tabular-nums}
 figure{margin:.5rem 0 1.5rem}
 figcaption{color:var(--muted);margin-top:.5rem;max-width:46rem}
-.legend{display:flex;gap:1.25rem;margin:.5rem 0;color:var(--muted)}
+.legend span{white-space:nowrap}
+.legend{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin:.5rem 0;color:var(--muted)}
 .key{width:1em;height:.75em;border-radius:2px;vertical-align:baseline}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
@@ -45,8 +46,9 @@ tbody th{font-weight:500}
 .bar .track,.key .track{fill:var(--track)}
 .before{fill:var(--before)}
 .after{fill:var(--after)}
-.scatter{display:block;width:100%;min-width:34rem;height:auto}
+.scatter{display:block;width:100%;height:auto}
 .scatter text{fill:var(--text);font-size:13px}
+.scatter .number{font-weight:600;paint-order:stroke;stroke:var(--page);stroke-width:4px}
 .scatter .tick{fill:var(--muted)}
 .grid{stroke:var(--line)}
 .frontier{fill:none;stroke:var(--after);stroke-width:2}
@@ -61,7 +63,8 @@ tbody th{font-weight:500}
 .record th{width:45%}
 code{font-family:ui-monospace,"Liberation Mono",monospace;font-size:.875rem}
 footer{margin-top:3rem;color:var(--muted);font-size:.9rem;border-top:1px solid var(--line)}
-@media (max-width:40rem){body{padding:1rem .9rem;font-size:.97rem}h1{font-size:1.35rem}th,td{padding-inline-end:.5rem}
+@media (max-width:40rem){.scatter text{font-size:20px}
+body{padding:1rem .9rem;font-size:.97rem}h1{font-size:1.35rem}th,td{padding-inline-end:.5rem}
 .stacked thead{position:absolute;left:-100rem}
 .stacked tr,.stacked th,.stacked td{display:block;border:0;padding:.1rem 0}
 .stacked tbody th:first-child,.stacked td:last-child{width:auto}.stacked td:empty{display:none}
