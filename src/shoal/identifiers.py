@@ -25,9 +25,11 @@ _IDENTIFIERS = {
     "family name, middle name, maiden name, patient name, customer name, person name",
     "a user name": "username, login, user name",
     "an e-mail address": "email, mail, e mail",
-    "a telephone number": "phone, telephone, telefon, telefono, téléphone, mobile, cellphone, fax",
-    "a national number": "ssn, nino, dni, bsn, passport, social security, national id, national number, tax id",
-    "a bank account or card": "iban, credit card, card number, account number",
+    "a telephone number": "phone, telephone, telefon, telefono, téléphone, tel, mobile, mobil, handy, cellphone, fax, "
+    "telefonnummer, rufnummer",
+    "a national number": "ssn, nino, dni, bsn, passport, social security, national id, national number, tax id, "
+    "codice fiscale, personnummer, steuernummer, ausweisnummer, sozialversicherungsnummer",
+    "a bank account or card": "iban, credit card, card number, account number, kontonummer",
     "a number of a licence": "licence number, license number, licence plate, license plate",
     "a key of a record": "uuid, guid, mrn, medical record",
     "an address": "address, street, strasse, straße, adresse, direccion, indirizzo",
@@ -130,7 +132,7 @@ def _is_phone(text: str) -> bool:
     ):
         return False
     if re.fullmatch(r"-?\d+(\.\d+)?", text):
-        return False
+        return re.fullmatch(r"0[1-9]\d{7,10}|00[1-9]\d{8,12}", text) is not None
     parts = len(re.findall(r"\d+", text))
     return text.startswith("+") or (parts >= 2 and ("(" in text or parts >= 3) and not re.fullmatch(r"[\d./]+", text))
 

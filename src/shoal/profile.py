@@ -282,6 +282,9 @@ def _kind(values: list[str], name: str) -> tuple[str, Mapping[str, Any], str]:
         return "number", {"intervals": widths}, "numbers become intervals"
     if codes and (said or all(any(sign.isdigit() for sign in value) for value in values)):
         return "code", {"prefix": True}, "codes of one length lose their last characters first"
+    if _numbers([value.replace(",", ".", 1) for value in values]) is not None:
+        how = "numbers with a decimal comma are shown or hidden; written with a point, they would become intervals"
+        return "word", {"flat": True}, how
     if longest > FREE_TEXT and sum(map(len, values)) / len(values) > FREE_TEXT and len(values) > 20:
         return "text", {"flat": True}, ""
     return "word", {"flat": True}, "a word is shown or hidden; a tree or a CSV hierarchy would keep more"

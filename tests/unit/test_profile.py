@@ -37,6 +37,7 @@ def column(values, name="x"):
         (["ann@example.org", "bob.b@mail.example.com"], "e-mail"),
         (["+49 30 901820", "+44 20 7946 0958"], "telephone"),
         (["(212) 555-0142", "(415) 555-0101"], "telephone"),
+        (["015112345678", "0301234567"], "telephone"),  # bare, but for the leading zero
         (["078-05-1120", "219-09-9999"], "social security"),
         (["RSSMRA85T10A562S", "VRDLGI70A01H501X"], "national"),  # codice fiscale, by its form
         (["12345678Z", "X1234567L"], "national"),  # DNI and NIE with right letters
@@ -67,6 +68,7 @@ def test_identifiers_by_content(values, says):
         ["1.234.567", "7.654.321"],
         ["-12345678.5", "2345678.25"],
         ["Never-married", "Married-civ-spouse"],
+        ["01234", "00123", "0012345678"],  # codes with zeros in front
         ["142**", "130**"],
     ],
 )
@@ -77,7 +79,7 @@ def test_not_identifiers(values):
 @pytest.mark.parametrize(
     "name",
     ["name", "Name", "firstName", "last_name", "E-Mail", "e-mail address", "phone number", "Telefon", "SSN", "Straße",
-     "patient name", "national_id", "customer-email", "IP"],
+     "patient name", "national_id", "customer-email", "IP", "Handy", "tel", "Kontonummer"],
 )  # fmt: skip
 def test_identifiers_by_name(name):
     assert "by its name" in identifier_reason(name, ["a", "b"], 0.01, 1000)
@@ -119,11 +121,17 @@ def test_keys_numbers_of_rows_and_names_of_people():
         (["red", "green", "blue"], "word", {"flat": True}),
         (["1e999", "2", "3"], "word", {"flat": True}),
         (["inf", "1", "2"], "word", {"flat": True}),
+        (["1,5", "12,25", "100"], "word", {"flat": True}),
     ],
 )  # fmt: skip
 def test_kinds_and_hierarchies(values, kind, hierarchy):
     found = column(values)
     assert (found.kind, found.hierarchy) == (kind, hierarchy)
+
+
+def test_a_decimal_comma_is_told():
+    assert "decimal comma" in column(["1,5", "12,25", "100"]).how
+    assert "decimal comma" not in column(["red", "green", "blue"]).how
 
 
 def test_zip_codes_by_name():

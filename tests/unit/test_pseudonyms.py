@@ -94,6 +94,8 @@ def test_keys_that_will_not_do(folder):
     key.write_bytes(b"k" * 32)
     with pytest.raises(PlanError, match="folder of the release"):
         read_key(key, folder / "secret" / "released.csv")
+    with pytest.raises(PlanError, match="folder of the release"):
+        read_key(key, folder / "secret")  # a release of several parts is a folder
     assert read_key(key, folder / "released.csv") == b"k" * 32
 
 

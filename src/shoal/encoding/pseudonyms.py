@@ -58,7 +58,8 @@ def read_key(path: Path | None, release: Path | None = None) -> bytes:
         raise PlanError(
             f"The key of the pseudonyms must be a file of at least {SHORTEST_KEY} random bytes; found {len(key)}."
         )
-    if release is not None and path.resolve().parent == release.resolve().parent:
+    # a release may be a folder of parts itself
+    if release is not None and path.resolve().parent in (release.resolve(), release.resolve().parent):
         raise PlanError("The key of the pseudonyms must not lie in the folder of the release; keep it elsewhere.")
     return key
 
