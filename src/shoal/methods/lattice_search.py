@@ -5,7 +5,8 @@ loss without suppression; for the others what finer nodes showed. Nodes are take
 the search ends when the next bound is not below the best loss found. What makes it quick is how much one look
 settles: where too many rows fail models that absorb (or, without suppression, models that unite), every finer node
 fails too. So the look is not at the node whose turn it is, but at the top of a path that rises from it as far as
-bounds allow; if that fails, the whole path and all below it is settled, and if not, it is a better solution.
+bounds allow, and beyond; if that fails, the whole path and all below it is settled, and if not, solutions are sought
+on the path below.
 
 Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
 DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α); paths and their bisection are in Kohlmayer et al., "Flash:
@@ -31,6 +32,7 @@ from shoal.utility.measures import Measure
 __all__ = ["Optimum", "find_optimum", "minimal_nodes"]
 
 LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
+OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
 UNKNOWN, FAILS, MEETS, SEEN = 0, 1, 2, 3  # odd tags are settled
 
 
@@ -145,6 +147,7 @@ class _ArraySearch(_Search):
         time_limit: float | None,
     ) -> None:
         super().__init__(evaluator, suppression, lowest, highest, nodes, time_limit)
+        self.overshoot = 0.0
         self.shape = tuple(high - low + 1 for low, high in zip(lowest, highest, strict=True))
         self.tag = np.zeros(self.shape, np.int8)
         self.flat_tag = self.tag.reshape(-1)
@@ -170,9 +173,7 @@ class _ArraySearch(_Search):
             if self.flat_tag[index] == MEETS or not self.settles_below:
                 self.look_at(index)
             else:
-                self.bisect(
-                    rising_path(index, self.sizes, self.strides, self.flat_tag, self.flat_bound, self.best_loss)
-                )
+                self.climb(index)
             if time.monotonic() - told > 0.2:
                 told = time.monotonic()
                 self.tell(self.place / self.nodes)
@@ -180,6 +181,24 @@ class _ArraySearch(_Search):
     def remaining_bound(self) -> float:
         open_nodes = self.flat_tag % 2 == 0
         return float(self.flat_bound[open_nodes].min(initial=math.inf))
+
+    def climb(self, index: int) -> None:
+        """Look at the end of a path that rises beyond the best loss and, unless it fails, at the part below that loss.
+
+        Nodes beyond are no better solutions, but one that fails settles many nodes below that would each need a look.
+        How far to go is learnt on the way: a little further after each failure, half as far after a success.
+        """
+        beyond = self.best_loss * (1 + self.overshoot)
+        path = rising_path(index, self.sizes, self.strides, self.flat_tag, self.flat_bound, beyond)
+        inside = max(1, int(np.count_nonzero(self.flat_bound[path] < self.best_loss)))
+        if inside < len(path):
+            _, good = self.look_at(int(path[-1]))
+            self.overshoot = self.overshoot / 2 if good else self.overshoot + OVERSHOOT
+            if not good:
+                return
+        elif math.isfinite(self.best_loss):
+            self.overshoot += OVERSHOOT
+        self.bisect(path[:inside])
 
     def bisect(self, path: npt.NDArray[np.int64]) -> list[Figures]:
         """Find where on a path solutions begin: first the top, which settles most if it fails. Returns those seen."""
