@@ -45,6 +45,12 @@ def draft_plan(profile: Profile, source: Path, folder: Path, *, k: int = 5) -> s
         "[source]",
         f"path = {_string(_relative(source, folder))}",
     ]
+    form = profile.source
+    for key in ("delimiter", "quote", "header", "encoding"):
+        if getattr(form, key) is not None:
+            lines.append(f"{key} = {_value(getattr(form, key))}")
+    if form.trim:
+        lines.append("trim = true   # cells have blanks around them, which are dropped")
     if profile.missing:
         lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
     lines += ["", *_singling_out(profile)]

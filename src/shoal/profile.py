@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -85,6 +85,8 @@ class Profile:
         Rows that are alone in all quasi-identifiers together.
     pairs
         Pairs of quasi-identifiers, those that single out most first.
+    source
+        How a CSV is written, as far as it was told or is not found out again by itself.
     """
 
     rows: int
@@ -92,6 +94,7 @@ class Profile:
     missing: tuple[str, ...]
     unique: int
     pairs: tuple[PairProfile, ...]
+    source: CsvFormat = field(default_factory=CsvFormat)
 
     def named(self, role: Role) -> tuple[str, ...]:
         """The names of the columns of a role."""
@@ -132,8 +135,9 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
 
     Notes
     -----
-    Costs one aggregation per column, one per pair of the eight most telling quasi-identifiers, and memory for the
-    distinct values of one column at a time.
+    Costs two readings of the table, three aggregations per column, one per pair of the eight most telling
+    quasi-identifiers, and memory for the distinct values of all columns. The rows are held by the engine, which spills
+    to disk.
 
     Examples
     --------
@@ -148,10 +152,14 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
     is_path = isinstance(data, str | Path)
     with DuckDBEngine() as engine:
         first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
-        table = engine.read(first)
+        table = engine.keep(engine.read(first))
+        if is_path and not form.trim and _blanks(engine, table):
+            form = replace(form, trim=True)
+            first = replace(first, csv=form)
+            table = engine.keep(engine.read(first))
         markers = tuple(marker for marker in _markers(engine, table) if marker not in form.missing)
         if markers:
-            table = engine.read(replace(first, csv=replace(form, missing=(*form.missing, *markers))))
+            table = engine.keep(engine.read(replace(first, csv=replace(form, missing=(*form.missing, *markers)))))
         counted = [_count(engine, table, place) for place in range(len(table.columns))]
         rows = sum(counted[0].count) + counted[0].missing
         if rows == 0:
@@ -163,7 +171,7 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
         chosen = [column.name for column in telling[:MOST_PAIR_COLUMNS]]
         pairs = [PairProfile(pair, _alone(engine, table, pair)) for pair in itertools.combinations(chosen, 2)]
     pairs.sort(key=lambda pair: -pair.unique)
-    return Profile(rows, tuple(columns), markers, unique, tuple(pairs))
+    return Profile(rows, tuple(columns), markers, unique, tuple(pairs), form)
 
 
 # -- counting ----------------------------------------------------------------------------------------
@@ -202,6 +210,15 @@ def _alone(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> int:
 
     counted = engine.frequencies(table, table.places(names)).column("n")
     return int(pc.sum(pc.equal(counted, 1)).as_py() or 0)
+
+
+def _blanks(engine: DuckDBEngine, table: Relation) -> bool:
+    """Whether the cells of some text column mostly have blanks around them, as in "39, State-gov, 77516"."""
+    for place, kind in enumerate(table.types):
+        values = _count(engine, table, place).values if kind == "VARCHAR" else []
+        if values and 2 * sum(value != value.strip(" \t") for value in values) > len(values):
+            return True
+    return False
 
 
 def _markers(engine: DuckDBEngine, table: Relation) -> list[str]:

@@ -15,7 +15,7 @@ import shoal
 from shoal.data.census import census_table
 from shoal.data.patients import FOLDER
 from shoal.draft import draft_plan
-from shoal.errors import OutputError, TableError
+from shoal.errors import OutputError, PlanError, TableError
 from shoal.identifiers import identifier_reason, sensitive_reason
 from shoal.plan import Plan
 from shoal.profile import profile_table
@@ -216,6 +216,7 @@ NASTY = {
     "formulas": "f\n=cmd()\n+1+1\n-2+3\n@SUM(A1)\n=cmd()\n",
     "right to left": "שם,‮x\nדוד,1\nרות,2\nדוד,1\nרות,2\n",
     "markers only": "m,n\n?,1\n?,2\n?,1\n?,2\n",
+    "blanks around cells": "age, work, pay\n" + "39, State-gov, <=50K\n 50, ?, >50K\n" * 4,
     "semicolons": "a;b\n1,5;x\n2,5;y\n1,5;x\n2,5;y\n",
     "no header": "1,2\n3,4\n1,2\n3,4\n",
     "many columns": ",".join(f"c{n}" for n in range(30)) + "\n" + (",".join("ab" * 15) + "\n") * 8,
@@ -231,6 +232,33 @@ def test_nasty_tables(tmp_path, case):
     assert release.certificate["smallest_group"] >= 2
     assert [part.name for part in profile.columns] == list(Plan.read(tmp_path / "plan.toml").schema.columns)
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_blanks_around_cells_are_dropped(tmp_path):
+    """As in the Adult file of the UCI repository, where " ?" stands for a missing value."""
+    (tmp_path / "adult.csv").write_text("age, work, pay\n" + "39, State-gov, <=50K\n50, ?, >50K\n" * 4)
+    profile, text, _ = run_as_it_is(tmp_path, tmp_path / "adult.csv")
+    assert [part.name for part in profile.columns] == ["age", "work", "pay"]
+    assert profile.missing == ("?",)
+    assert tomllib.loads(text)["source"]["trim"] is True
+    assert "trim" not in draft_plan(profile_table(tmp_path / "adult-released.csv"), tmp_path / "x.csv", tmp_path)
+
+
+def test_how_a_file_is_written_goes_into_the_plan(tmp_path, monkeypatch, capsys):
+    from shoal.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"M\xfcller;{n % 3}\nJos\xe9;{n % 3}\n" for n in range(18))
+    (tmp_path / "latin.csv").write_text(rows, encoding="latin-1")
+    with pytest.raises(TableError, match="encoding"):
+        app(["plan", "latin.csv"], standalone_mode=False)
+    app(["plan", "latin.csv", "--encoding", "latin-1", "--delimiter", ";", "--no-header"], standalone_mode=False)
+    assert "latin-1" in (tmp_path / "plan.toml").read_text()
+    app(["release", "plan.toml"], standalone_mode=False)
+    assert "M\xfcller" in (tmp_path / "latin-released.csv").read_text(encoding="utf-8")
+    assert "Released 36 of 36 rows" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(PlanError, match="one character"):
+        app(["plan", "latin.csv", "--delimiter", ";;", "--overwrite"], standalone_mode=False)
 
 
 def test_one_row_and_none(tmp_path):

@@ -53,7 +53,7 @@ def rows_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[objec
     """A small table of data."""
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(safe(column))
+        table.add_column(safe(column), overflow="fold")  # a word longer than its column is not cut off
     for row in rows:
         table.add_row(*("" if cell is None else safe(cell) for cell in row))
     return table

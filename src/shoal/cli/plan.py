@@ -18,6 +18,11 @@ def plan(
     k: Annotated[int, typer.Option(min=2, help="The smallest group to ask for.")] = 5,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16 or latin-1.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Of a CSV, where it is not found out rightly.")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
+    ] = None,
 ) -> None:
     """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
 
@@ -26,17 +31,21 @@ def plan(
 
     \b
     Example:  shoal plan patients.csv && shoal release plan.toml
+              shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
     from shoal.cli.console import figure, output, rows_table, safe
     from shoal.draft import draft_plan
-    from shoal.errors import OutputError
+    from shoal.engines.csv_format import CsvFormat
+    from shoal.errors import OutputError, PlanError
     from shoal.profile import profile_table
 
     if out.exists() and not overwrite:
         raise OutputError(
             f"The plan {str(out)!r} exists. Choose another name (-o), or allow overwriting (--overwrite)."
         )
-    profile = profile_table(table)
+    if delimiter is not None and len(delimiter) != 1:
+        raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
+    profile = profile_table(table, source=CsvFormat(delimiter=delimiter, header=header, encoding=encoding))
     text = draft_plan(profile, table, out.parent, k=k)
     try:
         beside = out.with_name(f".{out.name}.{os.getpid()}")

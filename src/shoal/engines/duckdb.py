@@ -9,6 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -153,6 +154,12 @@ class DuckDBEngine:
         self._run(f"CREATE TEMP VIEW {name} AS {query}")
         types = self._connection.sql(f"DESCRIBE {name}").fetchall()
         return Relation(name, columns, tuple(str(row[1]) for row in types))
+
+    def keep(self, table: Relation) -> Relation:
+        """The same rows held by the engine (spilled under its memory limit), so that a CSV is read once, not often."""
+        name = self._name()
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {table.name}")
+        return replace(table, name=name)
 
     # -- the way of the data ---------------------------------------------------------------------
 
