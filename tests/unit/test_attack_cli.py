@@ -14,10 +14,10 @@ PLAN = str(FOLDER / "patients.toml")
 PATIENTS = str(FOLDER / "patients.csv")
 
 
-def shoal(*arguments, status=0):
+def shoal(*arguments, status=0, columns="160"):
     run = subprocess.run(
         [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, arguments)],
-        capture_output=True, text=True, check=False, env={"COLUMNS": "160", "PATH": ""},
+        capture_output=True, text=True, check=False, env={"COLUMNS": columns, "PATH": ""},
     )  # fmt: skip
     assert run.returncode == status, run.stderr
     return run
@@ -59,8 +59,22 @@ def test_attack_by_names_without_a_plan(second):
 def test_attack_shows_counts_and_row_numbers(second, external):
     run = shoal("attack", second, "--plan", PLAN, "--external", external, "--fraction", "0.1")
     assert "rows 1, 3 of the external table" in run.stdout
-    assert "at most 50.0%" in run.stdout
+    assert "at most 50%" in run.stdout
     assert not any(secret in run.stdout for secret in ("Rick", "Cancer", "14246", "America"))
+
+
+def test_attack_fits_a_narrow_terminal(tmp_path):
+    """No word of an attack is cut off in 80 columns, and thousands are set apart."""
+    rows = [(str(20 + n % 4), "abcdefg"[n % 7]) for n in range(7000)]
+    table = write(tmp_path / "t.csv", ("age", "an occupation of some length"), rows)
+    run = shoal(
+        "attack", table, "-q", "age", "-s", "an occupation of some length", "--original", table, "--previous", table,
+        columns="80",
+    )  # fmt: skip
+    assert "…" not in run.stdout
+    assert max(map(len, run.stdout.splitlines())) <= 80
+    for word in ("homogeneity", "intersection", "background", "1,000"):
+        assert word in run.stdout
 
 
 def test_locality_reruns_the_plan(tmp_path):

@@ -159,18 +159,19 @@ def _show(results: list[AttackResult], risk: RiskAssessment) -> None:
     from rich.table import Table
 
     from shoal.cli.console import figure, output, safe
+    from shoal.report.markup import percent
 
     figures = risk.reidentification
     output.print(
         f"{figure(risk.rows)} rows in {figure(risk.groups)} groups, the smallest of {figure(risk.smallest_group)}. "
         f"An intruder who knows that a person is in the table finds the row with a probability of at most "
-        f"{figures.prosecutor.highest:.1%}, {figures.prosecutor.average:.1%} on average; "
-        f"{figures.prosecutor.at_risk:.1%} of rows are above {figures.threshold:.0%}."
+        f"{percent(figures.prosecutor.highest)}, {percent(figures.prosecutor.average)} on average; "
+        f"{percent(figures.prosecutor.at_risk)} of rows are above {figures.threshold:.0%}."
     )
     if figures.journalist is not None:
         output.print(
-            f"One who does not know it: at most {figures.journalist.highest:.1%}, "
-            f"{figures.journalist.average:.1%} on average."
+            f"One who does not know it: at most {percent(figures.journalist.highest)}, "
+            f"{percent(figures.journalist.average)} on average."
         )
     if risk.uniqueness is not None:
         output.print(
@@ -178,27 +179,29 @@ def _show(results: list[AttackResult], risk: RiskAssessment) -> None:
             f"{figure(round(risk.uniqueness.dankar))} people are ({risk.uniqueness.chosen})."
         )
     shown = Table(title="What an intruder learns", title_justify="left")
-    for column in ("attack", "column", "learns"):
-        shown.add_column(column)
+    shown.add_column("attack", min_width=12)  # the longest word in it
+    shown.add_column("learns", overflow="fold")
     for column in ("people", "exposed", "share", "guessed without"):
         shown.add_column(column, justify="right")
     for result in results:
         if not result.people:  # such as a part of the table that could not be published at all
-            shown.add_row(safe(result.name), safe(result.column or ""), "nothing to attack", "0", "", "", "")
+            shown.add_row(safe(result.name), "nothing to attack", "0", "", "", "")
             continue
         colour = "red" if result.exposed > result.baseline else "green" if not result.exposed else "yellow"
         shown.add_row(
             safe(result.name),
-            safe(result.column or ""),
-            safe(result.learns),
+            safe(_learns(result)),
             figure(result.people),
             f"[{colour}]{figure(result.exposed)}[/]",
-            f"{result.share:.1%}",
-            figure(round(result.baseline, 1)),
+            percent(result.share),
+            f"{result.baseline:,.1f}".removesuffix(".0"),
         )
     output.print(shown)
     for result in results:
         if result.rows:
             listed = ", ".join(map(str, result.rows[:20])) + (", ..." if len(result.rows) > 20 else "")
-            what = "" if result.column is None else f" of {safe(result.column)}"
-            output.print(f"Exposed to {safe(result.learns)}{what}: rows {listed} of the external table.")
+            output.print(f"Exposed to {safe(_learns(result))}: rows {listed} of the external table.")
+
+
+def _learns(result: AttackResult) -> str:
+    return result.learns if result.column is None else f"{result.learns} of {result.column}"
