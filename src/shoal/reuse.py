@@ -22,7 +22,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan import Plan
-from shoal.schema import Schema
+from shoal.schema import Calendar, Cuts, Intervals, Schema, Widths
 
 __all__ = ["Carried", "carry_over", "lay_together", "recoding_of", "saved_recoding"]
 
@@ -34,12 +34,12 @@ def recoding_of(path: Path) -> Path:
     return path.with_name(f"{path.stem}.recoding")
 
 
-def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, Any]) -> str:
+def saved_recoding(problem: Problem | None, recoding: Recoding | None, release: Mapping[str, Any]) -> str:
     """A recoding as text (JSON), to be carried over; ``release`` tells which table it was made for.
 
     Raises :class:`PlanError` where the recoding is a local one.
     """
-    if not isinstance(recoding, ByLevel):
+    if problem is None or not isinstance(recoding, ByLevel):
         raise PlanError(
             "Only a recoding by levels (methods full-domain and levels) can be kept for the next delivery; this one is "
             "local: it says which rows form a group, and nothing about other rows."
@@ -48,9 +48,22 @@ def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, A
         "format": FORMAT,
         "levels": dict(zip(problem.names, recoding.levels, strict=True)),
         "heights": {name: ladder.height for name, ladder in zip(problem.names, problem.ladders, strict=True)},
+        "rules": _rules(problem.schema),
         "release": dict(release),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rules(schema: Schema) -> dict[str, str]:
+    """A digest of each hierarchy that is a rule, such as intervals; a list of values may grow by the next delivery."""
+    found = {}
+    for name in schema.quasi_identifiers:
+        hierarchy = schema.columns[name].hierarchy
+        if isinstance(hierarchy, Calendar):
+            hierarchy = replace(hierarchy, format=None)  # how dates are written, not what becomes of them
+        if isinstance(hierarchy, Widths | Cuts | Intervals | Calendar):
+            found[name] = hashlib.sha256(repr(hierarchy).encode()).hexdigest()
+    return found
 
 
 @dataclass(frozen=True)
@@ -83,7 +96,7 @@ def carry_over(plan: Plan, path: Path) -> Plan:
     try:
         raw = path.read_bytes()
         content = json.loads(raw)
-        levels, heights = dict(content["levels"]), dict(content["heights"])
+        levels, heights, rules = dict(content["levels"]), dict(content["heights"]), dict(content.get("rules", {}))
         whole = [*levels.values(), *heights.values()]
         if content["format"] != FORMAT or any(isinstance(n, bool) or not isinstance(n, int) for n in whole):
             raise ValueError
@@ -97,6 +110,12 @@ def carry_over(plan: Plan, path: Path) -> Plan:
         raise PlanError(
             f"The plan must have the quasi-identifiers that the recoding was made for; they differ in "
             f"{', '.join(map(repr, differ[:5]))}."
+        )
+    changed = sorted(name for name, rule in _rules(plan.schema).items() if rules.get(name, rule) != rule)
+    if changed:
+        raise PlanError(
+            f"The hierarchy of column {changed[0]!r} is not the one of the recoding, so that its levels "
+            f"mean something else. Use the same hierarchy, or make a new recoding."
         )
     suppression = getattr(plan.method, "suppression", 0.0)
     return replace(plan, method=Carried(levels, suppression, heights, hashlib.sha256(raw).hexdigest()))

@@ -106,6 +106,39 @@ def test_what_does_not_fit(tmp_path):
         shoal.release(other, recoding=kept)
 
 
+def test_a_changed_rule_of_the_same_height_is_refused(tmp_path):
+    """At level 1 the first release shows ages by 5; by 10 the next would mean something else."""
+    shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
+    plan = write_plan(tmp_path, NEXT, "second", "two")
+    plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
+    with pytest.raises(PlanError, match="'age' is not the one"):
+        shoal.release(plan, recoding=tmp_path / "one.recoding")
+    assert not (tmp_path / "two.csv").exists()
+    older = json.loads((tmp_path / "one.recoding").read_text())
+    del older["rules"]  # as it was kept before rules were
+    (tmp_path / "older.recoding").write_text(json.dumps(older))
+    assert shoal.release(plan, recoding=tmp_path / "older.recoding").certificate["released"] > 0
+
+
+def test_a_list_of_values_may_grow_and_dates_be_written_otherwise(tmp_path):
+    def plan(name, towns, form, dates):
+        rows = "".join(f"{town},{date}\n" for town in towns for date in dates for _ in range(4))
+        (tmp_path / f"{name}.csv").write_text(f"town,day\n{rows}")
+        tree = ", ".join(f'"{town}"' for town in towns)
+        (tmp_path / f"{name}.toml").write_text(
+            f'[source]\npath = "{name}.csv"\n[columns.town]\nrole = "quasi-identifier"\n'
+            f'hierarchy = {{ tree = {{ all = [{tree}] }} }}\n[columns.day]\nrole = "quasi-identifier"\n'
+            f'hierarchy = {{ dates = ["month", "year"]{form} }}\n[[models]]\nname = "k-anonymity"\nk = 3\n'
+            f'[output]\npath = "{name}-released.csv"\n'
+        )
+        return tmp_path / f"{name}.toml"
+
+    shoal.release(plan("one", ["A", "B"], "", ["2024-01-05", "2024-02-07"]), save_recoding=True)
+    other = plan("two", ["A", "B", "C"], ', format = "%d.%m.%Y"', ["05.03.2024", "07.04.2024"])
+    release = shoal.release(other, recoding=tmp_path / "one-released.recoding")
+    assert release.certificate["released"] == 24
+
+
 @pytest.mark.parametrize(
     "content",
     ["", "{}", "[]", '{"format": "shoal recoding 1"}', '{"format": "x", "levels": {}, "heights": {}}',
