@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -274,3 +277,20 @@ def test_section_6_similarity_attack(shared_data):
     assert 16 <= counts["p alpha"][0] <= 24  # 19.6 on average over 20 seeds
     assert 16 <= counts["p+ alpha"][0] <= 24
     assert [vulnerable for _, vulnerable in counts.values()] == [0, 0, 0]
+
+
+def test_what_is_loaded_beforehand_is_what_the_search_calls():
+    """In a process of its own: other tests compile variants."""
+    code = (
+        "import shoal, pyarrow as pa, shoal.kernels.lattice as kernels, shoal.methods.lattice_search as search\n"
+        "called = [getattr(kernels, name) for name in ('next_open', 'rising_path', 'tag_box', 'roll_up',"
+        " 'kept_figures')]\n"
+        "search.load_kernels()\n"
+        "before = [len(kernel.signatures) for kernel in called]\n"
+        "columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in 'ab'}\n"
+        "plan = shoal.Plan(shoal.Schema(columns), (shoal.KAnonymity(2),), shoal.FullDomain(suppression=0.5))\n"
+        "shoal.anonymize(pa.table({'a': list('xxyyz'), 'b': list('uvuvu')}), plan)\n"
+        "assert before == [len(kernel.signatures) for kernel in called] == [1] * 5, before\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -5,6 +5,7 @@ Exit status: 0 done; 1 the answer is no; 2 the input is wrong; 3 infeasible; 70 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -53,6 +54,7 @@ def version(
 def run() -> NoReturn:
     """Run a command; show an error as one line on standard error."""
     wants_json = "--json" in sys.argv
+    gc.set_threshold(100_000, 20, 20)  # loading libraries makes many objects and frees few: look for garbage rarely
     try:
         status = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
     except ShoalError as error:

@@ -71,7 +71,9 @@ class FullDomain(Method):
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.lattice_search  # noqa: F401 - compiled code takes a moment to load
+        from shoal.methods.lattice_search import load_kernels
+
+        load_kernels()
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -111,7 +111,7 @@ class NodeEvaluator:
         groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, out_codes, out_counts)
         self._keep(levels, out_codes, out_counts, groups, len(counts))
         if self._sizes_only:
-            return self._by_size(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
+            return self._by_size(node, levels, out_codes, out_counts[:groups], limit)
         return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
 
     def _keep(

@@ -24,12 +24,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
-from shoal.kernels.lattice import next_open, rising_path, tag_box
+from shoal.kernels.lattice import kept_figures, make_lifts, make_scratch, next_open, rising_path, roll_up, tag_box
 from shoal.methods.base import Problem, row_limit
 from shoal.methods.lattice import Figures, Node, NodeEvaluator
 from shoal.utility.measures import Measure
 
-__all__ = ["Optimum", "find_optimum", "minimal_nodes"]
+__all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
 
 LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
 OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
@@ -76,6 +76,18 @@ def find_optimum(
     bound = search.remaining_bound()
     loss = math.inf if search.best is None else search.best.loss
     return Optimum(search.best, bound >= loss, min(bound, loss), nodes, evaluator.seen)
+
+
+def load_kernels() -> None:
+    """Call the compiled code once on next to nothing: to load it takes a moment."""
+    tag, bound, one = np.zeros(2, np.int8), np.zeros(2), np.ones(1, np.int64)
+    next_open(np.arange(2), 0, tag, bound, math.inf)
+    rising_path(0, one + 1, one, tag, bound, math.inf)
+    tag_box(tag, one - 1, one, one, FAILS, SEEN)
+    codes = np.zeros((1, 1), np.int32)
+    lifts = make_lifts([[codes[0]]])
+    roll_up(codes, one, one - 1, one - 1, lifts, make_scratch(1), codes.copy(), one.copy())
+    kept_figures(codes, one, one - 1, 1, bound, np.zeros((1, 1), np.int64), np.zeros(1))
 
 
 class _Search:
