@@ -74,6 +74,42 @@ def suda_scores(rows, largest):
     ]
 
 
+def suda_contribution(rows, largest):
+    """Which part of all scores comes from minimal sets with each column."""
+    q = len(rows[0])
+    parts, total = [0] * q, 0
+    for sets in minimal_uniques(rows, largest):
+        for columns in sets:
+            weight = math.prod(q - i for i in range(len(columns), min(largest, q - 1) + 1))
+            total += weight
+            for column in columns:
+                parts[column] += weight
+    return [part / total if total else 0.0 for part in parts]
+
+
+def highest_share_and_gain(rows):
+    """Over groups and values: the largest share of a value, and the largest excess over its share in the table."""
+    everything = known([value for _, value in rows])
+    share = gain = Fraction(0)
+    for values in by_group(rows).values():
+        held = known(values)
+        for value in set(held):
+            inside = Fraction(held.count(value), len(held))
+            share = max(share, inside)
+            gain = max(gain, inside - Fraction(everything.count(value), len(everything)))
+    return share, gain
+
+
+def shlosser(sizes, fraction):
+    """Haas and Stokes, JASA 93 (1998), their third variant of Shlosser's estimator, in exact fractions."""
+    c = Counter(sizes)
+    q = Fraction(fraction)
+    first = sum(i * q**2 * (1 - q**2) ** (i - 1) * n for i, n in c.items())
+    first /= sum((1 - q) ** i * ((1 + q) ** i - 1) * n for i, n in c.items())
+    second = sum((1 - q) ** i * n for i, n in c.items()) / sum(i * q * (1 - q) ** (i - 1) * n for i, n in c.items())
+    return len(sizes) + c[1] * first * second**2
+
+
 def individual_risk(f, people):
     """Σ_h 1/h · Pr(F = h), F negative binomial with f successes of probability f / people."""
     p = f / people

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 
 import numpy as np
@@ -90,6 +91,21 @@ def test_risk_of_the_papers_tables_by_hand(plan):
     assert second.marketer == pytest.approx((2 / 4 + 2 / 3 + 4 / 4 + 2 / 2 + 2 / 4) / 12)
 
 
+def test_a_sampling_fraction_and_weights_by_hand():
+    """Groups of 2 and 1 rows. The whole population: the prosecutor's risk. A fifth: E[1/F] given f, p = 1/5."""
+    schema = Schema({"q": Column(QUASI)})
+    table = pa.table({"q": ["a", "a", "b"], "w": ["5", "5", "5"]})
+    whole = assess(table, schema, fraction=1.0)
+    assert whole.reidentification.journalist == whole.reidentification.prosecutor
+    assert whole.uniqueness.dankar == whole.uniqueness.sample_uniques == 1
+    one, two = 0.25 * math.log(5), 0.2 / 0.64 * (0.2 * math.log(0.2) + 0.8)
+    for answer in (assess(table, schema, fraction=0.2), assess(table, schema, weight="w")):
+        assert answer.individual.highest == pytest.approx(one)
+        assert answer.individual.expected == pytest.approx(one + 2 * two)
+        assert answer.individual.mean == pytest.approx((one + 2 * two) / 3)
+        assert answer.reidentification.journalist.average == pytest.approx((one + 2 * two) / 3)
+
+
 # -- attacks on groups against their twins ------------------------------------------------------------
 
 rows_of_table = st.lists(
@@ -121,6 +137,13 @@ def test_homogeneity_similarity_and_inference_are_as_their_twins(rows):
     held = [slow.known(part) for part in slow.by_group(rows).values()]
     sure = sum(len(part) for part in held if part and max(Counter(part).values()) / len(part) >= 0.6)
     assert guess.figures["people_above_confidence"] == sure
+    if values:
+        share, gain = slow.highest_share_and_gain(rows)
+        assert guess.figures["highest_share"] == pytest.approx(float(share))
+        assert guess.figures["largest_gain"] == pytest.approx(float(gain), abs=1e-12)
+    worst = [part for part in held if part and {CATEGORY[value] for value in part} == {0}]
+    assert similarity(groups, "s").figures["exposed_to_the_most_sensitive"] == sum(map(len, worst))
+    assert homogeneity(groups, "s").figures["exposed_groups"] == sum(len(set(part)) == 1 for part in held)
 
 
 @settings(max_examples=40)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -147,6 +148,13 @@ def test_snb_is_the_largest_root_or_none():
     assert slide_negative_binomial(np.array([1, 1, 3]), 0.5) is None  # no pair
 
 
+@given(
+    sizes_of_groups.filter(lambda sizes: 1 in sizes), st.sampled_from([Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)])
+)
+def test_shlosser_is_as_its_twin(sizes, fraction):
+    assert shlosser(np.array(sizes), float(fraction)) == pytest.approx(float(slow.shlosser(sizes, fraction)), rel=1e-9)
+
+
 def test_shlosser_of_everything_is_what_there_is():
     assert shlosser(np.array([1, 1, 2, 5]), 1.0) == 4
 
@@ -227,6 +235,7 @@ def test_suda_finds_every_minimal_set(rows, data):
     assert [sorted(sets[place]) for place in inverse] == [sorted(found) for found in twin]
     found = special_uniques(distinct, count, largest=largest)
     assert found.score[inverse].tolist() == slow.suda_scores(rows, largest)
+    assert found.contribution.tolist() == pytest.approx(slow.suda_contribution(rows, largest))
     assert [int(found.smallest[place]) for place in inverse] == [
         min((len(columns) for columns in sets), default=0) for sets in twin
     ]

@@ -95,6 +95,33 @@ def test_distributions_are_as_their_twins(before, data):
     assert pairs.mean_association_change == pytest.approx(change, abs=1e-9)
 
 
+@settings(max_examples=40)
+@given(st.lists(st.tuples(*[st.sampled_from("abc")] * 3), min_size=2, max_size=15), st.data())
+def test_means_and_extremes_over_three_pairs(before, data):
+    """Values are published as they are, or as *."""
+    hidden = st.lists(st.tuples(*[st.booleans()] * 3), min_size=len(before), max_size=len(before))
+    masks = data.draw(hidden)
+    domains = [{row[j] for row in before} for j in range(3)]
+    after, sets = [], []
+    for row, mask in zip(before, masks, strict=True):
+        after.append(tuple("*" if hide else value for value, hide in zip(row, mask, strict=True)))
+        sets.append(
+            tuple(domains[j] if hide else {value} for j, (value, hide) in enumerate(zip(row, mask, strict=True)))
+        )
+    found = pair_distances(readings(before, after, Schema({name: Column(QUASI) for name in "xyz"})))
+    far, change = [], []
+    for i, j in ((0, 1), (0, 2), (1, 2)):
+        one = slow.shares([(row[i], row[j]) for row in before])
+        other = slow.spread([(row[i], row[j]) for row in sets], [domains[i], domains[j]], len(before))
+        far.append(float(slow.variation(one, other)))
+        change.append(abs(slow.cramers_v(one) - slow.cramers_v(other)))
+    assert found.pairs == 3
+    assert found.mean_variation == pytest.approx(sum(far) / 3, abs=1e-12)
+    assert found.highest_variation == pytest.approx(max(far), abs=1e-12)
+    assert found.mean_association_change == pytest.approx(sum(change) / 3, abs=1e-7)
+    assert found.highest_association_change == pytest.approx(max(change), abs=1e-7)
+
+
 def test_divergence_is_infinite_where_the_release_rules_out_what_is_there():
     assert divergence(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
     foreign = column_distance(readings([("21", "USA"), ("25", "USA")], [("21", "Mars"), ("25", "Mars")])[1])
