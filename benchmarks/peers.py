@@ -5,7 +5,9 @@
 Everybody gets a pandas frame that is in memory and gives one back; imports and compilation are not counted. shoal's
 time includes the check of the release from its rows, which the others do not make. The loss is taken from what is
 published: the part of a column's domain that a cell covers, its mean over cells; a row that is left out covers all of
-it. anjana generalizes whole columns, anonypy is a Mondrian. Peers are installed apart, in .venv-peers.
+it. anjana generalizes whole columns, anonypy is a Mondrian that publishes ranges of ages and sets of other values,
+without hierarchies; shoal's ranges are those between two values in the order of a hierarchy's lines. Peers are
+installed apart, in .venv-peers.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ def tell(frame):
 SHOAL = """
 import shoal
 columns = {name: {"role": "quasi-identifier", "hierarchy": {"csv": hierarchy.format(name)}} for name in quasi}
+if RANGES:  # no hierarchies: numbers as they are, other values in the order of the hierarchy's lines
+    columns = {name: {"role": "quasi-identifier", "order": [line[0] for line in lines[name]]} for name in quasi}
 def run(method):
     plan = shoal.Plan.from_dict({"columns": {**columns, "occupation": {"role": "sensitive"}},
         "models": [{"name": "k-anonymity", "k": 5}], "method": method})
@@ -57,7 +61,7 @@ for name in [*quasi, "occupation"]:
 """
 ANONYPY_RUN = """
 rows = anonypy.Preserver(frame, list(quasi), "occupation").anonymize_k_anonymity(k=5)
-answer = tell(pd.DataFrame(rows))
+answer = tell(pd.DataFrame(rows).map(lambda cell: cell[0] if isinstance(cell, list) else cell))
 """
 
 
@@ -80,6 +84,10 @@ def covered(name: str, label: str, lines: list[list[str]]) -> float:
     if name == "age" and "-" in label:
         low, high = (int(float(end)) for end in label.split("-"))
         return sum(low <= int(age) <= high for age in leaves) / len(leaves)
+    if ".." in label:
+        places = [line[0] for line in lines]
+        first, last = (places.index(end) for end in label.split(".."))
+        return (last - first + 1) / len(lines)
     values = label.split(",")
     if not set(values) <= leaves:
         raise ValueError(f"a label of column {name!r} is neither of the hierarchy, nor a list of values, nor a range")
@@ -115,14 +123,16 @@ def main() -> None:
     rows = sum(1 for _ in (home / "adult-arx.csv").open(encoding="utf-8")) - 1
     python = peer_python()
     table = []
-    for title, method in (
-        ("shoal full-domain", {"name": "full-domain"}),
-        ("shoal full-domain, 5 % left out", {"name": "full-domain", "suppression": 0.05}),
-        ("shoal mondrian", {"name": "mondrian"}),
-        ("shoal top-down", {"name": "top-down"}),
-        ("shoal refine", {"name": "refine"}),
+    for title, method, ranges in (
+        ("shoal full-domain", {"name": "full-domain"}, False),
+        ("shoal full-domain, 5 % left out", {"name": "full-domain", "suppression": 0.05}, False),
+        ("shoal mondrian", {"name": "mondrian"}, False),
+        ("shoal top-down", {"name": "top-down"}, False),
+        ("shoal refine", {"name": "refine"}, False),
+        ("shoal mondrian, ranges", {"name": "mondrian"}, True),
+        ("shoal refine, ranges", {"name": "refine", "start": {"name": "mondrian"}}, True),
     ):
-        told = measure(f"METHOD = {method!r}\n{load}{SHOAL}", "answer = run(METHOD)", repeat=3)
+        told = measure(f"METHOD, RANGES = {method!r}, {ranges}\n{load}{SHOAL}", "answer = run(METHOD)", repeat=3)
         table.append(row(title, told, lines, rows))
     for title, share in (("anjana", 0), ("anjana, 5 % left out", 5)):
         told = measure(load + ANJANA, ANJANA_RUN.replace("SUPPRESSION", str(share)), python=python)
