@@ -290,3 +290,18 @@ def test_command(tmp_path, monkeypatch, capsys):
     with pytest.raises(OutputError, match="cannot be written"):
         plan(tmp_path / "people.csv", tmp_path / "absent" / "plan.toml", 5, False, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "plan.toml"]
+
+
+def test_the_command_fits_a_narrow_terminal(tmp_path, monkeypatch, capsys):
+    """Whole words in 80 columns, and a name of 5,000 signs does not flood the screen."""
+    from shoal.cli import console
+    from shoal.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console.output, "_width", 80)
+    (tmp_path / "t.csv").write_text(f"age,{'w' * 5000}\n" + "1,2\n3,4\n" * 10)
+    app(["plan", "t.csv"], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert "quasi-identifier" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert len(shown.splitlines()) < 30

@@ -18,6 +18,8 @@ from shoal.methods import quiet as unwatched
 __all__ = ["figure", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
 
 output = Console(highlight=False)
+LONGEST_WORD = 16
+LONGEST_CELL = 120
 
 
 def safe(text: object) -> str:
@@ -52,11 +54,18 @@ def progress(quiet: bool) -> Iterator[Callback]:
 def rows_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """A small table of data."""
     table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(safe(column), overflow="fold")  # a word longer than its column is not cut off
-    for row in rows:
-        table.add_row(*("" if cell is None else safe(cell) for cell in row))
+    shown = [["" if cell is None else _short(str(cell)) for cell in row] for row in rows]
+    for place, column in enumerate(columns):
+        words = [len(word) for row in shown for word in row[place].split()]
+        # a word is not cut off, and not broken unless it is long
+        table.add_column(safe(column), overflow="fold", min_width=min(max(words, default=0), LONGEST_WORD))
+    for row in shown:
+        table.add_row(*map(safe, row))
     return table
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
