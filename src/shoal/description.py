@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding
 from shoal.methods import Problem
+from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
@@ -24,7 +25,10 @@ from shoal.utility.labels import number_of, read_labels
 from shoal.utility.loss import published
 from shoal.verify import CheckResult
 
-__all__ = ["Band", "Cell", "ColumnFacts", "Description", "Distribution", "TableFacts", "describe", "safe_cells"]
+__all__ = [
+    "Band", "Cell", "ColumnFacts", "Description", "Distribution", "TableFacts", "describe",
+    "describe_apart", "safe_cells",
+]  # fmt: skip
 
 MOST_CELLS = 24
 LEAST_CELL = 3
@@ -128,7 +132,7 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
     Time n log n for n distinct combinations, plus labels times values of each locally recoded column.
     """
     frequencies, schema = problem.frequencies, problem.schema
-    least = _least(problem, checked)
+    least = _least(problem.model, checked)
     patterns = isinstance(recoding, ByPattern)
     edges = _edges(least)
     after = None if checked.found is None or patterns else table_facts(checked.found, edges, least)
@@ -146,8 +150,14 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
     return Description(least, before, after, tuple(columns))
 
 
-def _least(problem: Problem, checked: CheckResult) -> int:
-    asked = max((int(getattr(model, "k", 0)) for model in problem.model.parts), default=0)
+def describe_apart(schema: Schema, model: AllOf, checked: CheckResult) -> Description:
+    """What can be told of a release that no one machine holds: its columns, and no distributions."""
+    columns = tuple(ColumnFacts(name, column.role) for name, column in schema.columns.items())
+    return Description(_least(model, checked), None, None, columns)
+
+
+def _least(model: AllOf, checked: CheckResult) -> int:
+    asked = max((int(getattr(part, "k", 0)) for part in model.parts), default=0)
     return asked if asked > 1 else max(checked.smallest_group, LEAST_CELL)
 
 

@@ -13,20 +13,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from shoal import __version__
 from shoal.certificate import Certificate, Release, fingerprint
-from shoal.description import Description, describe
+from shoal.description import Description, describe, describe_apart
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.pseudonyms import read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
-from shoal.engines.base import Engine, EngineSettings, Relation, Source
+from shoal.engines.base import Apart, Engine, EngineSettings, Relation, Source, SpreadEngine
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError
-from shoal.methods import FullDomain, Problem, Progress, quiet
+from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, size_of, staging
@@ -35,7 +35,7 @@ from shoal.report import render
 from shoal.reuse import carry_over, lay_together, recoding_of, saved_recoding
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
-from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_patterns
+from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_apart, verify_patterns
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
 
@@ -270,46 +270,99 @@ class _Decided:
     kept: int
     loss: dict[str, float]
     facts: dict[str, Any]
-    problem: Problem
-    recoding: Recoding
+    problem: Problem | None
+    recoding: Recoding | None
+    """Both None where no one machine held the rows."""
 
 
-def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
+def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> Relation:
+    """The table as it is to be anonymized: with categories and pseudonyms in place of what they stand for."""
     key = b""
     if plan.schema.pseudonyms:
         if not plan.method.reveals_source:
             raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
         key = _pseudonym_key(plan)
-    warming = threading.Thread(target=plan.method.warm, daemon=True)
-    warming.start()
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
-        table, schema = publish_categories(engine, table, plan.schema), plan.schema.published
-        table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
+        table = publish_categories(engine, table, plan.schema)
+        return replace_identifiers(engine, table, plan.schema.pseudonyms, key)
+
+
+def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
+    with _warming(plan.method):
+        table = _read(engine, source, plan, watch)
+        return table, _code(engine, table, plan, watch)
+
+
+@contextmanager
+def _warming(method: Method) -> Iterator[None]:
+    """Load what a method needs while the table is being read."""
+
+    def warm() -> None:
+        import pyarrow as pa
+
+        pa.array([0])  # Arrow imports pandas now, where that is installed
+        method.warm()
+
+    warming = threading.Thread(target=warm, daemon=True)
+    warming.start()
+    yield
+    warming.join()
+
+
+def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> Problem:
+    schema = plan.schema.published
+    with watch("reading"):
         frequencies = read_frequency_set(engine, table, schema)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(schema, engine, table)
-        warming.join()
-    return table, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
+    return Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
 
 
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
     plan.method.ready()
-    table, problem = _encode(engine, source, plan, watch)
+    with _warming(plan.method):
+        table = _read(engine, source, plan, watch)
+        if plan.method.together is not None and _is_spread(engine):
+            schema = plan.schema.published
+            with watch("reading"):
+                counted = engine.spread(table, table.places((*schema.quasi_identifiers, *schema.sensitive)))
+            if counted.rows > plan.method.together:
+                return _decide_apart(engine, table, counted, plan, watch)
+        problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
         recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
     with watch("applying"):
-        dropped = {*plan.schema.named(Role.IDENTIFIER)} - {*plan.schema.pseudonyms}
-        keep = tuple(name for name in table.columns if name not in dropped)
-        released = apply(engine, table, keep, frequencies, ladders, recoding)
+        released = apply(engine, table, _published_columns(table, plan), frequencies, ladders, recoding)
     if isinstance(recoding, ByLevel):
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
         kept = int(recoding.count.sum())
     return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts), problem, recoding)
+
+
+def _is_spread(engine: Engine) -> TypeGuard[SpreadEngine]:
+    return hasattr(engine, "spread")
+
+
+def _decide_apart(engine: SpreadEngine, table: Relation, counted: Apart, plan: Plan, watch: _Watch) -> _Decided:
+    """Decide where the rows are: no one machine holds all of them."""
+    schema = plan.schema.published
+    with watch("deciding"):
+        done = plan.method.decide_apart(counted, table, schema, plan.model, plan.seed, watch.progress)
+    with watch("applying"):
+        keep = table.places(_published_columns(table, plan))
+        key = table.places((*schema.quasi_identifiers, *schema.sensitive))
+        released = engine.recode_by_entry(table, keep, key, done.entries, done.recoded)
+    return _Decided(table, released, counted.rows, done.rows, done.loss, done.facts, None, None)
+
+
+def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
+    dropped = {*plan.schema.named(Role.IDENTIFIER)} - {*plan.schema.pseudonyms}
+    return tuple(name for name in table.columns if name not in dropped)
 
 
 def _pseudonym_key(plan: Plan) -> bytes:
@@ -318,13 +371,18 @@ def _pseudonym_key(plan: Plan) -> bytes:
 
 
 def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) -> CheckResult:
-    if isinstance(decided.recoding, ByPattern):
-        problem = decided.problem
+    problem, schema = decided.problem, plan.schema.published
+    if problem is None and _is_spread(engine):
+        counted = engine.spread(written, written.places((*schema.quasi_identifiers, *schema.sensitive)))
+        return verify_apart(counted, written, schema, plan.model, decided.kept)
+    if isinstance(decided.recoding, ByPattern) and problem is not None:
         return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
-    return verify(engine, written, plan.schema.published, plan.model, decided.kept, plan.method.wildcard)
+    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard)
 
 
 def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:
+    if decided.problem is None or decided.recoding is None:
+        return describe_apart(plan.schema.published, plan.model, checked)
     return describe(decided.problem, decided.recoding, checked, reveals_source=plan.method.reveals_source)
 
 

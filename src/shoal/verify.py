@@ -6,25 +6,32 @@ the table was made plays no part.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import ByPattern, FrequencySet, Groups, read_frequency_set
+from shoal.encoding.apart import SensitiveLists, list_sensitive
+from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import wildcard_counts
-from shoal.engines.base import Engine, Relation
+from shoal.engines.base import Apart, Engine, Relation
 from shoal.errors import PlanError, TableError, VerificationError
 from shoal.models import AllOf, KAnonymity, Model, combine
+from shoal.models.base import Assessment, Condition
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = [
     "CheckResult", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "require_columns", "verify",
-    "verify_patterns",
+    "verify_apart", "verify_patterns",
 ]  # fmt: skip
 
 
@@ -184,7 +191,11 @@ def verify(
     wildcard: str | None = None,
 ) -> CheckResult:
     """Check a release before it leaves; ``rows`` is how many the method meant to release."""
-    result = check_relation(engine, released, schema, models, wildcard)
+    return _require(check_relation(engine, released, schema, models, wildcard), rows)
+
+
+def _require(result: CheckResult, rows: int) -> CheckResult:
+    """Raise unless the models hold and no row is too many or too few."""
     if result.rows != rows:
         raise VerificationError(
             f"The release has {result.rows} rows where the method accounted for {rows}. This is a fault in shoal; "
@@ -197,6 +208,73 @@ def verify(
             f"in shoal; nothing was written."
         )
     return result
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What the groups of one part of a table say: of each model failing groups and rows, and its worst figures."""
+
+    rows: int
+    groups: int
+    smallest: int
+    failing: tuple[tuple[int, int], ...]
+    conditions: tuple[tuple[Condition, ...], ...]
+    sizes: tuple[int, ...]
+
+
+def verify_apart(counted: Apart, released: Relation, schema: Schema, model: AllOf, rows: int) -> CheckResult:
+    """Check a release that no one machine holds, where it is: group by group, each group in one place.
+
+    The values of the sensitive columns come to the driver, and one verdict for each part of the table.
+    """
+    sensitive = list_sensitive(counted, released, schema)
+    model.check(sensitive.domains)
+    places = released.places(schema.quasi_identifiers)
+    parts: list[_Part] = counted.gather_by(places, functools.partial(_assess_part, places, sensitive, model))
+    verdicts = []
+    for number, part in enumerate(model.parts):
+        worst = [one.conditions[number] for one in parts]
+        merged = tuple(
+            replace(same[0], value=np.concatenate([condition.value for condition in same]))
+            for same in zip(*worst, strict=True)
+        )
+        groups, failing_rows = (sum(one.failing[number][i] for one in parts) for i in (0, 1))
+        effective = Assessment(np.zeros(0, np.bool_), merged).effective
+        verdicts.append(ModelVerdict(part.name, dict(part.parameters), groups == 0, effective, groups, failing_rows))
+    failing = sorted(size for one in parts for size in one.sizes)
+    result = CheckResult(
+        sum(one.rows for one in parts),
+        sum(one.groups for one in parts),
+        min(one.smallest for one in parts),
+        tuple(verdicts),
+        len(failing),
+        sum(failing),
+        tuple(failing),
+    )
+    return _require(result, rows)
+
+
+def _assess_part(places: Sequence[int], sensitive: SensitiveLists, model: AllOf, table: pa.Table) -> _Part:
+    """The verdict on the groups of one part, runs where it is; every group is whole in its part."""
+    coded = [encode_column(table.column(f"c{place}"), "", place) for place in places]
+    inverse, count = group_keys(np.stack([codes for _, codes in coded], axis=1), [d.size for d, _ in coded])
+    rows = np.asarray(table.column("n").to_numpy(), np.int64)
+    secrets = sensitive.codes(table)
+    entries = FrequencySet((), (), sensitive.domains, secrets[:, :0], secrets, rows)
+    groups = entries.groups_of(inverse, count).within(sensitive.totals)
+    assessed = [part.assess(groups) for part in model.parts]
+    bad = ~np.all([one.holds for one in assessed], axis=0)
+    return _Part(
+        groups.rows,
+        groups.count,
+        int(groups.size.min()),
+        tuple((int((~one.holds).sum()), int(groups.size[~one.holds].sum())) for one in assessed),
+        tuple(
+            tuple(replace(condition, value=np.asarray([condition.worst])) for condition in one.conditions)
+            for one in assessed
+        ),
+        tuple(groups.size[bad].tolist()),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ Histograms are sparse: of a group only the values that it holds are kept, sorted
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -78,6 +78,10 @@ class Groups:
     def rows(self) -> int:
         """How many rows the groups hold together."""
         return int(self.size.sum())
+
+    def within(self, totals: Sequence[npt.NDArray[np.int64]]) -> Groups:
+        """The same groups as part of a larger table, whose counts of each value are given by sensitive column."""
+        return Groups(self.size, tuple(replace(h, total=t) for h, t in zip(self.histograms, totals, strict=True)))
 
     def histogram(self, column: str) -> Histogram:
         """The histogram of a sensitive column."""

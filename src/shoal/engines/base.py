@@ -6,7 +6,7 @@ shoal as Arrow tables whose columns are named c0, c1, ... by their place in the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,7 +17,7 @@ from shoal.errors import PlanError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Engine", "EngineSettings", "Relation", "Source"]
+__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine"]
 
 
 @dataclass(frozen=True)
@@ -138,4 +138,68 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+        ...
+
+
+class SpreadEngine(Engine, Protocol):
+    """An engine whose rows may be on many machines."""
+
+    def spread(self, table: Relation, places: Sequence[int]) -> Apart:
+        """The combinations of some columns, counted and left where they are."""
+        ...
+
+    def recode_by_entry(
+        self, table: Relation, keep: Sequence[int], key: Sequence[int], entries: str, recoded: Sequence[int]
+    ) -> Relation:
+        """Replace values by what the entry of a row's key shows (see :meth:`Apart.by_block`); ``recoded`` columns."""
+        ...
+
+
+class Apart(Protocol):
+    """The combinations of some columns with their counts, spread over machines: no one machine has all of them.
+
+    Functions that are given to it run where the combinations are, on Arrow tables with columns c<i> and n. They and
+    what they hold must be picklable, and shoal must be installed there.
+    """
+
+    rows: int
+    schema: pa.Schema
+
+    def values(self, place: int) -> pa.Table:
+        """The distinct values of a column (c<i>) with their counts (n), if they fit here."""
+        ...
+
+    def distinct(self, place: int) -> int:
+        """How many different values a column has, missing ones included as one."""
+        ...
+
+    def ends(self, places: Sequence[int]) -> pa.Table:
+        """The lowest and the highest value of columns c<i>, in two rows."""
+        ...
+
+    def gather(self, function: Callable[[pa.Table], Any]) -> list[Any]:
+        """What a function tells of each part of the combinations, whichever these are."""
+        ...
+
+    def gather_by(self, places: Sequence[int], function: Callable[[pa.Table], Any]) -> list[Any]:
+        """What a function tells of parts such that combinations with equal values in ``places`` are in one part."""
+        ...
+
+    def count_by(self, tag: Callable[[pa.Table], Any], places: Sequence[int]) -> pa.Table:
+        """How many rows (n) have each tag (b) and, with it, each value of some columns."""
+        ...
+
+    def by_block(
+        self,
+        tag: Callable[[pa.Table], Any],
+        blocks: int,
+        function: Callable[[pa.Table], tuple[pa.Table, Any]],
+        published: pa.Schema,
+    ) -> tuple[str, list[Any]]:
+        """Let a function recode the combinations of each block, which their tag names.
+
+        It returns entries (c<i>, low, high, l<i> as in ``published``): of the rows that have these values c, those
+        numbered from low + 1 to high show l; and what it wants to tell. Returned are the name of all entries
+        together, and what was told.
+        """
         ...

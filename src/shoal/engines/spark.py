@@ -2,7 +2,8 @@
 
 It runs the same statements as the other engine (:mod:`shoal.engines.sql`). Rows stay in Spark; what comes to the
 driver is the compacted table, and only after a check that it fits. What goes out from there is broadcast: labels of
-values and of groups. No Python runs beside the executors, so they need nothing but Spark.
+values and of groups. No Python runs beside the executors, so they need nothing but Spark, unless a method works in
+blocks (:mod:`shoal.engines.spark_blocks`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from shoal.errors import OutputError, ShoalError, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from shoal.engines.spark_blocks import SparkApart
 
 __all__ = ["SparkEngine"]
 
@@ -83,6 +86,7 @@ class SparkEngine:
         self._progress = progress
         self._tag = f"shoal_{secrets.token_hex(6)}"
         self._views: list[str] = []
+        self._apart: list[SparkApart] = []
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -96,6 +100,8 @@ class SparkEngine:
         """Let go of the data; end the session if it was started here, or else what still runs in it."""
         with contextlib.suppress(Exception):  # an interrupted or lost session may not answer any more
             self._spark.sparkContext.cancelJobsWithTag(self._tag)
+            for apart in self._apart:
+                apart.close()
             for view in self._views:
                 self._spark.catalog.dropTempView(view)
         self._open.close()
@@ -168,9 +174,24 @@ class SparkEngine:
             f"The table has {found['n']:,} different combinations of quasi-identifiers and sensitive values, "
             f"{values >> 20:,} MB; the driver, which decides, has room for {room.result >> 20:,} MB in its Java, and "
             f"for {room.python >> 20:,} MB beside it, where {needed >> 20:,} MB are needed. Make the lowest levels "
-            f"coarser before (round numbers, cut codes and dates): most values have {named}. Or give the driver more "
-            f"memory ([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
+            f"coarser before (round numbers, cut codes and dates): most values have {named}. For microaggregation, set "
+            f"block = 100000 under [method]: blocks are aggregated where they are. Or give the driver more memory "
+            f"([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
         )
+
+    def spread(self, table: Relation, places: Sequence[int]) -> SparkApart:
+        """The combinations of some columns, counted and left where they are."""
+        from shoal.engines.spark_blocks import SparkApart
+
+        apart = SparkApart(self, table, places)
+        self._apart.append(apart)
+        return apart
+
+    def recode_by_entry(
+        self, table: Relation, keep: Sequence[int], key: Sequence[int], entries: str, recoded: Sequence[int]
+    ) -> Relation:
+        """Give every row what its entry shows; see :meth:`shoal.engines.base.Apart.by_block`."""
+        return self._kept(sql.recode_by_entry(table.name, keep, key, entries, recoded), table, keep, recoded)
 
     def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
         """None: rows of a distributed table have no numbers."""

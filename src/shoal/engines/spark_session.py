@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -166,6 +167,8 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
             f"Spark cannot be started on {master!r}{reason}. Check the master, the memory and the options of [engine]; "
             f"SHOAL_DEBUG=1 shows Spark's log."
         ) from None
+    if on_this_machine and "PYSPARK_PYTHON" not in os.environ:
+        context.pythonExec = sys.executable  # functions run beside Spark by this Python, not by any that is found
     with contextlib.suppress(ValueError):  # not in the main thread, where Spark sets no handler either
         signal.signal(signal.SIGINT, interrupted)
     return OpenSession(SparkSession(context), gateway, scratch)

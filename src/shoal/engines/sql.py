@@ -18,6 +18,7 @@ __all__ = [
     "hex_literal",
     "line_checks",
     "literal",
+    "recode_by_entry",
     "recode_by_group",
     "recode_by_level",
     "repeat_labels",
@@ -164,18 +165,35 @@ def recode_by_group(
     (``split``), the range (low, high] of row numbers among them. Identical rows are numbered in the order of
     all their other columns, so that the numbering depends on the content alone.
     """
-    rest = [place for place in keep if place not in key]
-    # said aloud, for engines differ in where they put missing values
-    order = ", ".join(f"{column(place)} NULLS LAST" for place in rest or key)
-    source = table
-    if split:
-        source = f"(SELECT *, row_number() OVER (PARTITION BY {columns(key)} ORDER BY {order}) AS rn FROM {table})"
+    source = _numbered(table, keep, key) if split else table
     between = " AND t.rn > a.low AND t.rn <= a.high" if split else ""
     output = ", ".join(f"{'l' if place in recoded else 't'}.{column(place)} AS {column(place)}" for place in keep)
     return (
         f"SELECT l.rank AS k, {output} FROM {source} AS t JOIN {assignment} AS a ON {_same('t', 'a', key)}{between} "
         f"JOIN {labels} AS l ON a.g = l.g"
     )
+
+
+def recode_by_entry(table: str, keep: Sequence[int], key: Sequence[int], entries: str, recoded: Sequence[int]) -> str:
+    """Give every row what the entry of its key and number shows, as :func:`recode_by_group` does with ``split``.
+
+    ``entries`` has the key's columns, low and high, and l<i> for each of the ``recoded`` columns, which are in the
+    order by which rows are sorted: k is a structure of them.
+    """
+    output = ", ".join(f"a.l{p} AS {column(p)}" if p in recoded else f"t.{column(p)} AS {column(p)}" for p in keep)
+    shown = ", ".join(f"a.l{place}" for place in recoded)
+    return (
+        f"SELECT struct({shown}) AS k, {output} FROM {_numbered(table, keep, key)} AS t "
+        f"JOIN {entries} AS a ON {_same('t', 'a', key)} AND t.rn > a.low AND t.rn <= a.high"
+    )
+
+
+def _numbered(table: str, keep: Sequence[int], key: Sequence[int]) -> str:
+    """The table with the number rn of each row among those that have the same key."""
+    rest = [place for place in keep if place not in key]
+    # said aloud, for engines differ in where they put missing values
+    order = ", ".join(f"{column(place)} NULLS LAST" for place in rest or key)
+    return f"(SELECT *, row_number() OVER (PARTITION BY {columns(key)} ORDER BY {order}) AS rn FROM {table})"
 
 
 def repeat_labels(labels: str, keep: Sequence[int]) -> str:

@@ -17,11 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import FrequencySet, Groups, Recoding
+from shoal.engines.base import Apart, Relation
 from shoal.errors import InfeasibleError, PlanError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
 
-__all__ = ["Method", "Problem", "Progress", "quiet", "require_feasible", "row_limit", "share_of", "suppress_failing"]
+__all__ = [
+    "Method", "Outcome", "Problem", "Progress", "quiet", "require_feasible", "require_whole", "row_limit", "share_of",
+    "suppress_failing",
+]  # fmt: skip
 
 Progress = Callable[[str, float | None], None]
 """Called with what is being done and, where known, which part of it is done."""
@@ -49,6 +53,17 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Outcome:
+    """What was done: the name of the entries (see :class:`shoal.engines.base.Apart`), facts and losses."""
+
+    entries: str
+    recoded: tuple[int, ...]
+    rows: int
+    facts: dict[str, Any]
+    loss: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Method:
     """Base of all methods.
 
@@ -73,6 +88,17 @@ class Method:
 
     def decide(self, problem: Problem) -> Recoding:
         """Form groups that meet the problem's models."""
+        raise NotImplementedError
+
+    @property
+    def together(self) -> int | None:
+        """The most rows that must be on one machine for :meth:`decide_apart`; None where all must be."""
+        return None
+
+    def decide_apart(
+        self, counted: Apart, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
+    ) -> Outcome:
+        """Form groups of a table with more rows than :attr:`together`, where its rows are."""
         raise NotImplementedError
 
     def warm(self) -> None:
@@ -122,13 +148,17 @@ def require_feasible(problem: Problem) -> None:
     is no partition into groups that all meet it.
     """
     frequencies = problem.frequencies
-    whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
-    for model in problem.model.parts:
+    require_whole(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1), problem.model)
+
+
+def require_whole(whole: Groups, models: AllOf) -> None:
+    """The same, of the whole table as one group."""
+    for model in models.parts:
         verdict = model.assess(whole)
         if model.unites and not verdict.holds[0]:
             best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
             raise InfeasibleError(
-                f"No grouping of these {frequencies.rows} rows can meet {model}: all rows in one group reach only "
+                f"No grouping of these {whole.rows} rows can meet {model}: all rows in one group reach only "
                 f"{best}. Lower the parameter, or add rows."
             )
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shoal.encoding import Recoding
+from shoal.engines.base import Apart, Relation
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem
+from shoal.methods.base import Method, Outcome, Problem, Progress
 from shoal.models import (
     AllOf,
     AlphaK,
@@ -65,6 +66,9 @@ class _Microaggregation(Method):
         Whether groups are improved by moving and exchanging rows while the models stay met.
     effort
         Proposals of the annealing per row; ten million in all at most.
+    block
+        The most rows that are aggregated together; without it, all are. Larger tables are cut into blocks along
+        medians, and groups do not cross blocks. See :mod:`shoal.methods.blocks`.
     """
 
     k: int | None = None
@@ -74,11 +78,14 @@ class _Microaggregation(Method):
     strata: tuple[str, ...] = ()
     refine: bool = False
     effort: int = 5000
+    block: int | None = None
 
     def __post_init__(self) -> None:
         if self.k is not None:
             whole_number(self.k, "k", 2)
         whole_number(self.effort, "effort", 0)
+        if self.block is not None:
+            whole_number(self.block, "block", 4)
         scales = [self.scale] if isinstance(self.scale, str) else list(self.scale.values())
         for scale in scales:
             if scale not in SCALES:
@@ -100,7 +107,11 @@ class _Microaggregation(Method):
             served = KAnonymity | PSensitive | PAlphaSensitive | PPlusAlphaSensitive | LDiversity | AlphaK
             if not equal and not isinstance(part, served):
                 raise PlanError(f"The method {self.name} cannot keep {part}; use mondrian, top-down or full-domain.")
-        self.group_size(model)
+        k = self.group_size(model)
+        if self.block is not None and self.block < 2 * k:
+            raise PlanError(
+                f"A block must have room for two groups: at least {2 * k} rows; found block = {self.block}."
+            )
 
     def group_size(self, model: AllOf) -> int:
         """k: the method's own, and at least that of the models."""
@@ -119,6 +130,19 @@ class _Microaggregation(Method):
         from shoal.methods.points import aggregate
 
         return aggregate(self, problem)
+
+    @property
+    def together(self) -> int | None:
+        """See :class:`shoal.methods.base.Method`."""
+        return self.block
+
+    def decide_apart(
+        self, counted: Apart, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
+    ) -> Outcome:
+        """See :class:`shoal.methods.base.Method`."""
+        from shoal.methods.points_apart import aggregate_apart
+
+        return aggregate_apart(self, counted, table, schema, model, seed, progress)
 
     def partition(
         self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
@@ -226,8 +250,10 @@ class PFirst(_Microaggregation):
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.kernels.p_first import grow_until
+        from shoal.methods.points import own_totals
 
-        return grow_until(points, codes, judge, self.contributes == "lacking")
+        # it counts down from the totals, so they must be those of these rows
+        return grow_until(points, codes, own_totals(judge, codes), self.contributes == "lacking")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +261,11 @@ class Univariate(_Microaggregation):
     """The least loss for one column; for several, an optimal cut along a short path through all rows."""
 
     name: ClassVar[str] = "univariate"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.block is not None:
+            raise PlanError("The method univariate has no blocks: its path runs through all rows. Use mdav or p-first.")
 
     def partition(
         self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]

@@ -14,7 +14,7 @@ holds a missing number publishes it as missing: it is not guessed, and no one is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,17 +41,20 @@ from shoal.kernels.judge import (
 from shoal.kernels.mdav import cbfs, mdav
 from shoal.kernels.p_first import merge_failing
 from shoal.kernels.refinement import refine
-from shoal.methods.base import Problem, require_feasible
+from shoal.methods.base import Problem, Progress, require_feasible
 from shoal.models import AllOf, AlphaK, LDiversity, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, TCloseness
 from shoal.models.base import SensitiveModel, exact
-from shoal.schema import Ladder
+from shoal.schema import Domain, Ladder
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.methods.microaggregation import _Microaggregation
 
-__all__ = ["aggregate", "grow_size", "judge_of"]
+__all__ = [
+    "Extent", "PointColumn", "aggregate", "choices", "grow_size", "judge_of", "level_coordinates",
+    "numbers_of", "own_totals", "partition_rows", "publish", "rules_of", "settle", "show_groups", "strata_of",
+]  # fmt: skip
 
 SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
@@ -59,14 +62,27 @@ LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
 
 
 @dataclass(frozen=True)
-class _Column:
-    """One quasi-identifier as points: coordinates by code, and the numbers behind them (None for other values)."""
+class Extent:
+    """The mean, the lowest and the highest number of a column of the whole table."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PointColumn:
+    """One quasi-identifier as points: coordinates by code, and the numbers behind them (None for other values).
+
+    ``extent`` is given where a block must be told of the whole table.
+    """
 
     dictionary: Dictionary
     ladder: Ladder
     coordinates: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.float64] | None
     shown: str
+    extent: Extent | None = None
 
 
 def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
@@ -76,6 +92,10 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
     k = method.group_size(problem.model)
     if frequencies.rows < k:
         raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
+    if method.block is not None and frequencies.rows > method.block:
+        from shoal.methods.points_blocks import aggregate_in_blocks
+
+        return aggregate_in_blocks(method, problem)
     row = np.repeat(np.arange(len(frequencies.count), dtype=np.int64), frequencies.count)
     columns = [_column(method, problem, j, row) for j in range(len(problem.names))]
     codes = np.ascontiguousarray(frequencies.secrets[row], np.int32)
@@ -85,26 +105,35 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
         facts["most_groups_possible"] = most_groups(judge, len(row))
     group = np.full(len(row), -1, np.int32)
     made = 0
-    for members in _strata(method, problem, row):
+    stratum = strata_of(method, problem.names, frequencies.codes)[row]
+    for number in range(int(stratum.max()) + 1):
+        members = np.flatnonzero(stratum == number)
         problem.progress(f"{method.name}: forming groups", None)
         points = np.ascontiguousarray(
             np.concatenate([c.coordinates[frequencies.codes[row[members], j]] for j, c in enumerate(columns)], axis=1)
         )
-        found = _one_stratum(method, problem, points, np.ascontiguousarray(codes[members]), judge, facts)
+        own = np.ascontiguousarray(codes[members])
+        found = partition_rows(method, points, own, judge, facts, len(members), problem.seed, problem.progress)
         group[members] = found + made
         made += int(found.max(initial=-1)) + 1
-    settled = _settle(problem, row, group, bool(method.strata))
-    return _publish(problem, columns, row, settled, facts)
+    settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
+    return publish(frequencies, problem.ladders, columns, row, settled, facts)
 
 
-def _one_stratum(
+def partition_rows(
     method: _Microaggregation,
-    problem: Problem,
     points: npt.NDArray[np.float64],
     codes: npt.NDArray[np.int32],
     judge: Judge,
     facts: dict[str, Any],
+    rows: int,
+    seed: int,
+    progress: Progress,
 ) -> npt.NDArray[np.int32]:
+    """Groups of some rows by themselves: a stratum, a block, or the table; ``rows`` share the proposals of refinement.
+
+    Judged with a tolerance: see :func:`settle`.
+    """
     if len(points) < judge.least[0]:
         raise InfeasibleError(
             f"Every stratum must have at least {judge.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
@@ -113,34 +142,41 @@ def _one_stratum(
     columns = histogram_columns(codes, judge)
     group = merge_failing(points, columns, judge, group)
     if method.refine and len(points) >= 2 * judge.least[0]:
-        steps = min(method.effort * len(points), MOST_PROPOSALS) if len(points) <= LARGEST_REFINED else 0
-        problem.progress(f"{method.name}: improving groups", None)
-        group = refine(points, codes, judge, group, steps, problem.seed)
+        part = MOST_PROPOSALS * len(points) // rows
+        steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
+        progress(f"{method.name}: improving groups", None)
+        group = refine(points, codes, judge, group, steps, seed)
     return np.asarray(group, np.int32)
 
 
-def _strata(method: _Microaggregation, problem: Problem, row: npt.NDArray[np.int64]) -> list[npt.NDArray[np.int64]]:
-    places = [problem.names.index(name) for name in method.strata]
+def strata_of(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The stratum of each combination, int64 (n,), numbered in the order of their codes."""
+    places = [list(names).index(name) for name in method.strata]
     if not places:
-        return [np.arange(len(row))]
-    _, stratum = np.unique(problem.frequencies.codes[row][:, places], axis=0, return_inverse=True)
-    stratum = stratum.reshape(-1)
-    return [np.flatnonzero(stratum == number) for number in range(int(stratum.max()) + 1)]
+        return np.zeros(len(codes), np.int64)
+    return np.unique(codes[:, places], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _settle(
-    problem: Problem, row: npt.NDArray[np.int64], group: npt.NDArray[np.int32], strata: bool
+def settle(
+    model: AllOf,
+    domains: tuple[Domain, ...],
+    secrets: npt.NDArray[np.int32],
+    group: npt.NDArray[np.int32],
+    strata: bool,
+    totals: Sequence[npt.NDArray[np.int64]] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Join groups that fail the exact models to the next one, until none fails: kernels compare with a tolerance."""
-    frequencies = problem.frequencies
+    """Join groups that fail the exact models to the next one, until none fails: kernels compare with a tolerance.
+
+    ``secrets`` and ``group`` are those of each row. ``totals`` are the whole table's, by sensitive column, where these
+    rows are a part of it.
+    """
+    entries = FrequencySet((), (), domains, secrets[:, :0], secrets, np.ones(len(secrets), np.int64))
     settled = group.astype(np.int64)
     while True:
         settled = np.unique(settled, return_inverse=True)[1].reshape(-1).astype(np.int64)
         groups = int(settled.max()) + 1
-        entries = FrequencySet(
-            (), (), frequencies.domains, frequencies.codes[row], frequencies.secrets[row], np.ones(len(row), np.int64)
-        )
-        failing = np.flatnonzero(~problem.model.assess(entries.groups_of(settled, groups)).holds)
+        found = entries.groups_of(settled, groups)
+        failing = np.flatnonzero(~model.assess(found if totals is None else found.within(totals)).holds)
         if not len(failing) or groups == 1:
             return settled
         if strata:
@@ -154,23 +190,28 @@ def _settle(
 # -- columns as coordinates -----------------------------------------------------------------------------------------
 
 
-def _column(method: _Microaggregation, problem: Problem, j: int, row: npt.NDArray[np.int64]) -> _Column:
+def _column(method: _Microaggregation, problem: Problem, j: int, row: npt.NDArray[np.int64]) -> PointColumn:
     dictionary, ladder = problem.frequencies.quasi[j], problem.ladders[j]
     name = dictionary.name
     numbers = numbers_of(dictionary)
-    weight = float(method.weights.get(name, 1.0))
-    scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
-    flat = ladder.height == 1
-    shown = method.publish.get(name) or ("mean" if numbers is not None else "mode" if flat else "ancestor")
-    if numbers is None and shown in ("mean", "median"):
-        raise PlanError(
-            f"Column {name!r} has no {shown}: its values are not numbers or dates. Publish its mode or ancestor."
-        )
+    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
     if numbers is not None:
         coordinates = _numeric(numbers, problem.frequencies.codes[row, j], scale, name)
     else:
-        coordinates = _levels(ladder)
-    return _Column(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
+        coordinates = level_coordinates(ladder)
+    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
+
+
+def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> tuple[float, str, str]:
+    """A column's weight, its scale, and what groups show of it; ``flat`` is a column without a hierarchy."""
+    weight = float(method.weights.get(name, 1.0))
+    scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
+    shown = method.publish.get(name) or ("mean" if numeric else "mode" if flat else "ancestor")
+    if not numeric and shown in ("mean", "median"):
+        raise PlanError(
+            f"Column {name!r} has no {shown}: its values are not numbers or dates. Publish its mode or ancestor."
+        )
+    return weight, scale, shown
 
 
 def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
@@ -183,9 +224,10 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
     if pa.types.is_boolean(kind):
         return None
     if pa.types.is_date(kind):
-        numbers = np.asarray(pc.cast(pc.cast(values, pa.date32()), pa.int32()).to_pylist(), np.float64)
+        days = pc.cast(pc.cast(values, pa.date32()), pa.int32())
+        numbers = np.asarray(days.to_numpy(zero_copy_only=False), np.float64)
     elif pa.types.is_timestamp(kind):
-        numbers = np.asarray(pc.cast(values, pa.int64()).to_pylist(), np.float64)
+        numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
     else:
@@ -232,7 +274,7 @@ def _mean_rank(order: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64])
     return np.asarray((low + high) / 2, np.float64)
 
 
-def _levels(ladder: Ladder) -> npt.NDArray[np.float64]:
+def level_coordinates(ladder: Ladder) -> npt.NDArray[np.float64]:
     """Coordinates by code, one per label below the top: two values differ by the part of levels they differ on."""
     parts = []
     for level in range(ladder.height):
@@ -247,13 +289,24 @@ def _levels(ladder: Ladder) -> npt.NDArray[np.float64]:
 
 def judge_of(model: AllOf, frequencies: FrequencySet, codes: npt.NDArray[np.int32], k: int) -> Judge:
     """The models as rules that compiled code can test while groups change; ``codes`` are sensitive values by row."""
+    return make_judge(codes, k, rules_of(model, frequencies.domains))
+
+
+def rules_of(model: AllOf, domains: tuple[Domain, ...]) -> list[Rule]:
+    """The rules of models on the sensitive columns."""
     rules = []
     for part in model.parts:
         if isinstance(part, SensitiveModel):
-            for domain in part.columns(frequencies.domains):
-                place = next(i for i, other in enumerate(frequencies.domains) if other.name == domain.name)
+            for domain in part.columns(domains):
+                place = next(i for i, other in enumerate(domains) if other.name == domain.name)
                 rules += _rules(part, place, domain)
-    return make_judge(codes, k, rules)
+    return rules
+
+
+def own_totals(judge: Judge, codes: npt.NDArray[np.int32]) -> Judge:
+    """The judge with the totals of some rows in place of the table's: for kernels that count down from them."""
+    columns = histogram_columns(codes, judge)
+    return judge._replace(totals=np.bincount(columns[columns >= 0], minlength=len(judge.totals)).astype(np.int64))
 
 
 def _rules(part: SensitiveModel, place: int, domain: Any) -> list[Rule]:
@@ -318,19 +371,37 @@ def grow_size(
 # -- what groups publish ---------------------------------------------------------------------------------------------
 
 
-def _publish(
-    problem: Problem,
-    columns: Sequence[_Column],
+def publish(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    columns: Sequence[PointColumn],
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     facts: dict[str, Any],
 ) -> ByGroup:
-    frequencies = problem.frequencies
+    """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
+    recoding, measured = show_groups(frequencies, ladders, columns, row, group)
+    loss, per_column = _distances(measured)
+    return replace(recoding, facts={**facts, **({"sse_sst_by_column": per_column} if per_column else {})}, loss=loss)
+
+
+Measured = tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""A column of numbers, its numbers by row, and those that are shown in their place."""
+
+
+def show_groups(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    columns: Sequence[PointColumn],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+) -> tuple[ByGroup, list[Measured]]:
+    """What groups show, and beside it what became of the numbers."""
     groups = int(group.max()) + 1
     pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
     entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
     how = ["range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns]
-    recoding = publish_groups(frequencies, problem.ladders, entry_row, entry_group, entry_count, how, facts)
+    recoding = publish_groups(frequencies, ladders, entry_row, entry_group, entry_count, how)
     labels: list[Any] = list(recoding.labels)
     height, share = recoding.height.copy(), recoding.share.copy()
     measured = []
@@ -340,16 +411,13 @@ def _publish(
             labels[j], height[:, j], share[:, j] = _modes(codes, group, groups, column)
         if column.numbers is not None and column.shown in ("mean", "median"):
             labels[j], shown = _centres(column, codes, group, groups)
-            height[:, j] = share[:, j] = _range_share(column.numbers[codes], group, groups)
+            height[:, j] = share[:, j] = _range_share(column.numbers[codes], group, groups, column.extent)
             measured.append((column.dictionary.name, column.numbers[codes], shown[group]))
-    loss, per_column = _distances(measured)
-    if per_column:
-        facts = {**facts, "sse_sst_by_column": per_column}
-    return ByGroup(recoding.row, recoding.group, recoding.count, tuple(labels), height, share, facts, loss)
+    return replace(recoding, labels=tuple(labels), height=height, share=share), measured
 
 
 def _centres(
-    column: _Column, codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
+    column: PointColumn, codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
 ) -> tuple[pa.Array, npt.NDArray[np.float64]]:
     """What each group shows, in the column's own type, and as numbers; missing where a member is missing."""
     assert column.numbers is not None
@@ -357,6 +425,8 @@ def _centres(
     size = np.bincount(group, minlength=groups)
     if column.shown == "mean":
         offset = np.nanmean(values) if not np.isnan(values).all() else 0.0  # sums of large numbers lose digits
+        if column.extent is not None:  # the same in every block
+            offset = column.extent.mean
         centre = offset + np.bincount(group, weights=values - offset, minlength=groups) / size
     else:
         order = np.lexsort((values, group))
@@ -400,7 +470,7 @@ def _is_whole(text: str) -> bool:
 
 
 def _modes(
-    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, column: _Column
+    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, column: PointColumn
 ) -> tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The most frequent value of each group, the lower code of equals; its loss is the share of rows it is not."""
     pairs, count = np.unique(np.stack([group, codes], axis=1), axis=0, return_counts=True)
@@ -415,22 +485,24 @@ def _modes(
     )
 
 
-def _range_share(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.float64]:
+def _range_share(
+    values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int, extent: Extent | None
+) -> npt.NDArray[np.float64]:
     """Of each group, how far its values reach as part of how far all do."""
     known = ~np.isnan(values)
-    if not known.any() or values[known].min() == values[known].max():
+    if extent is None and known.any():
+        extent = Extent(0.0, float(values[known].min()), float(values[known].max()))
+    if extent is None or extent.low == extent.high:
         return np.zeros(groups)
     low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
     np.minimum.at(low, group[known], values[known])
     np.maximum.at(high, group[known], values[known])
-    share = (high - low) / (values[known].max() - values[known].min())
+    share = (high - low) / (extent.high - extent.low)
     share[group[~known]] = 1.0  # such a group shows nothing of this column
     return np.asarray(share, np.float64)
 
 
-def _distances(
-    measured: Sequence[tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]],
-) -> tuple[dict[str, float], dict[str, float]]:
+def _distances(measured: Sequence[Measured]) -> tuple[dict[str, float], dict[str, float]]:
     """SSE/SST over all numeric columns and by column, and IL1s; rows published as missing are left out.
 
     Every column is standardised first, so SST is the same for each; a constant column has nothing to lose.

@@ -1,0 +1,351 @@
+"""Microaggregation in blocks: the splitter, the rule at borders, and what a release in blocks must keep."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.methods import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
+from shoal.methods.blocks import grow_forest, hash_rows, join_leaves, sample_rate, sampled
+from shoal.methods.moments import Moments, exact_sum, moments
+from shoal.schema import Column, Role, Schema, Tree
+from tests.reference import blocks as slow
+from tests.reference import models as slow_models
+
+# -- the splitter ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def samples(draw):
+    """Points with many ties, weights, strata."""
+    rows, columns = draw(st.integers(0, 60)), draw(st.integers(1, 3))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    values = draw(st.sampled_from([2, 5, 1000]))
+    points = random.integers(0, values, (rows, columns)).astype(float)
+    return points, random.integers(1, 4, rows), random.integers(0, draw(st.integers(1, 3)), rows)
+
+
+@given(samples(), st.integers(1, 20))
+def test_a_forest_is_cut_at_medians(sample, most):
+    points, weight, stratum = sample
+    forest = grow_forest(points, weight, stratum, 3, most)
+    everywhere = forest.leaf_of(points, stratum)
+    assert [slow.leaf_of(forest, *row) for row in zip(points, stratum, strict=True)] == everywhere.tolist()
+
+    def check(node, members):
+        alike = len(np.unique(points[members], axis=0)) < 2
+        if forest.dimension[node] < 0:
+            assert weight[members].sum() <= most or alike
+            assert {*everywhere[members]} <= {forest.leaf[node]}
+            return
+        assert weight[members].sum() > most
+        repeated = np.repeat(points[members], weight[members], axis=0)
+        widest = repeated.var(axis=0)
+        dimension, cut = forest.dimension[node], forest.cut[node]
+        assert widest[dimension] >= widest.max() * (1 - 1e-9)
+        sides = {value: (repeated[:, dimension] <= value).sum() for value in repeated[:, dimension]}
+        del sides[max(sides)]  # a cut there leaves nothing on the other side
+        assert abs(2 * sides[cut] - len(repeated)) == min(abs(2 * side - len(repeated)) for side in sides.values())
+        low = points[members, dimension] <= cut
+        check(forest.left[node], members[low])
+        check(forest.right[node], members[~low])
+
+    for number, root in enumerate(forest.root):
+        check(root, np.flatnonzero(stratum == number))
+
+
+@given(samples(), st.integers(1, 20), st.integers(0, 100))
+def test_a_forest_does_not_depend_on_the_order_of_its_sample(sample, most, seed):
+    points, weight, stratum = sample
+    order = np.random.default_rng(seed).permutation(len(points))
+    one = grow_forest(points, weight, stratum, 3, most)
+    other = grow_forest(points[order], weight[order], stratum[order], 3, most)
+    for name in ("root", "dimension", "cut", "left", "right", "leaf"):
+        assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+@given(samples(), st.integers(1, 8), st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(["size", "any"]))
+@settings(max_examples=300)
+def test_leaves_are_joined_as_the_slow_rule_says(sample, fine, most, seed, kind):
+    points, weight, stratum = sample
+    forest = grow_forest(points, weight, stratum, 3, fine)
+    rows = np.bincount(forest.leaf_of(points, stratum), weights=weight, minlength=forest.leaves).astype(int)
+
+    def holds(leaves):
+        if kind == "size":
+            return int(rows[list(leaves)].sum()) >= 1 + seed % 12
+        # as unruly as a model can be: any set of leaves may hold or not
+        return int(hash_rows(np.array([sorted(leaves)], np.uint64), seed)[0] % np.uint64(3)) > 0
+
+    blocks = join_leaves(forest, rows, holds, most)
+    found = defaultdict(set)
+    for leaf, block in enumerate(blocks.of_leaf):
+        found[int(block)].add(leaf)
+    assert {frozenset(leaves) for leaves in found.values()} == slow.join(forest, rows, holds, most)
+    assert blocks.rows.tolist() == [int(rows[sorted(found[block])].sum()) for block in range(len(blocks.rows))]
+    if kind == "size":
+        whole = np.bincount(stratum, weights=weight, minlength=3)
+        assert all(holds(leaves) for leaves in found.values()) == all(whole >= 1 + seed % 12)
+
+
+def test_the_sample_has_about_the_size_asked_for():
+    keys = np.random.default_rng(0).normal(size=(200_000, 2)).view(np.uint64)
+    for most in (1_000, 10_000):
+        rate = sample_rate(most)
+        assert sampled(hash_rows(keys, 1), rate).mean() == pytest.approx(rate, rel=0.1)
+    assert sampled(hash_rows(keys, 1), sample_rate(100)).all()
+    both = sampled(hash_rows(keys, 1), 0.1) & sampled(hash_rows(keys, 2), 0.1)
+    assert both.mean() == pytest.approx(0.01, rel=0.2)  # another seed, another sample
+
+
+# -- exact sums ------------------------------------------------------------------------------------------------
+
+floats = st.floats(-1e150, 1e150)
+
+
+@given(st.lists(st.tuples(floats, st.integers(1, 5)), min_size=1, max_size=30), st.integers(0, 9))
+def test_sums_are_exact_in_any_order_and_any_parts(pairs, seed):
+    values, count = np.array([v for v, _ in pairs]), np.array([c for _, c in pairs])
+    assert exact_sum(values, count) == sum(Fraction(v) * c for v, c in pairs)
+    order = np.random.default_rng(seed).permutation(len(values))
+    low = float(values.min())
+    whole = moments(values, count, low)
+    half = len(values) // 2
+    parts = [moments(values[part], count[part], low) for part in (order[:half], order[half:])]
+    assert sum(parts, Moments(low)) == whole
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
+def test_moments_are_mean_and_deviation(values):
+    low = min(values)
+    found = moments(np.array([*values, np.nan]), np.ones(len(values) + 1, int), low)
+    assert found.mean == pytest.approx(statistics.fmean(values), rel=1e-12, abs=1e-9)
+    assert found.deviation == pytest.approx(statistics.stdev(values), rel=1e-6, abs=1e-9)
+
+
+# -- releases --------------------------------------------------------------------------------------------------
+
+METHODS = {
+    "mdav": Mdav,
+    "cbfs": Cbfs,
+    "v-mdav": VMdav,
+    "k-first": KFirst,
+    "p-first": lambda **known: PFirst(effort=50, **known),
+    "mdav, refined": lambda **known: Mdav(refine=True, effort=50, **known),
+}
+MODELS = {
+    "k": ((shoal.KAnonymity(3),), lambda group, groups: True),
+    "p": ((shoal.KAnonymity(3), shoal.PSensitive(2)), lambda group, groups: slow_models.p_sensitive(group, 2)),
+    "entropy l": (
+        (shoal.KAnonymity(3), shoal.LDiversity(1.5, "entropy")),
+        lambda group, groups: slow_models.entropy_diverse(group, 1.5),
+    ),
+    "t": (
+        (shoal.KAnonymity(3), shoal.TCloseness(0.45)),
+        lambda group, groups: (
+            slow_models.t_distance(group, groups, slow_models.equal_cost) <= slow_models.Fraction("0.45")
+        ),
+    ),
+}
+
+
+def mixed_table(rows, seed, skewed=False):
+    """Numbers with ties and gaps, names, a place in a hierarchy, and a secret that may follow the numbers."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=rows).round(1) + 0.0  # no negative zeros
+    secret = random.choice(list("abcd"), rows, p=[0.5, 0.3, 0.1, 0.1])
+    if skewed:
+        secret = np.where(x < 0.5, "a", secret)
+    gaps = random.random(rows) < 0.1
+    return pa.table(
+        {
+            "x": pa.array([None if gap else value for gap, value in zip(gaps, x.tolist(), strict=True)]),
+            "y": random.integers(0, 30, rows),
+            "place": random.choice(list("pqrs"), rows),
+            "secret": pa.array([None if i % 17 == 0 else s for i, s in enumerate(secret.tolist())]),
+            "note": [f"note {i}" for i in range(rows)],
+        }
+    )
+
+
+SCHEMA = Schema(
+    {
+        "x": Column(Role.QUASI_IDENTIFIER),
+        "y": Column(Role.QUASI_IDENTIFIER),
+        "place": Column(Role.QUASI_IDENTIFIER, Tree({"north": ["p", "q"], "south": ["r", "s"]})),
+        "secret": Column(Role.SENSITIVE),
+        "note": Column(Role.OTHER),
+    }
+)
+
+
+def released(table, method, *models, schema=SCHEMA, seed=0):
+    return shoal.anonymize(table, shoal.Plan(schema, models, method, seed=seed))
+
+
+def groups_of(table):
+    groups = defaultdict(list)
+    for row in table.to_pylist():
+        groups[row["x"], row["y"], row["place"]].append(row["secret"])
+    return list(groups.values())
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_group_meets_the_models(method, model):
+    models, holds = MODELS[model]
+    for seed in range(4):
+        table = mixed_table(160, seed, skewed=seed % 2 == 1)
+        release = released(table, METHODS[method](block=24), *models, seed=seed)
+        told = release.certificate["method"]
+        assert told["blocks"] > 3 or seed % 2 == 1  # where values follow the numbers, all blocks may have to be one
+        assert told["largest_block"] <= 24 or told["joined_blocks"]
+        groups = groups_of(release.table)
+        assert min(map(len, groups)) >= 3
+        assert all(holds(group, groups) for group in groups)
+        before = Counter((row["secret"], row["note"]) for row in table.to_pylist())
+        assert Counter((row["secret"], row["note"]) for row in release.table.to_pylist()) == before
+        shuffled = table.take(np.random.default_rng(seed).permutation(160))
+        again = released(shuffled, METHODS[method](block=24), *models, seed=seed)
+        assert again.table.equals(release.table)
+        assert again.certificate["method"]["blocks"] == told["blocks"]
+
+
+@given(st.integers(0, 10_000), st.integers(8, 60), st.sampled_from(["mdav", "p-first"]), st.booleans())
+@settings(max_examples=25)
+def test_any_table_in_blocks_of_any_size(seed, block, method, skewed):
+    table = mixed_table(90, seed, skewed)
+    release = released(table, METHODS[method](block=block), *MODELS["p"][0], seed=seed)
+    groups = groups_of(release.table)
+    assert sum(map(len, groups)) == 90
+    assert all(len(group) >= 3 and slow_models.p_sensitive(group, 2) for group in groups)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_block_that_holds_all_rows_changes_nothing(method):
+    table = mixed_table(120, 1)
+    models = MODELS["p"][0]
+    alone = released(table, METHODS[method](), *models)
+    for block in (120, 10_000):
+        assert released(table, METHODS[method](block=block), *models).table.equals(alone.table)
+
+
+def test_blocks_are_joined_where_values_are_rare():
+    """Below 80 every secret is the same, so that no block there can have two values by itself."""
+    x = np.arange(100.0)
+    schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "secret": Column(Role.SENSITIVE)})
+    table = pa.table({"x": x, "secret": np.where(x < 80, "a", np.where(x % 2 == 0, "b", "c"))})
+    release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
+    told = release.certificate["method"]
+    assert told["joined_blocks"] > 0
+    assert told["largest_block"] > 16
+    assert release.certificate["released"] == 100
+    same = release.table.group_by("x").aggregate([("secret", "count_distinct")])
+    assert min(same["secret_count_distinct"].to_pylist()) >= 2
+    # where nothing is rare, nothing is joined
+    table = table.set_column(1, "secret", pa.array(np.where(x % 2 == 0, "b", "c")))
+    release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
+    assert release.certificate["method"]["joined_blocks"] == 0
+    assert release.certificate["method"]["largest_block"] <= 16
+
+
+def test_rows_that_are_alike_stay_together():
+    table = pa.table({"x": [5] * 90 + list(range(10))})
+    schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
+    release = released(table, Mdav(block=20), shoal.KAnonymity(2), schema=schema)
+    assert release.certificate["method"]["largest_block"] >= 91
+    assert release.certificate["smallest_group"] >= 2
+
+
+@pytest.mark.parametrize("method", [Mdav(block=20, strata=("place",)), PFirst(block=20, strata=("place",), effort=20)])
+def test_strata_are_never_mixed(method):
+    table = mixed_table(200, 3)
+    release = released(table, method, shoal.KAnonymity(3), shoal.PSensitive(2))
+    before, after = (Counter(t["place"].to_pylist()) for t in (table, release.table))
+    assert after == before
+    small = table.filter(pc.not_equal(table["place"], "s"))
+    one = table.slice(0, 1).set_column(2, "place", pa.array(["s"]))
+    with pytest.raises(shoal.InfeasibleError, match="strat"):
+        released(pa.concat_tables([small, one]), method, shoal.KAnonymity(3), shoal.PSensitive(2))
+
+
+@pytest.mark.parametrize("scale", ["rank", "winsorised", "standard"])
+def test_scales_are_those_of_the_whole_table(scale):
+    """Coordinates in blocks are those of one block, up to rounding: also with ties, gaps and outliers."""
+    from shoal.encoding.frequency import encode_column
+    from shoal.methods.points import _numeric, numbers_of
+    from shoal.methods.points_blocks import scaled_column
+    from shoal.schema import Flat
+
+    random = np.random.default_rng(2)
+    values = [*random.normal(size=400).round(1).tolist(), 1e6, -999.0, None, None]
+    dictionary, codes = encode_column(pa.chunked_array([pa.array(values)]), "x", 0)
+    ladder = Flat().bind(dictionary.text, dictionary.missing)
+    count = np.bincount(codes, minlength=dictionary.size)
+    found = scaled_column(Mdav(scale=scale), dictionary, ladder, count)
+    expected = _numeric(numbers_of(dictionary), codes, scale, "x")
+    np.testing.assert_allclose(found.coordinates, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_groups_publish_what_the_plan_says():
+    table = mixed_table(200, 5).append_column("day", pa.array(np.arange(200), pa.int32()).cast(pa.date32()))
+    schema = Schema({**SCHEMA.columns, "day": Column(Role.QUASI_IDENTIFIER)})
+    method = Mdav(block=40, publish={"y": "median", "x": "range", "place": "mode"})
+    release = released(table, method, shoal.KAnonymity(4), schema=schema)
+    assert release.table.schema.field("day").type == pa.date32()
+    assert release.table.schema.field("y").type == pa.int64()
+    assert all(x is None or ".." in x or x == "*" or float(x) is not None for x in release.table["x"].to_pylist())
+    assert set(release.table["place"].to_pylist()) <= set("pqrs")
+
+
+def test_blocks_cost_little():
+    """The loss beyond one block is that of groups at the borders."""
+    random = np.random.default_rng(0)
+    table = pa.table({f"x{i}": random.normal(size=4000) for i in range(3)})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
+    one, many = (released(table, Mdav(block=b), shoal.KAnonymity(5), schema=schema) for b in (None, 1000))
+    assert many.certificate["method"]["blocks"] >= 4
+    assert many.utility["sse_sst"] < 1.25 * one.utility["sse_sst"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Mdav(block=0), "block"),
+        (lambda: Mdav(block=True), "block"),
+        (lambda: PFirst(block=10.5), "block"),
+        (lambda: Univariate(block=1000), "univariate"),
+        (lambda: shoal.Plan(SCHEMA, (shoal.KAnonymity(5),), Mdav(block=9)), "at least 10 rows"),
+        (lambda: shoal.Plan(SCHEMA, (shoal.KAnonymity(5),), Mdav(block=18, k=10)), "at least 20 rows"),
+    ],
+)
+def test_impossible_blocks(make, message):
+    with pytest.raises(shoal.PlanError, match=message):
+        make()
+
+
+def test_numbers_too_far_apart_have_no_distance():
+    table = pa.table({"x": [1e300, -1e300] * 10})
+    with pytest.raises(shoal.PlanError, match="too far apart"):
+        released(table, Mdav(block=8), shoal.KAnonymity(2), schema=Schema({"x": Column(Role.QUASI_IDENTIFIER)}))
+
+
+def test_the_plan_file_has_blocks():
+    document = {
+        "columns": {"x": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "mdav", "block": 8},
+    }
+    table = pa.table({"x": [float(i) for i in range(40)]})
+    release = shoal.anonymize(table, document)
+    assert release.certificate["method"]["parameters"]["block"] == 8
+    assert release.certificate["method"]["blocks"] >= 5

@@ -1,0 +1,182 @@
+"""Microaggregation in blocks on Spark: the same rows as on one machine, with only counts and a sample on the driver."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines import spark as spark_engine
+from shoal.engines.base import EngineSettings, Source
+from shoal.engines.spark import Room
+from shoal.methods import Cbfs, KFirst, Mdav, PFirst, VMdav
+from shoal.plan import Output
+from shoal.schema import Column, Role, Schema
+from tests.unit.test_blocks import MODELS, SCHEMA, mixed_table
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+def both(spark, table, plan):
+    ours = shoal.anonymize(table, plan)
+    theirs = shoal.anonymize(table, replace(plan, engine=EngineSettings(name="spark")))
+    assert theirs.table.to_pylist() == ours.table.to_pylist()
+    one, other = ours.certificate.content, theirs.certificate.content
+    for part in ("loss", "method"):  # sums of floats, block by block there and over all rows here
+        figures = [
+            {key: value for key, value in told[part].items() if not isinstance(value, float | dict)}
+            for told in (one, other)
+        ]
+        assert figures[0] == figures[1]
+    assert other["loss"] == pytest.approx(one["loss"], rel=1e-9)
+    columns = [told["method"].get("sse_sst_by_column", {}) for told in (one, other)]
+    assert columns[1] == pytest.approx(columns[0], rel=1e-9)
+    rest = [{key: value for key, value in told.items() if key not in ("loss", "method")} for told in (one, other)]
+    assert rest[1] == rest[0]
+    return theirs
+
+
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [
+        (Cbfs(block=40, publish={"x": "range", "y": "median", "place": "mode"}), "p"),
+        (VMdav(block=40), "entropy l"),
+        (KFirst(block=60), "p"),
+        (PFirst(block=60, effort=50), "t"),
+        (Mdav(block=40, strata=("place",), refine=True, effort=50), "p"),
+        (Mdav(block=40, scale={"x": "rank", "y": "winsorised"}, weights={"y": 3.0}), "k"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_both_engines_release_the_same(spark, method, model):
+    release = both(spark, mixed_table(300, 7), shoal.Plan(SCHEMA, MODELS[model][0], method, seed=5))
+    assert release.certificate["method"]["blocks"] > 1
+
+
+def test_blocks_are_joined_on_spark_too(spark):
+    release = both(spark, mixed_table(300, 8, skewed=True), shoal.Plan(SCHEMA, MODELS["p"][0], PFirst(block=40)))
+    assert release.certificate["method"]["joined_blocks"] > 0
+
+
+def test_identical_rows_may_part(spark):
+    """Rows that agree in all quasi-identifiers and secrets go to groups by their other columns."""
+    rows = 120
+    table = pa.table(
+        {"x": [i // 12 for i in range(rows)], "s": ["a"] * rows, "note": [f"{i * 7 % rows}" for i in range(rows)]}
+    )
+    roles = {"x": Role.QUASI_IDENTIFIER, "s": Role.SENSITIVE, "note": Role.OTHER}
+    schema = Schema({name: Column(role) for name, role in roles.items()})
+    both(spark, table, shoal.Plan(schema, (shoal.KAnonymity(5),), Mdav(block=40)))
+
+
+def test_columns_keep_their_kind(spark):
+    random = np.random.default_rng(3)
+    rows = 200
+    days = [datetime.date(2020, 1, 1) + datetime.timedelta(int(d)) for d in random.integers(0, 900, rows)]
+    columns = {
+        "whole": pa.array(random.integers(0, 10**12, rows)),
+        "small": pa.array(random.integers(0, 50, rows), pa.int16()),
+        "real": pa.array([None if i % 9 == 0 else float(v) for i, v in enumerate(random.normal(size=rows))]),
+        "day": pa.array(days),
+        "time": pa.array([datetime.datetime(2020, 1, 1) + datetime.timedelta(hours=i * i) for i in range(rows)]),
+        "price": pa.array(
+            [decimal.Decimal(int(v)) / 100 for v in random.integers(0, 10**6, rows)], pa.decimal128(9, 2)
+        ),
+        "digits": pa.array([str(v) for v in random.integers(0, 90, rows)]),
+        "name": pa.array(random.choice(["ä", "it's", '"q"', "${x}"], rows)),
+        "yes": pa.array(random.random(rows) < 0.5),
+        "none": pa.nulls(rows, pa.float64()),
+    }
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in columns})
+    both(spark, pa.table(columns), shoal.Plan(schema, (shoal.KAnonymity(4),), Mdav(block=50)))
+
+
+def test_a_block_that_holds_all_rows_is_the_drivers(spark):
+    table, models = mixed_table(120, 1), MODELS["p"][0]
+    for block in (None, 120):
+        plan = shoal.Plan(SCHEMA, models, PFirst(block=block, effort=50))
+        found = shoal.anonymize(spark.createDataFrame(table), plan)
+        assert "blocks" not in found.certificate["method"]
+        assert found.table.toArrow().to_pylist() == shoal.anonymize(table, plan).table.to_pylist()
+
+
+def numbers_table(rows):
+    random = np.random.default_rng(0)
+    data = {f"x{i}": random.normal(size=rows) for i in range(3)}
+    return pa.table({**data, "s": random.choice(list("abc"), rows)})
+
+
+def numbers_plan(method, **more):
+    roles = dict.fromkeys(("x0", "x1", "x2"), Role.QUASI_IDENTIFIER) | {"s": Role.SENSITIVE}
+    schema = Schema({name: Column(role) for name, role in roles.items()})
+    return shoal.Plan(schema, (shoal.KAnonymity(5), shoal.PSensitive(2)), method, **more)
+
+
+def test_rows_that_do_not_fit_the_driver(spark, tmp_path, monkeypatch):
+    """With room for a few hundred combinations, thousands are released in blocks, and verified where they are."""
+    table = numbers_table(3000)
+    source, place = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(table, source)
+    monkeypatch.setattr(spark_engine, "driver_room", lambda heap, most: Room(1 << 40, 50_000))
+    plan = numbers_plan(
+        PFirst(effort=10), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
+    )
+    with pytest.raises(shoal.TableError, match="block = 100000"):
+        shoal.release(plan)
+    release = shoal.release(replace(plan, method=PFirst(block=500, effort=10)))
+    assert release.certificate["released"] == 3000
+    assert release.certificate["smallest_group"] >= 5
+    assert all(model["holds"] for model in release.certificate["models"])
+    assert place.with_name("out.report.html").exists() or list(tmp_path.glob("*.html"))
+    ours = tmp_path / "ours.parquet"
+    shoal.release(
+        replace(plan, method=PFirst(block=500, effort=10), output=Output(ours), engine=EngineSettings(name="duckdb"))
+    )
+    assert pq.read_table(place, partitioning=None).to_pylist() == pq.read_table(ours).to_pylist()
+
+
+def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
+    source, place = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    pq.write_table(numbers_table(300), source)
+    plan = numbers_plan(
+        Mdav(block=50), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
+    )
+    # a group of two rows in the written table
+    original = spark_engine.SparkEngine.recode_by_entry
+
+    def spoil(engine, *arguments):
+        found = original(engine, *arguments)
+        return engine._view(
+            f"SELECT c0 + CASE WHEN rank() OVER (ORDER BY c0, c1, c2) < 3 THEN 100 ELSE 0 END AS c0, c1, c2, c3, k "
+            f"FROM {found.name}", found.columns
+        )  # fmt: skip
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spark_engine.SparkEngine, "recode_by_entry", spoil)
+        with pytest.raises(shoal.VerificationError, match="k-anonymity"):
+            shoal.release(plan)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_errors_of_the_executors_are_told(spark):
+    table = mixed_table(200, 3)
+    lonely = table.slice(0, 1).set_column(2, "place", pa.array(["q"]))
+    table = pa.concat_tables([table.filter(pa.compute.not_equal(table["place"], "q")), lonely])
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), Mdav(block=20, strata=("place",)))
+    with pytest.raises(shoal.InfeasibleError, match="stratum"):
+        shoal.anonymize(spark.createDataFrame(table), plan)
+    infinite = pa.table({"x": [float(i) for i in range(40)] + [float("inf")]})
+    plan = shoal.Plan(Schema({"x": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), Mdav(block=20))
+    with pytest.raises(shoal.PlanError, match="infinite"):
+        shoal.anonymize(spark.createDataFrame(infinite), plan)
+    few = pa.table({"x": list(range(40)), "s": ["a"] * 40})
+    schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)})
+    plan = shoal.Plan(schema, (shoal.KAnonymity(3), shoal.PSensitive(2)), PFirst(block=20))
+    with pytest.raises(shoal.InfeasibleError, match="No grouping"):
+        shoal.anonymize(spark.createDataFrame(few), plan)
