@@ -248,6 +248,18 @@ def test_a_column_of_which_only_categories_are_told_is_not_called_unchanged():
     assert "not changed" not in text
 
 
+def test_overlapping_patterns_are_not_called_rows():
+    release = small({"name": "anti-unification", "patterns": "overlapping"})
+    text = Page(render(release)).text
+    told = release.certificate
+    assert f"{told['released']} of them are described by patterns" in text or "all of them are described" in text
+    assert "are released" not in text
+    assert f"rows described {told['released']}" in text
+    assert f"patterns {told['groups']}" in text
+    assert "What the patterns give away" in text
+    assert "People all of whose patterns show one sensitive value" in text
+
+
 def test_every_method_is_told_in_a_sentence_of_its_own():
     assert set(METHODS) <= set(_METHODS)
 

@@ -52,7 +52,7 @@ def render(certificate: Certificate | Release, description: Description | None =
         ("done", "What was done", _done(content, description)),
         ("models", "What was promised and found", _models(content, description)),
         ("groups", "Sizes of groups", _groups(description)),
-        ("risks", "How likely a person is found", _risks(description)),
+        ("risks", "How likely a person is found", _risks(content, description)),
         ("attacks", "What an intruder would learn", _attacks(description)),
         ("previous", "Together with the earlier release", _previous(content)),
         ("columns", "What each column lost", _columns(content, description)),
@@ -104,6 +104,8 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         if out:
             verb = "was" if out == 1 else "were"
             left = f"{number(content['released'])} of them are released, {number(out)} {verb} left out."
+        if _by_patterns(content):
+            left = left.replace("are released", "are described by patterns")
         sentences.append(f"The original table has {number(content['rows'])} rows; {left}")
     else:
         sentences.append(f"The release has {number(content['released'])} rows.")
@@ -128,7 +130,7 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     if by_role[Role.OTHER]:
         sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
     least = number(content["smallest_group"])
-    if any(model["name"] == "pattern-support" for model in content["models"]):
+    if _by_patterns(content):
         sentences.append(
             f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
             f"This was verified on the finished table and the original before it was written."
@@ -141,15 +143,20 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     warning = content["method"].get("warning")
     if warning:
         sentences.append(f"<strong>Note:</strong> {prose(warning, 600)}")
-    tiles = [
-        (number(content["released"]), "rows released"),
-        (number(content["groups"]), "groups"),
-        (number(content["smallest_group"]), "rows in the smallest group"),
-    ]
+    names = ("rows released", "groups", "rows in the smallest group")
+    if _by_patterns(content):
+        names = ("rows described", "patterns", "rows of the smallest pattern")
+    counts = (content["released"], content["groups"], content["smallest_group"])
+    tiles = [(number(count), name) for count, name in zip(counts, names, strict=True)]
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
     shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
     return f'<p>{" ".join(sentences)}</p><dl class="tiles">{shown}</dl>{_guarantee(content)}'
+
+
+def _by_patterns(content: Mapping[str, Any]) -> bool:
+    """Whether each released row is a pattern of several original rows, which may overlap."""
+    return any(model["name"] == "pattern-support" for model in content["models"])
 
 
 def _guarantee(content: Mapping[str, Any]) -> str:
@@ -218,8 +225,10 @@ def _measured(share: float, kind: str, words: str) -> str:
     return f'{bar(share, kind)}<span class="figure">{percent(share)}</span> <span class="of">{words}</span>'
 
 
-def _risks(facts: Description) -> str:
+def _risks(content: Mapping[str, Any], facts: Description) -> str:
     after, before = facts.after, facts.before
+    if _by_patterns(content):
+        return _pattern_risks(content, facts.least)
     if after is None:
         return ""
 
@@ -237,6 +246,23 @@ def _risks(facts: Description) -> str:
         "the columns that could give him or her away. He then has to pick one of the rows that fit.</p>"
     )
     return note + table("How likely such an intruder picks the right row", columns, rows, "bars")
+
+
+def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
+    """Patterns may overlap: what their counts, subtracted from one another, and their classes give away."""
+    risk = content["risk"]
+
+    def people(count: int) -> str:
+        return f"fewer than {number(least)}" if 0 < count < least else number(count)
+
+    few = f"fewer than {number(least)}"
+    rows = [
+        ("The person easiest to find", percent(risk["highest"])),
+        ("A person on average", percent(risk["average"])),
+        (f"People whom the patterns' counts tell apart in sets of {few}", people(risk["records_in_cells_below_k"])),
+        ("People all of whose patterns show one sensitive value", people(risk["disclosed_records"])),
+    ]
+    return table("What the patterns give away", ("Risk", "Release"), rows, "record")
 
 
 def _risk(share: float, kind: str) -> str:
