@@ -129,10 +129,11 @@ def fake(candidate):
     return Trial(candidate.method.name, {}, k, "released", loss={"ncp": 0.5}, risk=0.1, smallest_group=k)
 
 exploration._try = fake  # the processes of the trials run this line too
+exploration._practise = lambda candidate: time.sleep(7)  # longer than the limit, and no part of it
 
 if __name__ == "__main__":
     chosen = candidates(Plan.read(sys.argv[1]), ["levels"], [3, 4, 5, 6], [0.0])
-    print(json.dumps([(trial.k, trial.outcome) for trial in exploration._run(chosen, 2, 20.0)]))
+    print(json.dumps([(trial.k, trial.outcome) for trial in exploration._run(chosen, 2, 5.0)]))
 """
 
 
@@ -143,6 +144,32 @@ def test_a_slow_trial_is_ended_and_a_dead_one_is_told(tmp_path):
     assert sorted(map(tuple, json.loads(done.stdout))) == [
         (3, "too slow"), (4, "failed"), (5, "released"), (6, "released"),
     ]  # fmt: skip
+
+
+def test_practice_runs_the_method_and_keeps_its_faults_to_itself(tmp_path, monkeypatch):
+    from shoal import pipeline
+
+    found = []
+    monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: found.append((table.num_rows, plan.method.name)))
+    plan = Plan.read(write_plan(tmp_path))
+    exploration._practise(candidates(plan, ["mondrian"], [3])[0])
+    assert found == [(96, "mondrian")]
+    monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: 1 / 0)
+    exploration._practise(candidates(plan, ["mondrian"], [3])[0])
+
+
+@pytest.mark.parametrize("name", exploration.COMPARED)
+def test_practice_suits_every_compared_method(tmp_path, monkeypatch, name):
+    """No fault goes unseen: the run on our own rows ends with a release, with models of sensitive values too."""
+    from shoal import pipeline
+
+    done = []
+    real = pipeline.anonymize
+    monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: done.append(real(table, plan)))
+    more = '[[models]]\nname = "l-diversity"\nl = 2\n'
+    (candidate,) = candidates(Plan.read(write_plan(tmp_path, models=more)), [name], [3], [0.0])
+    exploration._practise(candidate)
+    assert done[0].certificate["smallest_group"] >= 2
 
 
 def test_errors_inside_a_trial(tmp_path, monkeypatch):
