@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
 from shoal.cli.app import app
+from shoal.report.lines import line_chart
 from shoal.reproduce import enhanced_models, identifiability, microaggregation, switching
 from shoal.reproduce.page import Section, to_html, to_markdown
 
@@ -64,10 +66,34 @@ def test_table_2_of_microaggregation(shared_data, monkeypatch):
     assert groups == 13
 
 
+def test_charts_are_in_the_page_and_beside_the_markdown(tmp_path):
+    chart = line_chart("<b>", "x", "y", {"one & two": [(1, 2), (2, 4), (3, float("nan"))], "three": [(1, 1)]})
+    assert chart.count("<circle") == 3  # two points and the legend's mark: a value that is not known is left out
+    assert "<b>" not in chart
+    assert "one &amp; two" in chart
+    ElementTree.fromstring(chart)
+    section = Section("Figure 1: time", chart=chart)
+    assert section.picture == "figure-1-time.svg"
+    assert "](figure-1-time.svg)" in to_markdown("t", "i", [("p", [section])])
+    assert "<figure><svg" in to_html("t", "i", [("p", [section])])
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+def test_charts_put_values_where_they_belong(logarithmic):
+    chart = line_chart("t", "x", "y", {"line": [(1, 10), (100, 1000)]}, log_x=logarithmic, log_y=logarithmic)
+    places = ElementTree.fromstring(chart).find(".//{*}polyline").get("points").split()
+    (left, low), (right, high) = (tuple(map(float, place.split(","))) for place in places)
+    assert left < right
+    assert low > high  # downwards in a picture
+    with pytest.raises(ValueError, match="at least one point"):
+        line_chart("t", "x", "y", {"line": []})
+
+
 def test_pages_escape_what_they_show():
-    section = Section("<b>", ("a|b",), [("<script>", None, 1.23456, 123.456)], "R & D")
+    section = Section("<b>", ("a|b", "", "c", "d"), [("<script>", None, 1.23456, 123.456)], "R & D, `x < y`")
     page = to_html("t", "i", [("p", [section])])
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    assert "1.235" in page
+    assert '<td class="number">1.235</td>' in page
+    assert "<code>x &lt; y</code>" in page
     assert "<script>" in to_markdown("t", "i", [("p", [section])])  # Markdown is text

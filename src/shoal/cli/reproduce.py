@@ -59,6 +59,8 @@ def reproduce(
         out.mkdir(parents=True, exist_ok=True)
         (out / "papers.md").write_text(to_markdown(title, INTRODUCTION, results), encoding="utf-8")
         (out / "papers.html").write_text(to_html(title, INTRODUCTION, results), encoding="utf-8")
+        for section in (section for _, sections in results for section in sections if section.chart):
+            (out / section.picture).write_text(section.chart, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"The pages cannot be written to {str(out)!r}: {error.strerror}.") from None
     missing = [section.title for _, sections in results for section in sections if section.lacking]

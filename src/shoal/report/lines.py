@@ -31,8 +31,9 @@ def line_chart(
     *,
     log_x: bool = False,
     log_y: bool = False,
+    from_zero: bool = True,
 ) -> str:
-    """A chart of one or more lines; axes begin at 0, or at a power of ten where they are logarithmic.
+    """A chart of one or more lines; upwards from 0 unless told otherwise, or from a power of ten where logarithmic.
 
     Points without a value (NaN) are left out. Lines differ by colour, dashes and the shape of their marks.
     """
@@ -46,7 +47,7 @@ def line_chart(
         raise ValueError("a chart needs at least one point")
     legend = _legend(list(known))
     top = TOP + LINE_HEIGHT * len(legend)
-    x_ticks, y_ticks = _ticks(xs, log_x, False), _ticks(ys, log_y, True)
+    x_ticks, y_ticks = _ticks(xs, log_x, False), _ticks(ys, log_y, from_zero)
     across = _scale(x_ticks, log_x, LEFT, WIDTH - RIGHT)
     height = HEIGHT + LINE_HEIGHT * len(legend)
     upwards = _scale(y_ticks, log_y, height - BOTTOM, top)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ class Section:
     """One table or figure of a paper.
 
     ``rows`` are cells under ``header``; ``says`` is a sentence or two on what differs and why. ``lacking`` tells which
-    data it needs that is not there; then there are no rows.
+    data it needs that is not there; then there are no rows. ``chart`` is a picture as SVG.
     """
 
     title: str
@@ -22,6 +23,12 @@ class Section:
     rows: Sequence[Sequence[object]] = ()
     says: str = ""
     lacking: str = ""
+    chart: str = ""
+
+    @property
+    def picture(self) -> str:
+        """The name of the chart's file."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")[:60] + ".svg"
 
 
 def _cell(value: object) -> str:
@@ -48,6 +55,8 @@ def to_markdown(title: str, introduction: str, papers: Sequence[tuple[str, Seque
                     "| " + " | ".join(_cell(cell).replace("|", "\\|") for cell in row) + " |" for row in section.rows
                 ]
                 lines.append("")
+            if section.chart:
+                lines += [f"![{section.title}]({section.picture})", ""]
             if section.says:
                 lines += [section.says, ""]
     return "\n".join(lines)
@@ -57,11 +66,33 @@ STYLE = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
-th, td { padding: .25rem .75rem; border-bottom: 1px solid #8886; text-align: right; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; }
+th, td { padding: .25rem .75rem; border-bottom: 1px solid #8886; text-align: left; white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
+.number { text-align: right; }
 h2 { margin-top: 3rem; border-bottom: 2px solid #8886; }
 .lacking { font-style: italic; }
+figure { margin: 1rem 0; max-width: 40rem; }
 """
+
+
+def _table(section: Section) -> str:
+    """A table whose columns of numbers are flush right, headings included."""
+    kinds = [
+        ' class="number"' if all(isinstance(row[place], int | float) or not row[place] for row in section.rows) else ""
+        for place in range(len(section.header))
+    ]
+    named = zip(kinds, section.header, strict=True)
+    head = "".join(f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in named)
+    rows = []
+    for row in section.rows:
+        cells = zip(kinds, row, strict=True)
+        rows.append("<tr>" + "".join(f"<td{kind}>{html.escape(_cell(cell))}</td>" for kind, cell in cells) + "</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _prose(text: str) -> str:
+    """A sentence with its `code` set as such."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def to_html(title: str, introduction: str, papers: Sequence[tuple[str, Sequence[Section]]]) -> str:
@@ -74,14 +105,11 @@ def to_html(title: str, introduction: str, papers: Sequence[tuple[str, Sequence[
             if section.lacking:
                 body.append(f'<p class="lacking">{html.escape(section.lacking)}</p>')
             if section.rows:
-                head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in section.header)
-                rows = "".join(
-                    "<tr>" + "".join(f"<td>{html.escape(_cell(cell))}</td>" for cell in row) + "</tr>"
-                    for row in section.rows
-                )
-                body.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
+                body.append(_table(section))
+            if section.chart:
+                body.append(f"<figure>{section.chart}</figure>")
             if section.says:
-                body.append(f"<p>{html.escape(section.says)}</p>")
+                body.append(f"<p>{_prose(section.says)}</p>")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'

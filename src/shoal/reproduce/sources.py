@@ -63,11 +63,11 @@ def with_condition(table: pa.Table, seed: int) -> pa.Table:
     return table.append_column("condition", pa.array([values[code] for code in draw]))
 
 
-def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS)) -> Schema:
-    """Adult's quasi-identifiers with hierarchies of the heights that the papers give, and the drawn condition."""
+def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS), hierarchies: str = "paper") -> Schema:
+    """Adult's quasi-identifiers with hierarchies of the heights that the papers give, or ARX's, and the condition."""
     folder = data_folder()
     assert folder is not None
-    home = folder / "adult" / "hierarchies" / "paper"
+    home = folder / "adult" / "hierarchies" / hierarchies
     quasi = {name: Column(Role.QUASI_IDENTIFIER, read_table(home / f"{name}.csv")) for name in columns}
     return Schema(quasi | {"condition": Column(Role.SENSITIVE, categories=CATEGORIES)})
 
