@@ -1,6 +1,6 @@
 """How the time of anti-unification grows with rows, and what it leaves, beside the slow twin on a small table.
 
-    SHOAL_DATA=... python benchmarks/anti_unification.py --rows 32561 1000000 --redrawn 0.1
+    SHOAL_DATA=... python -m benchmarks.anti_unification --rows 32561 1000000 --redrawn 0.1
 
 Rows are drawn from Adult (eight attributes and salary, if SHOAL_DATA names the folder of adult/adult.data; else from
 skewed columns with as many values) and a share of all cells is redrawn evenly from the column's values, so that rare
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measure import draw, show
 from shoal.kernels.anti_unification import find_patterns
 from shoal.kernels.anti_unification_groups import form_groups
 from shoal.kernels.anti_unification_matching import measure_overlap
@@ -71,16 +72,15 @@ def timed(function):
 
 
 def measure(table, k, indifferent, order):
-    """One line of the output: seconds and what is left, by reading."""
+    """Per reading its name, seconds, patterns or groups, rows left out and the part of cells that are stars."""
     codes, classes, counts = table
     free = np.zeros_like(classes)
     patterns, search = timed(lambda: find_patterns(codes, classes, counts, k, indifferent, order))
     _, overlap = timed(lambda: measure_overlap(codes, classes, counts, patterns))
-    parts = [f"overlapping {search + overlap:7.3f} s, {len(patterns.codes)} patterns"]
-    parts.append(f"left {counts[patterns.identified == -1].sum()}")
+    lines = [("overlapping", search + overlap, len(patterns.codes), int(counts[patterns.identified == -1].sum()), "")]
     for name, arguments in {
         "disjoint": (classes, None, False),
-        "kept": (classes, None, True),
+        "disjoint, rest kept": (classes, None, True),
         "model-aware": (free, two_classes(classes), False),
     }.items():
         given, accept, keep = arguments
@@ -90,9 +90,8 @@ def measure(table, k, indifferent, order):
             )
         )
         stars = ((groups.codes == -1).sum(axis=1) * groups.sizes).sum() / (groups.sizes.sum() * codes.shape[1])
-        left = counts.sum() - groups.sizes.sum()
-        parts.append(f"{name} {seconds:7.3f} s, {len(groups.sizes)} groups, left {left}, {stars:.4f} of cells *")
-    return " | ".join(parts)
+        lines.append((name, seconds, len(groups.sizes), int(counts.sum() - groups.sizes.sum()), float(stars)))
+    return lines
 
 
 def end_to_end(base, rows, redrawn, seed, k, indifferent):
@@ -138,7 +137,7 @@ def slow_twin(table, k, indifferent, order):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, nargs="+", default=[32561, 100_000, 316_000, 1_000_000])
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 32561, 100_000, 316_000, 1_000_000])
     parser.add_argument("--redrawn", type=float, default=0.1, help="share of cells redrawn (Adult itself: 0)")
     parser.add_argument("--k", type=int, nargs="+", default=[5, 30])
     parser.add_argument("--indifferent", type=int, default=2)
@@ -147,21 +146,43 @@ def main():
     parser.add_argument("--end-to-end", action="store_true", help="also the whole way of a table in memory")
     chosen = parser.parse_args()
     source, base = adult_rows()
-    warm = drawn(base, 500, 0.0, 0)
-    _, compiling = timed(lambda: measure(warm, 5, chosen.indifferent, ("<", ">")))
-    print(f"{source}; compiling or loading the kernels took {compiling:.1f} s")
+    measure(drawn(base, 500, 0.0, 0), 5, chosen.indifferent, ("<", ">"))  # compiles, or loads what was compiled
     small = drawn(base, chosen.twin_rows, 0.0, chosen.seed)
     slow, fast, equal = slow_twin(small, 5, chosen.indifferent, ("<", ">"))
-    print(f"{chosen.twin_rows} rows: twin {slow:.3f} s, kernels {fast:.4f} s, {slow / fast:.0f} times, equal: {equal}")
-    for rows in chosen.rows:
-        for redrawn in dict.fromkeys((0.0, chosen.redrawn)) if rows == len(base) else (chosen.redrawn,):
-            table = drawn(base, rows, redrawn, chosen.seed)
-            print(f"{rows} rows, {len(table[2])} combinations, {redrawn:.0%} of cells redrawn")
+    show(
+        f"{source}, {chosen.twin_rows:,} rows, k = 5, beside the plain twin in Python",
+        ("twin s", "shoal s", "times faster", "same groups"),
+        [(slow, fast, slow / fast, equal)],
+    )
+    rows, lines = [], {}
+    for size in chosen.rows:
+        for redrawn in dict.fromkeys((0.0, chosen.redrawn)) if size == len(base) else (chosen.redrawn,):
+            table = drawn(base, size, redrawn, chosen.seed)
             for k in chosen.k:
-                for order in (("<", ">"), (">", "<")):
-                    print(f"  k={k:<3} ({','.join(order)}) {measure(table, k, chosen.indifferent, order)}", flush=True)
+                for name, seconds, groups, left, stars in measure(table, k, chosen.indifferent, ("<", ">")):
+                    rows.append(
+                        (f"{size:,}", f"{redrawn:.0%}", f"{len(table[2]):,}", k, name, seconds, groups, left, stars)
+                    )
+                    if k == chosen.k[0] and redrawn == chosen.redrawn:
+                        lines.setdefault(name, []).append((size, seconds))
                 if chosen.end_to_end:
-                    end_to_end(base, rows, redrawn, chosen.seed, k, chosen.indifferent)
+                    end_to_end(base, size, redrawn, chosen.seed, k, chosen.indifferent)
+    show(
+        f"{source}, 8 columns and a class, passes (<, >)",
+        (
+            "rows",
+            "cells redrawn",
+            "combinations",
+            "k",
+            "reading",
+            "seconds",
+            "patterns",
+            "rows left",
+            "part of cells *",
+        ),
+        rows,
+    )
+    draw(f"Anti-unification: time against rows, k = {chosen.k[0]}", "rows", "seconds", lines)
 
 
 if __name__ == "__main__":

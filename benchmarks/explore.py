@@ -46,10 +46,12 @@ def main() -> None:
          "chosen" if t.chosen else "efficient" if t.efficient else "")
         for t in found.trials
     ]  # fmt: skip
-    show("Adult, k = 5 and 10, l = 3", ("method", "k", "parameters", "outcome", "ncp", "risk", "seconds", ""), rows)
-    print(
-        f"\n{len(found.trials)} trials in {wall:.0f} s on {os.cpu_count()} cores, "
-        f"{used.ru_utime + used.ru_stime:.0f} s of processor time"
+    show(
+        "Adult, k = 5 and 10, l = 3",
+        ("method", "k", "parameters", "outcome", "ncp", "risk", "seconds", ""),
+        rows,
+        f"{len(found.trials)} trials in {wall:.0f} s on {os.cpu_count()} cores, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time.",
     )
 
 
