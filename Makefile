@@ -8,6 +8,7 @@ setup: $(READY)
 
 $(READY): requirements/lock.txt pyproject.toml scripts/setup
 	PYTHON=$(PYTHON) scripts/setup
+	.venv/bin/shoal compile
 	touch $(READY)
 
 demo: $(READY)

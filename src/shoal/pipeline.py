@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 
 from shoal import __version__
 from shoal.certificate import Certificate, Release, fingerprint
+from shoal.compilation import told_of_compiling
 from shoal.description import Description, describe, describe_apart
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
 from shoal.encoding.categories import publish_categories
@@ -333,7 +334,8 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
-        recoding = plan.method.decide(problem)
+        with told_of_compiling(plan.method, watch.progress):
+            recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
     with watch("applying"):
         released = apply(engine, table, _published_columns(table, plan), frequencies, ladders, recoding)

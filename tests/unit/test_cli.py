@@ -454,3 +454,27 @@ def test_an_interrupt(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPa
     assert_refused(done, 130, "Interrupted")
     assert done.answer["exit_status"] == 130
     assert contents(tmp_path) == before
+
+
+def test_compiling_runs_every_method_that_needs_it():
+    """Those that are not listed have nothing compiled of their own."""
+    from shoal.compilation import PARTS
+    from shoal.methods import METHODS
+
+    listed = {name for part in PARTS for name in part}
+    assert set(METHODS) - listed == {"levels", "population-grid", "sampled-grid", "auto"}
+    assert listed <= set(METHODS)
+
+
+def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
+    from shoal import compilation
+    from shoal.methods import Mondrian
+
+    monkeypatch.setattr(compilation, "_store", lambda: tmp_path)
+    monkeypatch.setitem(sys.modules, "shoal.kernels", object())
+    told = []
+    for _ in range(2):
+        with compilation.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
+            pass
+    assert len(told) == 1
+    assert "first run" in told[0]

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal.cli import attack, check, compare, demo, explore, ledger, minimal, plan, query, release, reproduce
+from shoal.cli import attack, check, compare, compiling, demo, explore, ledger, minimal, plan, query, release, reproduce
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -37,6 +37,7 @@ app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("minimal")(minimal.minimal)
 app.command("reproduce")(reproduce.reproduce)
+app.command("compile")(compiling.compile_all)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(query.app, name="query")
 
