@@ -17,7 +17,6 @@ from typing import Any, TypeGuard
 
 from shoal import __version__
 from shoal.certificate import Certificate, Release, fingerprint
-from shoal.compilation import told_of_compiling
 from shoal.description import Description, describe, describe_apart
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
 from shoal.encoding.categories import publish_categories
@@ -28,6 +27,7 @@ from shoal.engines.base import Apart, Engine, EngineSettings, Relation, Source, 
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
+from shoal.methods.first_runs import told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, size_of, staging

@@ -467,14 +467,13 @@ def test_compiling_runs_every_method_that_needs_it():
 
 
 def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
-    from shoal import compilation
-    from shoal.methods import Mondrian
+    from shoal.methods import Mondrian, first_runs
 
-    monkeypatch.setattr(compilation, "_store", lambda: tmp_path)
+    monkeypatch.setattr(first_runs, "_store", lambda: tmp_path)
     monkeypatch.setitem(sys.modules, "shoal.kernels", object())
     told = []
     for _ in range(2):
-        with compilation.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
+        with first_runs.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
             pass
     assert len(told) == 1
     assert "first run" in told[0]

@@ -16,7 +16,7 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "errors", "schema", "engines", "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods",
     "verify", "output", "plan", "reuse", "description", "certificate", "report", "pipeline", "data", "identifiers",
-    "profile", "draft", "exploration", "reproduce", "cli",
+    "profile", "draft", "exploration", "compilation", "reproduce", "cli",
 )  # fmt: skip
 
 

@@ -185,9 +185,7 @@ def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:
     return Pieces(item[at].astype(np.int64), np.add.reduceat(count, at), starts.astype(np.int64))
 
 
-def kept_part(
-    problem: Problem, recoding: Recoding
-) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
+def kept_part(problem: Problem, recoding: Recoding) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
     """The problem of the rows that a recoding keeps, the recoding in its terms, and which combinations they are.
 
     Models that compare with the table mean the released one, so rows left out must not be counted there.
