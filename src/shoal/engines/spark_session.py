@@ -141,6 +141,7 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
     on_this_machine = master.startswith("local")
     if on_this_machine:
         given |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        given["spark.sql.shuffle.partitions"] = "16"  # Spark's 200 are for clusters: each costs a task
     if memory is not None:
         given["spark.driver.memory"] = f"{megabytes(memory)}m"
     java = "spark.driver.extraJavaOptions"
