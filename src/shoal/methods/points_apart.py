@@ -111,7 +111,7 @@ class _Quasi:
 
 @dataclass(frozen=True)
 class _Scene:
-    """What goes to the machines: columns and, once it is known, the splitter."""
+    """What goes to the machines of the columns; the splitter follows once it is known."""
 
     quasi: tuple[_Quasi, ...]
     sensitive: SensitiveLists
