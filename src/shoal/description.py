@@ -22,7 +22,7 @@ from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, 
 from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.utility.labels import number_of, read_labels
-from shoal.utility.loss import published
+from shoal.utility.loss import published, weighted_sums
 from shoal.verify import CheckResult
 
 __all__ = [
@@ -199,7 +199,7 @@ def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
 def _quasi_identifiers(problem: Problem, recoding: Recoding, least: int) -> list[ColumnFacts]:
     frequencies, ladders, schema = problem.frequencies, problem.ladders, problem.schema
     fate = published(frequencies, ladders, recoding)
-    covered = fate.count @ fate.share / fate.count.sum()
+    covered = weighted_sums(fate.count, fate.share) / fate.count.sum()
     facts = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, ladders, strict=True)):
         leaf = float(ladder.share[0].min())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError
+from shoal.utility.loss import weighted_sums
 
 COUNTRIES = {"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]}
 PATHS = (
@@ -83,3 +85,13 @@ def test_every_loss_of_a_certificate_is_as_its_twin(before, method):
     after = {row: (a, b) for row, a, b in zip(shown["row"], shown["country"], shown["letter"], strict=True)}
     expected = slow_losses(before, after)
     assert {name: release.utility[name] for name in expected} == pytest.approx(expected)
+
+
+def test_sums_are_added_row_by_row():
+    """To the last bit, on any number of cores."""
+    random = np.random.default_rng(0)
+    count, values = random.integers(1, 50, 30_000), random.random((30_000, 3))
+    total = np.zeros(3)
+    for rows, value in zip(count, values, strict=True):
+        total += rows * value
+    assert weighted_sums(count, values).tolist() == total.tolist()

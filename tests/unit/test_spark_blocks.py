@@ -153,7 +153,8 @@ def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
     def spoil(engine, *arguments):
         found = original(engine, *arguments)
         return engine._view(
-            f"SELECT c0 + CASE WHEN row_number() OVER (ORDER BY c0, c1, c2) < 3 THEN 100 ELSE 0 END AS c0, c1, c2, c3, k "
+            f"SELECT c0 + CASE WHEN row_number() OVER (ORDER BY c0, c1, c2) < 3 THEN 100 ELSE 0 END AS c0, "
+            f"c1, c2, c3, k "
             f"FROM {found.name}", found.columns
         )  # fmt: skip
 

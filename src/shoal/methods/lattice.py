@@ -183,7 +183,7 @@ class NodeEvaluator:
             return Figures(node, loss, suppressed, certain, rest.count, floor)
         sums = np.asarray(
             [
-                parts[level][codes[a, first[kept]]] @ size[kept]
+                (parts[level][codes[a, first[kept]]] * size[kept]).sum()
                 for a, (parts, level) in enumerate(zip(self.measure.cost, node, strict=True))
             ]
         )

@@ -280,7 +280,7 @@ def column_losses(measure: Measure, problem: Problem) -> list[npt.NDArray[np.flo
     for a, ladder in enumerate(problem.ladders):
         counts = np.bincount(frequencies.codes[:, a], weights=frequencies.count, minlength=len(ladder.codes[0]))
         for level in range(ladder.height + 1):
-            sums[level, a] = counts @ measure.cost[a][level][ladder.codes[level]]
+            sums[level, a] = (counts * measure.cost[a][level][ladder.codes[level]]).sum()
     scaled = measure.scale(sums, np.zeros(len(sums), np.int64))
     return [scaled[: ladder.height + 1, a] for a, ladder in enumerate(problem.ladders)]
 

@@ -46,6 +46,7 @@ from shoal.methods.points_blocks import (
 from shoal.models import AllOf
 from shoal.models.base import SensitiveModel
 from shoal.schema import Flat, Schema
+from shoal.utility.loss import weighted_sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -345,8 +346,8 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
         "rows": int(recoding.count.sum()),
         "groups": len(size),
         "squares": float((size.astype(np.float64) ** 2).sum()),
-        "height": recoding.count @ recoding.height[recoding.group],
-        "share": recoding.count @ recoding.share[recoding.group],
+        "height": weighted_sums(recoding.count, recoding.height[recoding.group]),
+        "share": weighted_sums(recoding.count, recoding.share[recoding.group]),
         "measured": {name: _figures(scene, name, before, after) for name, before, after in measured},
     }
     return entries, told

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 from shoal.schema import Ladder
 
-__all__ = ["Published", "losses", "published"]
+__all__ = ["Published", "losses", "published", "weighted_sums"]
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,23 @@ def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: 
     )
 
 
+def weighted_sums(count: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The sum of each column of values, float64 (n, q), each row as often as it counts.
+
+    Added in the order of rows: a matrix product may be shared out to threads, as many as a machine has, and the last
+    digits of a certificate must not hang on that.
+    """
+    return np.asarray((count[:, None] * values).sum(axis=0))
+
+
 def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> dict[str, float]:
     """Every measure that applies to the recoding."""
     fate = published(frequencies, ladders, recoding)
     rows = int(fate.count.sum())
     heights = np.asarray([ladder.height for ladder in ladders], np.float64)
-    per_column = fate.count @ fate.height / rows
+    per_column = weighted_sums(fate.count, fate.height) / rows
     leaf = np.asarray([ladder.share[0].min() for ladder in ladders])
-    covered = fate.count @ fate.share / rows
+    covered = weighted_sums(fate.count, fate.share) / rows
     # a column of one value has nothing to lose
     scaled = np.divide(covered - leaf, 1 - leaf, out=np.zeros_like(covered), where=leaf < 1)
     size = np.bincount(fate.group[fate.group >= 0], weights=fate.count[fate.group >= 0]).astype(np.int64)

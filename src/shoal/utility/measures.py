@@ -146,7 +146,7 @@ def make_measure(
         cost.append(tuple(per_level))
     leaf = np.asarray(
         [
-            (counts @ parts[0][ladder.codes[0]]) / rows
+            (counts * parts[0][ladder.codes[0]]).sum() / rows
             for ladder, counts, parts in zip(ladders, leaf_counts, cost, strict=True)
         ]
     )
