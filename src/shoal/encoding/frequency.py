@@ -151,33 +151,35 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
 def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
     """The sorted distinct values of a column, and the code of each of its cells (missing: the last code)."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     chunks = encoded.unify_dictionaries().chunks
     whole = pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
-    values = whole.dictionary
-    text = pc.cast(values, pa.string()).to_pylist()
-    order = _order(values, text)
+    values, text, order = _sorted(whole.dictionary)
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = len(order)  # missing: the last code
     missing = whole.null_count > 0
     index = whole.indices.fill_null(len(order)) if missing else whole.indices
-    codes = rank[_numpy(index)]
-    sorted_values = values.take(pa.array(order))
-    return Dictionary(name, place, sorted_values, tuple(text[i] for i in order), missing), codes
+    return Dictionary(name, place, values, text, missing), rank[_numpy(index)]
 
 
-def _order(values: pa.Array, text: list[str]) -> npt.NDArray[np.int64]:
-    """Numbers and dates by size, text that is all numbers by size too, other text by code point."""
+def _sorted(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArray[np.int64]]:
+    """Values in order, the same as text, and which place each had.
+
+    Numbers and dates are ordered by size, text that is all numbers by size too, other text by code point.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
-        return _numpy(pc.sort_indices(values)).astype(np.int64)
+        places = pc.sort_indices(values)
+        values = values.take(places)
+        return values, tuple(pc.cast(values, pa.string()).to_pylist()), _numpy(places).astype(np.int64)
+    text = values.to_pylist()
     try:
         keys: list[tuple[float, str]] = [(float(value), value) for value in text]
     except ValueError:
         keys = [(0.0, value) for value in text]
-    return np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+    order = np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+    return values.take(pa.array(order)), tuple(text[i] for i in order), order
