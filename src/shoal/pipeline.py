@@ -27,7 +27,7 @@ from shoal.engines.base import Apart, Engine, EngineSettings, Relation, Source, 
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
-from shoal.methods.first_runs import told_of_compiling
+from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
 from shoal.output import check_output, publish, sha256_of, size_of, staging
@@ -291,13 +291,13 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> Relation
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
-    with _warming(plan.method):
+    with _warming(plan.method, watch.progress):
         table = _read(engine, source, plan, watch)
         return table, _code(engine, table, plan, watch)
 
 
 @contextmanager
-def _warming(method: Method) -> Iterator[None]:
+def _warming(method: Method, progress: Progress) -> Iterator[None]:
     """Load what a method needs while the table is being read."""
 
     def warm() -> None:
@@ -309,6 +309,8 @@ def _warming(method: Method) -> Iterator[None]:
     warming = threading.Thread(target=warm, daemon=True)
     warming.start()
     yield
+    if warming.is_alive():
+        tell_of_compiling(method, progress)
     warming.join()
 
 
@@ -323,7 +325,7 @@ def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> Problem
 
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
     plan.method.ready()
-    with _warming(plan.method):
+    with _warming(plan.method, watch.progress):
         table = _read(engine, source, plan, watch)
         if plan.method.together is not None and _is_spread(engine):
             schema = plan.schema.published

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan import Plan
-from shoal.schema import Calendar, Cuts, Intervals, Schema, Widths
+from shoal.schema import Calendar, Cuts, Intervals, Prefix, Schema, Widths
 
 __all__ = ["Carried", "carry_over", "lay_together", "recoding_of", "saved_recoding"]
 
@@ -61,9 +62,16 @@ def _rules(schema: Schema) -> dict[str, str]:
         hierarchy = schema.columns[name].hierarchy
         if isinstance(hierarchy, Calendar):
             hierarchy = replace(hierarchy, format=None)  # how dates are written, not what becomes of them
-        if isinstance(hierarchy, Widths | Cuts | Intervals | Calendar):
-            found[name] = hashlib.sha256(repr(hierarchy).encode()).hexdigest()
+        if isinstance(hierarchy, Prefix):
+            hierarchy = replace(hierarchy, length=None)  # the height tells
+        if isinstance(hierarchy, Widths | Cuts | Intervals | Calendar | Prefix):
+            found[name] = hashlib.sha256(_written(hierarchy).encode()).hexdigest()
     return found
+
+
+def _written(rule: object) -> str:
+    """A rule as text in which 5 and 5.0 are the same."""
+    return re.sub(r"(\d)\.0\b", r"\1", repr(rule))
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,8 @@ def carry_over(plan: Plan, path: Path) -> Plan:
             f"The plan must have the quasi-identifiers that the recoding was made for; they differ in "
             f"{', '.join(map(repr, differ[:5]))}."
         )
-    changed = sorted(name for name, rule in _rules(plan.schema).items() if rules.get(name, rule) != rule)
+    now = _rules(plan.schema)
+    changed = sorted(name for name in asked if rules.get(name) != now.get(name)) if "rules" in content else []
     if changed:
         raise PlanError(
             f"The hierarchy of column {changed[0]!r} is not the one of the recoding, so that its levels "

@@ -29,6 +29,8 @@ METHODS = {
     "mdav": shoal.Mdav(k=3),
     "k-first": shoal.KFirst(k=3),
     "p-first": shoal.PFirst(k=3, effort=200),
+    "mdav in blocks": shoal.Mdav(k=3, block=12),
+    "p-first in blocks": shoal.PFirst(k=3, block=12, effort=200),
     "top-down": shoal.TopDown(),
     "mondrian": shoal.Mondrian(publish={"age": "range"}),
     "relaxed mondrian": shoal.Mondrian(strict=False, publish={"age": "centroid"}),

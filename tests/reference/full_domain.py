@@ -36,8 +36,10 @@ def suppress(table, groups, holds):
             del kept[labels]
 
 
-def loss(name, table, hierarchies, domains, node, kept):
+def loss(name, table, hierarchies, domains, node, kept, gs=0.5):
+    """``gs`` shifts the balance between generalized rows (0) and suppressed ones (1); not for measures by group."""
     rows = len(table)
+    kept_factor, out_factor = min(1.0, 2 * (1 - gs)), min(1.0, 2 * gs)
     heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
     inside = {place for places in kept.values() for place in places}
     if name == "discernibility":
@@ -48,7 +50,8 @@ def loss(name, table, hierarchies, domains, node, kept):
         return sum(node) / sum(heights)
     if name in ("precision", "distortion-ratio"):
         levels = [
-            [level if i in inside else top for level, top in zip(node, heights, strict=True)] for i in range(rows)
+            [kept_factor * level if i in inside else out_factor * top for level, top in zip(node, heights, strict=True)]
+            for i in range(rows)
         ]
         if name == "precision":
             return (
@@ -63,19 +66,19 @@ def loss(name, table, hierarchies, domains, node, kept):
             level = node[j] if i in inside else heights[j]
             covered = [leaf for leaf in domain if h[leaf][level] == h[values[j]][level]]
             if name == "ncp":
-                total += len(covered) / len(domain)
-                least += 1 / len(domain)
+                total += (kept_factor if i in inside else out_factor) * len(covered) / len(domain)
+                least += kept_factor / len(domain)
                 most += 1
             else:
                 total += math.log2(sum(occurs[leaf] for leaf in covered) / occurs[values[j]])
                 most += math.log2(rows / occurs[values[j]])
-        per_column.append((total - least) / (most - least) if most > least else 0.0)
+        per_column.append(max(0.0, (total - least) / (most - least)) if most > least else 0.0)
     if name == "ncp":
         return math.prod(x + 1 for x in per_column) ** (1 / len(per_column)) - 1
     return sum(per_column) / len(per_column)
 
 
-def solutions(name, table, hierarchies, domains, holds, limit):
+def solutions(name, table, hierarchies, domains, holds, limit, gs=0.5):
     """Every node that is a solution, with its loss."""
     heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
     found = {}
@@ -83,7 +86,7 @@ def solutions(name, table, hierarchies, domains, holds, limit):
         kept = suppress(table, groups_at(table, hierarchies, node), holds)
         inside = sum(map(len, kept.values()))
         if kept and len(table) - inside <= limit:
-            found[node] = loss(name, table, hierarchies, domains, node, kept)
+            found[node] = loss(name, table, hierarchies, domains, node, kept, gs)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ from shoal.models import (
     TCloseness,
     combine,
 )
-from shoal.schema import Categories, Column, Role, Schema, Table
+from shoal.schema import Categories, Column, Role, Schema, Table, Widths
 from shoal.utility.measures import MEASURES
 from tests.reference import full_domain as slow
 from tests.reference import models as slow_models
@@ -110,6 +111,67 @@ def test_same_optimum_as_brute_force(model, measure, problem, suppression):
     assert found.best.node in expected
     assert found.best.loss == pytest.approx(min(expected.values()), abs=1e-12)
     assert found.best.loss == pytest.approx(expected[found.best.node], abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["ncp", "precision", "distortion-ratio"])
+@pytest.mark.parametrize("large", [False, True])
+@settings(max_examples=40)
+@given(
+    problems(), st.sampled_from(["k", "k and p", "t"]), st.sampled_from([0.2, 0.5]), st.sampled_from([0, 0.2, 0.8, 1])
+)
+def test_same_optimum_where_suppressed_rows_cost_more_or_less(measure, large, problem, model, suppression, gs):
+    ladders, table = problem
+    models, holds = MODELS[model]
+    bound = bind(ladders, table, models)
+    method = FullDomain(loss=measure, suppression=suppression, gs=gs)
+    lowest, highest = method.bounds(bound)
+    with pytest.MonkeyPatch.context() as patch:
+        if large:
+            patch.setattr(search, "LARGEST_LATTICE", 0)
+        found = search.find_optimum(bound, method.measure(bound), suppression, lowest, highest)
+    limit = int(slow_models.Fraction(str(suppression)) * len(table))
+    expected = slow.solutions(measure, table, ladders, [sorted(h) for h in ladders], holds, limit, gs)
+    assert (found.best is None) == (not expected)
+    if expected:
+        assert found.proven
+        assert found.best.loss == pytest.approx(min(expected.values()), abs=1e-12)
+        assert found.best.loss == pytest.approx(expected[found.best.node], abs=1e-12)
+
+
+def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
+    """Of a large lattice, whatever look is interrupted: the bound covers what was not looked at."""
+    random = np.random.default_rng(1)
+    names = ("q0", "q1")
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((2, 4, 8))) for name in names})
+    schema = Schema({**schema.columns, "s": Column(Role.SENSITIVE)})
+    columns = {name: random.integers(0, 16, 40) for name in names}
+    with DuckDBEngine(threads=1) as engine:
+        relation = engine.read(Source(frame=pa.table({**columns, "s": random.choice(list("uvw"), 40)})))
+        frequencies = read_frequency_set(engine, relation, schema)
+    problem = Problem(frequencies, frequencies.ladders(schema), combine((TCloseness(0.3),)))
+    method = FullDomain(suppression=0.1)
+    bounds = method.bounds(problem)
+    monkeypatch.setattr(search, "LARGEST_LATTICE", 0)
+    best = search.find_optimum(problem, method.measure(problem), 0.1, *bounds)
+    assert best.proven
+    look = search.NodeEvaluator.look
+    interrupted = 0
+    for last in range(2, best.seen):
+
+        def stop(evaluator, node, limit, last=last):
+            if evaluator.seen == last:
+                raise KeyboardInterrupt
+            return look(evaluator, node, limit)
+
+        monkeypatch.setattr(search.NodeEvaluator, "look", stop)
+        try:
+            found = search.find_optimum(problem, method.measure(problem), 0.1, *bounds, interruptible=True)
+        except KeyboardInterrupt:  # nothing was found yet
+            continue
+        interrupted += 1
+        assert found.lower_bound <= best.best.loss
+        assert not found.proven or found.best.loss == best.best.loss
+    assert interrupted
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -471,3 +471,15 @@ def test_an_outdated_report_comes_back_where_the_table_cannot_be_moved(tmp_path)
     with pytest.raises(shoal.OutputError):
         publish((staged, tmp_path / "absent" / "released.csv"), [], [tmp_path / "released.report.html"])
     assert (tmp_path / "released.report.html").read_text() == "old"
+
+
+def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
+    from shoal.report.page import _exposed
+    from shoal.risk.attacks import AttackResult
+
+    cells = {
+        exposed: _exposed(AttackResult("guess", "a value", None, 60, exposed, 0.0), "after", 5) for exposed in (1, 4, 5)
+    }
+    assert cells[1] == cells[4]
+    assert "fewer than 5 people" in cells[1]
+    assert "5 people" in cells[5]

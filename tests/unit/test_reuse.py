@@ -114,10 +114,19 @@ def test_a_changed_rule_of_the_same_height_is_refused(tmp_path):
     with pytest.raises(PlanError, match="'age' is not the one"):
         shoal.release(plan, recoding=tmp_path / "one.recoding")
     assert not (tmp_path / "two.csv").exists()
+    plan.write_text(plan.read_text().replace("[10, 20]", "[5.0, 20.0]"))  # another way to write the same
+    assert shoal.release(plan, recoding=tmp_path / "one.recoding").certificate["released"] > 0
+    ages = sorted({row["age"] for row in rows_of(tmp_path / "second.csv")})
+    tree = f"tree = {{ all = {{ some = {json.dumps(ages[:2])}, others = {json.dumps(ages[2:])} }} }}"
+    plan.write_text(plan.read_text().replace("intervals = [5.0, 20.0]", tree))  # a list in place of a rule
+    with pytest.raises(PlanError, match="'age' is not the one"):
+        shoal.release(plan, recoding=tmp_path / "one.recoding", overwrite=True)
+    plan = write_plan(tmp_path, NEXT, "second", "two")
+    plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
     older = json.loads((tmp_path / "one.recoding").read_text())
     del older["rules"]  # as it was kept before rules were
     (tmp_path / "older.recoding").write_text(json.dumps(older))
-    assert shoal.release(plan, recoding=tmp_path / "older.recoding").certificate["released"] > 0
+    assert shoal.release(plan, recoding=tmp_path / "older.recoding", overwrite=True).certificate["released"] > 0
 
 
 def test_a_list_of_values_may_grow_and_dates_be_written_otherwise(tmp_path):

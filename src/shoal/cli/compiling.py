@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Annotated
 
@@ -11,7 +12,7 @@ __all__ = ["compile_all"]
 
 
 def compile_all(
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Compile every method now, once after an installation.
 
@@ -22,7 +23,10 @@ def compile_all(
     from shoal.compilation import compile_methods
 
     start = time.perf_counter()
-    with progress(quiet) as show:
+    with progress(as_json) as show:
         compile_methods(show)
-    if not quiet:
-        output.print(f"All methods are compiled ({time.perf_counter() - start:.0f} s).", markup=False)
+    seconds = time.perf_counter() - start
+    if as_json:
+        print(json.dumps({"seconds": seconds}))
+        return
+    output.print(f"All methods are compiled ({seconds:.0f} s).", markup=False)

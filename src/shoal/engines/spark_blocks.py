@@ -44,10 +44,14 @@ class SparkApart:
         self._level = StorageLevel.MEMORY_AND_DISK
         self._kept: list[DataFrame] = []
         self._frame = self._keep(engine._spark.sql(sql.frequencies(table.name, places)))
-        self._name = engine._register(self._frame)
-        (found,) = engine._collect(f"SELECT coalesce(sum(n), 0) AS n, count(*) AS m FROM {self._name}")
-        self.rows, self._combinations = int(found["n"]), int(found["m"])
-        self.schema: pa.Schema = engine._run(self._frame.limit(0).toArrow).schema
+        try:
+            self._name = engine._register(self._frame)
+            (found,) = engine._collect(f"SELECT coalesce(sum(n), 0) AS n, count(*) AS m FROM {self._name}")
+            self.rows, self._combinations = int(found["n"]), int(found["m"])
+            self.schema: pa.Schema = engine._run(self._frame.limit(0).toArrow).schema
+        except BaseException:
+            self.close()  # nobody else knows yet what is kept
+            raise
 
     def close(self) -> None:
         """Let go of what is kept."""

@@ -9,21 +9,28 @@ from pathlib import Path
 
 from shoal.methods.base import Method, Progress
 
-__all__ = ["told_of_compiling"]
+__all__ = ["tell_of_compiling", "told_of_compiling"]
 
 
 @contextlib.contextmanager
 def told_of_compiling(method: Method, progress: Progress) -> Iterator[None]:
     """Say that a decision has to be compiled first where it is the method's first one since an installation."""
-    if "shoal.kernels" not in sys.modules:  # nothing compiled is used
-        yield
-        return
-    mark = _store() / f"{method.name}.ran"
-    if not mark.exists():
-        progress("deciding (the first run of a method compiles it, which can take a minute)", None)
+    tell_of_compiling(method, progress)
     yield
-    with contextlib.suppress(OSError):
-        mark.touch()
+    if "shoal.kernels" in sys.modules:
+        with contextlib.suppress(OSError):
+            _mark(method).touch()
+
+
+def tell_of_compiling(method: Method, progress: Progress) -> None:
+    """Say that compiled code is being made, if it is: where nothing compiled is used, no kernels are loaded."""
+    if "shoal.kernels" in sys.modules and not _mark(method).exists():
+        progress("compiling (once after an installation, up to a minute for a method)", None)
+
+
+def _mark(method: Method) -> Path:
+    """A file that is there when a method has run."""
+    return _store() / f"{method.name}.ran"
 
 
 def _store() -> Path:

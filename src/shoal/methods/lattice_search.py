@@ -1,12 +1,12 @@
 """The search of a generalization lattice: the node of least loss, and all minimal nodes.
 
 Every node of the lattice has a lower bound of its loss that needs no look at its groups: for measures by column the
-loss without suppression; for the others what finer nodes showed. Nodes are taken in the order of their bounds, and
-the search ends when the next bound is not below the best loss found. What makes it quick is how much one look
-settles: where too many rows fail models that absorb (or, without suppression, models that unite), every finer node
-fails too. So the look is not at the node whose turn it is, but at the top of a path that rises from it as far as
-bounds allow, and beyond; if that fails, the whole path and all below it is settled, and if not, solutions are sought
-on the path below.
+loss if the rows are suppressed that this serves best; for the others what finer nodes showed. Nodes are taken in the
+order of their bounds, and the search ends when the next bound is not below the best loss found. What makes it quick is
+how much one look settles: where too many rows fail models that absorb (or, without suppression, models that unite),
+every finer node fails too. So the look is not at the node whose turn it is, but at the top of a path that rises from it
+as far as bounds allow, and beyond; if that fails, the whole path and all below it is settled, and if not, solutions are
+sought on the path below.
 
 Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
 DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α); paths and their bisection are in Kohlmayer et al., "Flash:
@@ -163,7 +163,7 @@ class _ArraySearch(_Search):
         self.shape = tuple(high - low + 1 for low, high in zip(lowest, highest, strict=True))
         self.tag = np.zeros(self.shape, np.int8)
         self.flat_tag = self.tag.reshape(-1)
-        self.bound = _bounds(self.measure, evaluator.problem, lowest, highest)
+        self.bound = _bounds(self.measure, evaluator.problem, lowest, highest, self.limit)
         self.flat_bound = self.bound.reshape(-1)
         height = _heights(self.shape)
         # where bounds come from groups they rise during the search: then from the bottom up
@@ -247,12 +247,12 @@ def _heights(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
     return height.reshape(-1)
 
 
-def _bounds(measure: Measure, problem: Problem, lowest: Node, highest: Node) -> npt.NDArray[np.float64]:
-    """The loss of every node without suppression, or 0 where that depends on groups."""
+def _bounds(measure: Measure, problem: Problem, lowest: Node, highest: Node, limit: int) -> npt.NDArray[np.float64]:
+    """A lower bound of the loss of every node, see :func:`column_losses`; 0 where that depends on groups."""
     shape = tuple(high - low + 1 for low, high in zip(lowest, highest, strict=True))
     if not measure.by_column:
         return np.zeros(shape)
-    columns = column_losses(measure, problem)
+    columns = column_losses(measure, problem, limit)
     total = measure.weight.sum()
     bound = np.zeros(shape)
     for a, (low, high) in enumerate(zip(lowest, highest, strict=True)):
@@ -273,16 +273,31 @@ def _bounds(measure: Measure, problem: Problem, lowest: Node, highest: Node) -> 
     return bound * (1 - 1e-12)
 
 
-def column_losses(measure: Measure, problem: Problem) -> list[npt.NDArray[np.float64]]:
-    """Of each column, its loss at every level without suppression."""
+def column_losses(measure: Measure, problem: Problem, limit: int) -> list[npt.NDArray[np.float64]]:
+    """Of each column, the least loss at every level if at most ``limit`` rows are suppressed.
+
+    That is the loss without suppression, unless suppressed rows cost less than generalized ones: then the rows are
+    left out, in each column by itself, that this saves most.
+    """
     frequencies = problem.frequencies
     sums = np.zeros((max(ladder.height for ladder in problem.ladders) + 1, len(problem.ladders)))
     for a, ladder in enumerate(problem.ladders):
-        counts = np.bincount(frequencies.codes[:, a], weights=frequencies.count, minlength=len(ladder.codes[0]))
+        counts = np.bincount(frequencies.codes[:, a], frequencies.count, len(ladder.codes[0])).astype(np.float64)
         for level in range(ladder.height + 1):
-            sums[level, a] = (counts * measure.cost[a][level][ladder.codes[level]]).sum()
+            cost = measure.cost[a][level][ladder.codes[level]]
+            sums[level, a] = (counts * cost).sum()
+            if measure.suppression < measure.generalization and measure.name != "height":
+                sums[level, a] -= _most_saved(cost - measure.suppression * measure.top[a], counts, limit)
     scaled = measure.scale(sums, np.zeros(len(sums), np.int64))
     return [scaled[: ladder.height + 1, a] for a, ladder in enumerate(problem.ladders)]
+
+
+def _most_saved(gain: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], limit: int) -> float:
+    """What is saved most by leaving out at most ``limit`` of the rows: so much each, so many of each kind."""
+    order = np.argsort(-gain, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    taken = np.clip(limit - before, 0, counts[order])
+    return float((taken * np.maximum(gain[order], 0.0)).sum())
 
 
 class _LargeSearch(_Search):
@@ -293,7 +308,8 @@ class _LargeSearch(_Search):
     """
 
     def run(self) -> None:
-        self._columns = column_losses(self.measure, self.evaluator.problem) if self.measure.by_column else None
+        problem = self.evaluator.problem
+        self._columns = column_losses(self.measure, problem, self.limit) if self.measure.by_column else None
         self._failed: list[npt.NDArray[np.int64]] = []
         start = self.lowest
         self._heap: list[tuple[float, int, Node, int]] = [(self._bound(start), sum(start), start, 0)]
@@ -301,7 +317,7 @@ class _LargeSearch(_Search):
         told = time.monotonic()
         turns = 0
         while self._heap and self._heap[0][0] < self.best_loss and not self.late():
-            bound, _, node, last = heapq.heappop(self._heap)
+            bound, _, node, last = self._heap[0]  # stays until all above it wait: an interrupt must not lose them
             turns += 1
             if not self._known_to_fail(node):
                 figures, good = self.look(node)
@@ -316,6 +332,7 @@ class _LargeSearch(_Search):
                     least = max(bound, self._bound(above))
                     if least < self.best_loss:
                         heapq.heappush(self._heap, (least, sum(above), above, a))
+            heapq.heappop(self._heap)
             if time.monotonic() - told > 0.2:
                 told = time.monotonic()
                 self.tell(None)

@@ -177,13 +177,15 @@ def settle(
         groups = int(settled.max()) + 1
         found = entries.groups_of(settled, groups)
         failing = np.flatnonzero(~model.assess(found if totals is None else found.within(totals)).holds)
-        if not len(failing) or groups == 1:
+        if not len(failing):
             return settled
         if strata:
             raise InfeasibleError(
                 f"{len(failing)} of the strata's {groups} groups cannot meet the models by themselves. Drop strata, or "
                 f"lower the models' parameters."
             )
+        if groups == 1:
+            return settled
         settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1
 
 

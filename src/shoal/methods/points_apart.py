@@ -391,7 +391,7 @@ def _losses(scene: _Scene, told: Sequence[Mapping[str, Any]]) -> tuple[dict[str,
     if per_column:
         loss = {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}
     return loss | {
-        "distortion_ratio": float(height @ heights / heights.sum()),
+        "distortion_ratio": float((height * heights).sum() / heights.sum()),
         "precision": float(height.mean()),
         "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
         "discernibility": math.fsum(one["squares"] for one in told),

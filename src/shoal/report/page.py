@@ -295,7 +295,8 @@ def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
         return "not applicable"
     # a handful of people is a group smaller than k: that there are some is enough to know
     if 0 < attack.exposed < least:
-        return f'{bar(attack.share, kind)}<span class="figure">fewer than {number(least)} people</span>'
+        # nor must the length of a bar tell how many
+        return f'{bar(0.0, kind)}<span class="figure">fewer than {number(least)} people</span>'
     return _measured(attack.share, kind, f"{number(attack.exposed)} people")
 
 

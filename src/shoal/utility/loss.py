@@ -94,7 +94,7 @@ def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Rec
     suppressed = rows - int(size.sum())
     return {
         **(recoding.loss if isinstance(recoding, ByGroup) else {}),
-        "distortion_ratio": float(per_column @ heights / heights.sum()),
+        "distortion_ratio": float((per_column * heights).sum() / heights.sum()),
         "precision": float(per_column.mean()),
         "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
         "discernibility": float((size.astype(np.float64) ** 2).sum() + float(suppressed) * rows),

@@ -86,13 +86,13 @@ class Measure:
         total = self.weight.sum()
         match self.aggregate:
             case "sum":
-                return np.asarray(columns @ self.weight)
+                return np.asarray((columns * self.weight).sum(axis=-1))
             case "mean":
-                return np.asarray(columns @ self.weight / total)
+                return np.asarray((columns * self.weight).sum(axis=-1) / total)
             case "maximum":
                 return np.asarray((columns * self.weight).max(axis=-1))
             case _:
-                return np.asarray(np.expm1(np.log1p(columns) @ self.weight / total))
+                return np.asarray(np.expm1((np.log1p(columns) * self.weight).sum(axis=-1) / total))
 
     def value(self, sums: npt.NDArray[np.float64], suppressed: int, groups: int, squares: float) -> float:
         """The loss of a node from its figures: kept sums per column, suppressed rows, kept groups, their squares."""
