@@ -176,6 +176,6 @@ def _by_alpha(table: pa.Table) -> Section:
         ("α", "(2, α)", "(2+, α)"),
         rows,
         "It rises with α. The paper says that it falls; a larger α asks for more, so it cannot. Two categories are "
-        "hardly harder to have than two values; that they sometimes cost a ten-thousandth less here is the heuristic's.",
+        "hardly harder to have than two values; that they sometimes cost a ten-thousandth less is the heuristic's.",
         chart=line_chart("Distortion by α", "α", "distortion ratio", lines),
     )
