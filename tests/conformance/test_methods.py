@@ -162,9 +162,9 @@ def test_release(method, model, rows, seed):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_release_of_fewer_rows_than_k(method):
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(50),), METHODS[method])
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(6),), METHODS[method])
     with pytest.raises(shoal.InfeasibleError):
-        shoal.anonymize(table_of(20, 0), plan)
+        shoal.anonymize(table_of(5, 0), plan)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -42,4 +43,16 @@ def test_both_engines_release_the_same(spark, method, model):
         return
     theirs = shoal.anonymize(frame, plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
-    assert theirs.certificate.to_json() == ours.certificate.to_json()
+    if getattr(plan.method, "block", None):  # each part adds up its own losses, so their last digits may differ
+        assert close(json.loads(theirs.certificate.to_json())) == close(json.loads(ours.certificate.to_json()))
+    else:
+        assert theirs.certificate.to_json() == ours.certificate.to_json()
+
+
+def close(content):
+    """The same content with numbers of nine digits."""
+    if isinstance(content, dict):
+        return {key: close(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [close(value) for value in content]
+    return float(f"{content:.9g}") if isinstance(content, float) else content
