@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import PlanError
+from shoal.errors import PlanError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine"]
+__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine", "check_names"]
 
 
 @dataclass(frozen=True)
@@ -203,3 +203,17 @@ class Apart(Protocol):
         together, and what was told.
         """
         ...
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise where columns have no names, or the same."""
+    if not names:
+        raise TableError("The table has no columns; at least one is needed.")
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise TableError(
+            f"Column names must differ; {', '.join(map(repr, twice))} stand(s) more than once. Rename them."
+        )
+    if any(not name for name in names):
+        place = list(names).index("") + 1
+        raise TableError(f"Every column must have a name; column {place} has none. Name it, or set header = false.")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import Relation, Source
+from shoal.engines.base import Relation, Source, check_names
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
@@ -141,7 +141,7 @@ class DuckDBEngine:
     def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
         table = frame_to_arrow(frame)
         names = tuple(table.column_names)
-        _check_names(names)
+        check_names(names)
         for place, part in enumerate(table.schema):
             if pa.types.is_float16(part.type):  # DuckDB has no such type
                 table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
@@ -149,7 +149,7 @@ class DuckDBEngine:
         return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names)
 
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
-        _check_names(columns)
+        check_names(columns)
         name = self._name()
         self._run(f"CREATE TEMP VIEW {name} AS {query}")
         types = self._connection.sql(f"DESCRIBE {name}").fetchall()
@@ -205,15 +205,15 @@ class DuckDBEngine:
         ranked = [place for place, part in maps.items() if "rank" in part.column_names]
         left_out = None
         if suppressed is not None:
-            left_out = (self._register(suppressed), [int(name[1:]) for name in suppressed.column_names])
+            left_out = (self._register(suppressed), sql.places(suppressed.column_names))
         return self._kept(
             sql.recode_by_level(table.name, keep, named, ranked, constants, left_out), table, keep, ranked
         )
 
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
-        key = [int(name[1:]) for name in assignment.column_names if re.fullmatch(r"c\d+", name)]
-        recoded = [int(name[1:]) for name in labels.column_names if re.fullmatch(r"c\d+", name)]
+        key = sql.places(assignment.column_names)
+        recoded = sql.places(labels.column_names)
         if set(keep) <= set(recoded):  # no row has anything of its own, so the rows need not be looked at again
             return self._kept(sql.repeat_labels(self._register(labels), keep), table, keep, keep)
         query = sql.recode_by_group(
@@ -224,8 +224,7 @@ class DuckDBEngine:
 
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Iterable[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
-        names = ", ".join(f"{sql.column(place)} AS {sql.column(new)}" for new, place in enumerate(keep))
-        view = self._view(f"SELECT {names}, k FROM ({query})", tuple(table.columns[place] for place in keep))
+        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))
         places = tuple(keep.index(place) for place in ranked)
         return Relation(view.name, view.columns, view.types[: len(keep)], places)
 
@@ -320,9 +319,9 @@ def frame_to_arrow(frame: Any) -> pa.Table:
             f"A table must be a path, or a pandas, Polars, PyArrow or DuckDB object; found {type(frame).__name__}."
         ) from None
     except nw.exceptions.DuplicateError:
-        _check_names(tuple(map(str, frame.columns)))
+        check_names(tuple(map(str, frame.columns)))
         raise
-    _check_names(names)
+    check_names(names)
     if nw.Object in wrapped.schema.values() and not wrapped.implementation.is_pandas_like():
         raise TableError(_mixed(wrapped))
     try:
@@ -343,19 +342,6 @@ def _mixed(frame: Any) -> str:
                 f"for example to text."
             )
     return "The table cannot be turned into Arrow columns; convert its columns to plain types first."
-
-
-def _check_names(names: Sequence[str]) -> None:
-    if not names:
-        raise TableError("The table has no columns; at least one is needed.")
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise TableError(
-            f"Column names must differ; {', '.join(map(repr, twice))} stand(s) more than once. Rename them."
-        )
-    if any(not name for name in names):
-        place = list(names).index("") + 1
-        raise TableError(f"Every column must have a name; column {place} has none. Name it, or set header = false.")
 
 
 def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from shoal.engines import sql
-from shoal.engines.base import EngineSettings, Relation, Source
-from shoal.engines.spark_files import check_names, open_files
+from shoal.engines.base import EngineSettings, Relation, Source, check_names
+from shoal.engines.spark_files import open_files
 from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
 from shoal.errors import OutputError, ShoalError, TableError
 
@@ -210,14 +210,14 @@ class SparkEngine:
         ranked = [place for place, part in maps.items() if "rank" in part.column_names]
         left_out = None
         if suppressed is not None:
-            left_out = (self._send(suppressed), [int(name[1:]) for name in suppressed.column_names])
+            left_out = (self._send(suppressed), sql.places(suppressed.column_names))
         query = sql.recode_by_level(table.name, keep, named, ranked, constants, left_out, quote=sql.hex_literal)
         return self._kept(query, table, keep, ranked)
 
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
-        key = [int(name[1:]) for name in assignment.column_names if re.fullmatch(r"c\d+", name)]
-        recoded = [int(name[1:]) for name in labels.column_names if re.fullmatch(r"c\d+", name)]
+        key = sql.places(assignment.column_names)
+        recoded = sql.places(labels.column_names)
         query = sql.recode_by_group(
             table.name, keep, key, self._send(assignment), self._send(labels), recoded,
             split="low" in assignment.column_names,
@@ -226,8 +226,7 @@ class SparkEngine:
 
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Sequence[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
-        names = ", ".join(f"{sql.column(place)} AS {sql.column(new)}" for new, place in enumerate(keep))
-        view = self._view(f"SELECT {names}, k FROM ({query})", tuple(table.columns[place] for place in keep))
+        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))
         places = tuple(keep.index(place) for place in ranked)
         return Relation(view.name, view.columns, view.types[: len(keep)], places)
 

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import Source
+from shoal.engines.base import Source, check_names
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.errors import TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["check_names", "open_files"]
+__all__ = ["open_files"]
 
 FORMATS = ("parquet", "csv")
 ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
@@ -69,20 +69,6 @@ def open_files(spark: SparkSession, path: Path, source: Source) -> tuple[DataFra
     names = (*csv_form.names, *frame.columns[len(csv_form.names) :])
     _refuse_double(csv_form.names, partitioned)
     return frame, names, ("", *source.csv.missing)
-
-
-def check_names(names: Sequence[str]) -> None:
-    """Raise where columns have no names, or the same."""
-    if not names:
-        raise TableError("The table has no columns; at least one is needed.")
-    twice = sorted({name for name in names if list(names).count(name) > 1})
-    if twice:
-        raise TableError(
-            f"Column names must differ; {', '.join(map(repr, twice))} stand(s) more than once. Rename them."
-        )
-    if any(not name for name in names):
-        place = list(names).index("") + 1
-        raise TableError(f"Every column must have a name; column {place} has none. Name it, or set header = false.")
 
 
 def _format(path: Path, given: str | None) -> str:

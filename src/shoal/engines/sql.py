@@ -6,6 +6,7 @@ never become code. Where a literal cannot be avoided, :func:`literal` quotes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "hex_literal",
     "line_checks",
     "literal",
+    "places",
     "recode_by_entry",
     "recode_by_group",
     "recode_by_level",
+    "renumbered",
     "repeat_labels",
     "sorted_rows",
     "total",
@@ -35,6 +38,21 @@ def column(place: int) -> str:
 def columns(places: Iterable[int]) -> str:
     """Column names for a list of a statement."""
     return ", ".join(map(column, places))
+
+
+def places(names: Iterable[str]) -> list[int]:
+    """The places of those names that are of columns.
+
+    >>> places(["c0", "low", "c12"])
+    [0, 12]
+    """
+    return [int(name[1:]) for name in names if re.fullmatch(r"c\d+", name)]
+
+
+def renumbered(query: str, keep: Sequence[int]) -> str:
+    """A recoded table with its columns numbered anew, and the hidden column k."""
+    names = ", ".join(f"{column(place)} AS {column(new)}" for new, place in enumerate(keep))
+    return f"SELECT {names}, k FROM ({query})"
 
 
 def literal(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,7 @@ def _mark(method: Method) -> Path:
     return _store() / f"{method.name}.ran"
 
 
+@functools.cache
 def _store() -> Path:
     from shoal import kernels
 

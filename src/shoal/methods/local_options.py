@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from shoal.errors import PlanError
 from shoal.methods.base import Method
 from shoal.schema import Schema
 
-__all__ = ["CHOICES", "LOSSES", "check_loss", "check_weights", "check_weights_of", "start_method"]
+__all__ = ["CHOICES", "LOSSES", "LocalMethod", "check_loss", "check_weights", "check_weights_of", "start_method"]
 
 LOSSES = ("ncp", "granularity", "distortion-ratio", "precision")
 CHOICES = ("best", "loss", "rate")
+
+
+@dataclass(frozen=True)
+class LocalMethod(Method):
+    """Base of the methods that recode rows differently: what they all load."""
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.local_release
+        import shoal.methods.local_search  # noqa: F401
 
 
 def check_loss(loss: str, choose: str = "best") -> None:

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible
-from shoal.methods.local_options import check_weights, check_weights_of
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local_options import LocalMethod, check_weights, check_weights_of
 from shoal.models import AllOf, KAnonymity
 from shoal.schema import TOP, Schema
 
@@ -32,7 +32,7 @@ __all__ = ["LocalSuppression"]
 
 
 @dataclass(frozen=True)
-class LocalSuppression(Method):
+class LocalSuppression(LocalMethod):
     """Suppress single cells.
 
     Parameters
@@ -65,11 +65,6 @@ class LocalSuppression(Method):
                 "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
                 "which keeps every model."
             )
-
-    def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.local_release
-        import shoal.methods.local_search  # noqa: F401
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`.

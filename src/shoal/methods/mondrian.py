@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible
-from shoal.methods.local_options import check_loss, check_weights, check_weights_of
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -38,7 +38,7 @@ PUBLISHED = ("ancestor", "range", "centroid")
 
 
 @dataclass(frozen=True)
-class Mondrian(Method):
+class Mondrian(LocalMethod):
     """Multidimensional partitioning.
 
     Parameters
@@ -72,11 +72,6 @@ class Mondrian(Method):
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.weights)
         check_weights_of(schema, self.publish)
-
-    def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.local_release
-        import shoal.methods.local_search  # noqa: F401
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""

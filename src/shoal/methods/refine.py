@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem
-from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
+from shoal.methods.base import Problem
+from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of, start_method
 from shoal.methods.mondrian import Mondrian, ranks_of, shown_by
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf
@@ -25,7 +25,7 @@ __all__ = ["Refine"]
 
 
 @dataclass(frozen=True)
-class Refine(Method):
+class Refine(LocalMethod):
     """Lower the loss of another method's release by moving and exchanging rows.
 
     Parameters
@@ -65,11 +65,6 @@ class Refine(Method):
         check_weights_of(schema, self.weights)
         check_weights_of(schema, self.publish)
         self.start.check(schema, model)
-
-    def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.local_release
-        import shoal.methods.local_search  # noqa: F401
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. A pass takes time in proportion to the distinct combinations."""

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible
-from shoal.methods.local_options import check_loss, check_weights, check_weights_of, start_method
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of, start_method
 from shoal.methods.mondrian import ranks_of, shown_by
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf, KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, combine
@@ -29,7 +29,7 @@ __all__ = ["Switching", "weaker"]
 
 
 @dataclass(frozen=True)
-class Switching(Method):
+class Switching(LocalMethod):
     """Switch rows between groups until all meet the models.
 
     Parameters
@@ -72,11 +72,6 @@ class Switching(Method):
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.weights)
         self.start.check(schema, weaker(self.goal(model)))
-
-    def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.local_release
-        import shoal.methods.local_search  # noqa: F401
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`.

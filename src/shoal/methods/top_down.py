@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from shoal.encoding import ByGroup
-from shoal.methods.base import Method, Problem, require_feasible
-from shoal.methods.local_options import check_loss, check_weights, check_weights_of
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -31,7 +31,7 @@ __all__ = ["TopDown"]
 
 
 @dataclass(frozen=True)
-class TopDown(Method):
+class TopDown(LocalMethod):
     """Local recoding from the top down, with rows borrowed where a remainder would fail.
 
     Parameters
@@ -62,11 +62,6 @@ class TopDown(Method):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.weights)
-
-    def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.local_release
-        import shoal.methods.local_search  # noqa: F401
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
