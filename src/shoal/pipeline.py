@@ -23,7 +23,7 @@ from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.pseudonyms import read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
-from shoal.engines.base import Apart, Engine, EngineSettings, Relation, Source, SpreadEngine
+from shoal.engines.base import UTC, Apart, Engine, EngineSettings, Relation, Source, SpreadEngine
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
@@ -65,7 +65,7 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
     """
     plan = _as_plan(plan)
     watch = _Watch(progress)
-    with open_engine(plan.engine, data, watch.part) as engine:
+    with open_engine(plan.engine, data, watch.part, _time_zone(plan)) as engine:
         missing = plan.source.csv.missing if plan.source else ()
         decided = _decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
         with watch("applying"):
@@ -116,7 +116,7 @@ def release(
     if save_recoding and kept.exists() and not (plan.output.overwrite if overwrite is None else overwrite):
         raise OutputError(f"The recoding {str(kept)!r} exists. Remove it, or allow overwriting (--overwrite).")
     watch = _Watch(progress)
-    with staging(path) as folder, open_engine(plan.engine, None, watch.part) as engine:
+    with staging(path) as folder, open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
         decided = _decide(engine, plan.source, plan, watch)
         staged = folder / f"table{path.suffix.lower()}"
         with watch("writing"):
@@ -153,7 +153,7 @@ def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     watch = _Watch(progress)
-    with open_engine(plan.engine, None, watch.part) as engine:
+    with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
         decided = _decide(engine, plan.source, plan, watch)
         with watch("verifying"):
             checked = _verify(engine, decided.released, plan, decided)
@@ -170,6 +170,7 @@ def check(
     plan: Plan | Mapping[str, Any] | str | Path | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
+    time_zone: str | None = None,
     progress: Progress = quiet,
 ) -> CheckResult:
     """Does a table, made here or elsewhere, meet these models?
@@ -183,7 +184,9 @@ def check(
     quasi_identifiers, sensitive
         Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
     plan
-        A plan from which roles and models are taken instead.
+        A plan from which roles, models and the time zone are taken instead.
+    time_zone
+        The zone in which instants are read; UTC, or the plan's, by default.
 
     Examples
     --------
@@ -210,7 +213,7 @@ def check(
     settings = EngineSettings() if plan is None else plan.engine
     if memory is not None:
         settings = replace(settings, memory=memory)
-    with open_engine(settings, data, watch.part) as engine:
+    with open_engine(settings, data, watch.part, time_zone or _time_zone(plan)) as engine:
         given = source or CsvFormat()
         is_path = isinstance(data, str | Path)
         with watch("checking"):
@@ -233,7 +236,7 @@ def minimal_recodings(
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
     watch = _Watch(progress)
-    with open_engine(plan.engine, data, watch.part) as engine:
+    with open_engine(plan.engine, data, watch.part, _time_zone(plan)) as engine:
         return list_minimal(_encode(engine, source, plan, watch)[1], plan.method)
 
 
@@ -440,6 +443,10 @@ def _document(plan: Plan) -> dict[str, Any]:
     if "output" in document:
         document["output"] = {key: value for key, value in document["output"].items() if key != "pseudonym_key"}
     return document
+
+
+def _time_zone(plan: Plan | None) -> str:
+    return UTC if plan is None or plan.source is None else plan.source.time_zone
 
 
 def _as_plan(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:

@@ -1,6 +1,6 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
-    [source]          path, and for CSV: delimiter, quote, header, encoding, missing, trim, names
+    [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names
     [columns.NAME]    role, hierarchy, categories, order, pseudonym
     [[models]]        name and parameters
     [method]          name and parameters
@@ -155,6 +155,7 @@ class _Source(_Section):
     missing: list[str] = []
     trim: bool = False
     names: list[str] = []
+    time_zone: str = "UTC"
 
     def build(self, folder: Path) -> Source:
         form = CsvFormat(
@@ -166,7 +167,7 @@ class _Source(_Section):
             self.trim,
             tuple(self.names),
         )
-        return Source(folder / self.path, csv=form, format=self.format)
+        return Source(folder / self.path, csv=form, format=self.format, time_zone=self.time_zone)
 
 
 class _Column(_Section):

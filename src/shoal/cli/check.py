@@ -39,6 +39,9 @@ def check(
     encoding: Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")] = None,
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
     memory: Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")] = None,
+    time_zone: Annotated[
+        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Tell whether a table, made here or elsewhere, meets models; exit status 0 if it does, 1 if not.
@@ -81,6 +84,7 @@ def check(
             plan=loaded,
             source=form,
             memory=memory,
+            time_zone=time_zone,
             progress=show,
         )
     if as_json:

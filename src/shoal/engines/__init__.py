@@ -21,18 +21,21 @@ def runs_on_spark(settings: EngineSettings, data: Any = None) -> bool:
 
 
 def open_engine(
-    settings: EngineSettings, data: Any = None, progress: Callable[[float], None] | None = None
+    settings: EngineSettings,
+    data: Any = None,
+    progress: Callable[[float], None] | None = None,
+    time_zone: str = "UTC",
 ) -> DuckDBEngine | SparkEngine:
     """The engine for a table; use it as a context manager.
 
-    ``progress`` is called with the part that is done, by engines that can tell.
+    ``progress`` is called with the part that is done, by engines that can tell. Instants are read in ``time_zone``.
     """
     from shoal.engines.spark_session import is_spark_frame
 
     if not runs_on_spark(settings, data):
         from shoal.engines.duckdb import DuckDBEngine
 
-        return DuckDBEngine(settings.memory, settings.threads)
+        return DuckDBEngine(settings.memory, settings.threads, time_zone)
     from shoal.engines.spark import SparkEngine
 
-    return SparkEngine(settings, data if is_spark_frame(data) else None, progress)
+    return SparkEngine(settings, data if is_spark_frame(data) else None, progress, time_zone)

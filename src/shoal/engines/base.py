@@ -17,7 +17,10 @@ from shoal.errors import PlanError, TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine", "check_names"]
+__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine", "check_names", "check_time_zone"]
+
+
+UTC = "UTC"
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,19 @@ class EngineSettings:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table comes from: a path (CSV or Parquet) or an object in memory."""
+    """Where a table comes from: a path (CSV or Parquet) or an object in memory.
+
+    ``time_zone`` is the zone in which instants (times that carry a zone) are read, whatever the machine's own is.
+    """
 
     path: Path | None = None
     frame: Any = None
     csv: CsvFormat = field(default_factory=CsvFormat)
     format: str | None = None
+    time_zone: str = UTC
+
+    def __post_init__(self) -> None:
+        check_time_zone(self.time_zone)
 
 
 @dataclass(frozen=True)
@@ -203,6 +213,18 @@ class Apart(Protocol):
         together, and what was told.
         """
         ...
+
+
+def check_time_zone(name: object) -> None:
+    """Raise unless a text is the name of a time zone."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        if not isinstance(name, str):
+            raise TypeError
+        ZoneInfo(name)
+    except (TypeError, ValueError, OSError, KeyError):  # what is no name may be a folder, or lead out of one
+        raise PlanError("The time zone must be a name such as UTC or Europe/Vienna.") from None
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import Relation, Source, check_names
+from shoal.engines.base import UTC, Relation, Source, check_names, check_time_zone
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
@@ -36,9 +36,12 @@ class DuckDBEngine:
         Memory limit such as ``"1GB"``; beyond it DuckDB spills to a private temporary directory.
     threads
         Number of threads; all cores by default.
+    time_zone
+        The zone in which instants are read, grouped by their text and written; the machine's own plays no part.
     """
 
-    def __init__(self, memory: str | None = None, threads: int | None = None) -> None:
+    def __init__(self, memory: str | None = None, threads: int | None = None, time_zone: str = UTC) -> None:
+        check_time_zone(time_zone)
         self._spill = make_scratch(Path(tempfile.gettempdir()), "shoal-")
         # DuckDB would otherwise fetch extensions from the network
         config: dict[str, Any] = {"temp_directory": str(self._spill), "autoinstall_known_extensions": False}
@@ -54,6 +57,7 @@ class DuckDBEngine:
                 f"The engine does not take these settings (memory {memory!r}, threads {threads!r})."
             ) from error
         self._made = 0
+        self._run(f"SET TimeZone = {sql.literal(time_zone)}")
 
     def __enter__(self) -> DuckDBEngine:
         return self

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from shoal.engines import sql
-from shoal.engines.base import EngineSettings, Relation, Source, check_names
+from shoal.engines.base import UTC, EngineSettings, Relation, Source, check_names, check_time_zone
 from shoal.engines.spark_files import open_files
 from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
 from shoal.errors import OutputError, ShoalError, TableError
@@ -41,6 +41,7 @@ WORK_BYTES = 120
 
 POLL_SECONDS = 0.5
 BLANKS = " \t"
+ZONE = "spark.sql.session.timeZone"
 
 # names as DuckDB has them, so that a certificate tells the same of a table whichever engine read it
 TYPES = {
@@ -63,6 +64,8 @@ class SparkEngine:
         A Spark DataFrame whose session is to be used.
     progress
         Called with the part of Spark's tasks that is done, while it works.
+    time_zone
+        The zone in which instants are read and written, in place of the session's own until the engine is closed.
     """
 
     def __init__(
@@ -70,7 +73,9 @@ class SparkEngine:
         settings: EngineSettings | None = None,
         frame: DataFrame | None = None,
         progress: Callable[[float], None] | None = None,
+        time_zone: str = UTC,
     ) -> None:
+        check_time_zone(time_zone)
         settings = settings or EngineSettings()
         if frame is None:
             self._open = open_session(settings.master, settings.memory, settings.threads, settings.options)
@@ -87,6 +92,8 @@ class SparkEngine:
         self._tag = f"shoal_{secrets.token_hex(6)}"
         self._views: list[str] = []
         self._apart: list[SparkApart] = []
+        self._zone_before = self._spark.conf.get(ZONE)
+        self._spark.conf.set(ZONE, time_zone)
 
     def __enter__(self) -> SparkEngine:
         return self
@@ -104,6 +111,7 @@ class SparkEngine:
                 apart.close()
             for view in self._views:
                 self._spark.catalog.dropTempView(view)
+            self._spark.conf.set(ZONE, self._zone_before)  # the session may be the user's
         self._open.close()
 
     # -- reading ---------------------------------------------------------------------------------
@@ -150,7 +158,7 @@ class SparkEngine:
         counted = self._spark.sql(sql.frequencies(table.name, places)).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             self._check_room(self._register(counted), table, places)
-            return self._run(counted.toArrow)
+            return self._fetched(counted)
         finally:
             with contextlib.suppress(Exception):
                 counted.unpersist()
@@ -256,7 +264,7 @@ class SparkEngine:
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`."""
-        return self._run(self._sorted(table).toArrow).rename_columns(list(table.columns))
+        return self._fetched(self._sorted(table)).rename_columns(list(table.columns))
 
     def hold(self, table: Relation, like: Any) -> Any:
         """See :class:`shoal.engines.base.Engine`.
@@ -290,6 +298,16 @@ class SparkEngine:
 
         frame = self._local(table)
         return self._register(broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame)
+
+    def _fetched(self, frame: DataFrame) -> pa.Table:
+        """A frame as an Arrow table, its instants in the zone of the session: Arrow writes their text by it."""
+        zone = self._spark.conf.get(ZONE)
+        found: pa.Table = self._run(frame.toArrow)
+        for place, part in enumerate(found.schema):
+            if pa.types.is_timestamp(part.type) and part.type.tz is not None:
+                moved = found.column(place).cast(pa.timestamp(part.type.unit, zone))
+                found = found.set_column(place, part.name, moved)
+        return found
 
     def _collect(self, query: str) -> list[Any]:
         return self._run(lambda: self._spark.sql(query).collect())

@@ -48,7 +48,7 @@ class SparkApart:
             self._name = engine._register(self._frame)
             (found,) = engine._collect(f"SELECT coalesce(sum(n), 0) AS n, count(*) AS m FROM {self._name}")
             self.rows, self._combinations = int(found["n"]), int(found["m"])
-            self.schema: pa.Schema = engine._run(self._frame.limit(0).toArrow).schema
+            self.schema: pa.Schema = engine._fetched(self._frame.limit(0)).schema
         except BaseException:
             self.close()  # nobody else knows yet what is kept
             raise
@@ -81,8 +81,7 @@ class SparkApart:
             return pa.table({})
         lows, highs = (", ".join(f"{end}(c{p}) AS c{p}" for p in places) for end in ("min", "max"))
         query = f"SELECT {lows} FROM {self._name} UNION ALL SELECT {highs} FROM {self._name}"
-        found: pa.Table = self._engine._run(self._engine._spark.sql(query).toArrow)
-        return found
+        return self._engine._fetched(self._engine._spark.sql(query))
 
     def gather(self, function: Callable[[pa.Table], Any]) -> list[Any]:
         """See :class:`shoal.engines.base.Apart`; a part is a batch of Arrow's."""
@@ -182,8 +181,7 @@ class SparkApart:
         kept = frame.persist(self._level)
         try:
             self._engine._check_room(self._engine._register(kept), self._table, places)
-            found: pa.Table = self._engine._run(kept.toArrow)
-            return found
+            return self._engine._fetched(kept)
         finally:
             with contextlib.suppress(Exception):
                 kept.unpersist()

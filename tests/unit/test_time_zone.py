@@ -1,0 +1,111 @@
+"""The machine's time zone decides nothing: a plan says in which zone instants are read, UTC by default."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.errors import PlanError
+
+ZONES = ("UTC", "Asia/Tokyo", "America/New_York")
+LAST_EVENING = [datetime.datetime(2019, 12, 31, 23, 30, second // 2, tzinfo=datetime.UTC) for second in range(4)]
+FIRST_NOON = [datetime.datetime(2020, 1, 1, 12, 0, second // 2, tzinfo=datetime.UTC) for second in range(4)]
+
+SCRIPT = """
+import sys
+import shoal
+for zone, kind in (("UTC", "csv"), ("UTC", "parquet"), ("Europe/Vienna", "csv")):
+    for unit in ([], ["year"]):
+        made = shoal.release({
+            "source": {"path": sys.argv[1], "time_zone": zone},
+            "columns": {
+                "seen": {"role": "quasi-identifier", **({"hierarchy": {"dates": unit}} if unit else {})},
+                "note": {"role": "other"},
+            },
+            "models": [{"name": "k-anonymity", "k": 2}],
+            "method": {"name": "levels", "levels": {"seen": len(unit)}},
+            "output": {"path": f"{zone[:3]}{len(unit)}{kind[0]}.{kind}"},
+        })
+"""
+
+
+def instants(zone: str = "UTC") -> pa.Table:
+    seen = pa.array([*LAST_EVENING, *FIRST_NOON], pa.timestamp("us", tz=zone))
+    return pa.table({"seen": seen, "note": seen})
+
+
+def by_year(**source: Any) -> dict[str, Any]:
+    return {
+        "source": {"path": "unused.csv", **source},
+        "columns": {
+            "seen": {"role": "quasi-identifier", "hierarchy": {"dates": ["year"]}},
+            "note": {"role": "other"},
+        },
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "levels", "levels": {"seen": 1}},
+    }
+
+
+def test_a_release_has_the_same_bytes_under_every_zone_of_the_machine(tmp_path: Path) -> None:
+    source = tmp_path / "source.parquet"
+    pq.write_table(instants("Asia/Tokyo"), source)
+    made = {}
+    for zone in ZONES:
+        folder = tmp_path / zone.replace("/", "-")
+        folder.mkdir()
+        command = [sys.executable, "-c", SCRIPT, str(source)]
+        subprocess.run(command, check=True, cwd=folder, env={**os.environ, "TZ": zone})
+        made[zone] = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(made["UTC"]) == 18
+    assert made["Asia/Tokyo"] == made["UTC"] == made["America/New_York"]
+    assert made["UTC"]["UTC1c.csv"].count(b"2019,") == 4
+    assert made["UTC"]["Eur1c.csv"].count(b"2020,") == 8
+    assert b"2020-01-01 00:30:00+01" in made["UTC"]["Eur0c.csv"]
+
+
+@pytest.mark.parametrize("kind", [lambda table: table, lambda table: table.to_pandas(), pl.from_arrow])
+def test_a_frame_is_read_in_the_zone_of_the_plan_and_not_in_its_own(kind: Any) -> None:
+    for zone, years in (("UTC", {"2019": 4, "2020": 4}), ("Europe/Vienna", {"2020": 8})):
+        released = shoal.anonymize(kind(instants("Asia/Tokyo")), by_year(time_zone=zone)).table
+        assert Counter(map(str, released["seen"])) == years
+
+
+def test_spark_reads_instants_in_the_zone_of_the_plan_and_gives_the_session_its_own_back(spark: Any) -> None:
+    name = "spark.sql.session.timeZone"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "Asia/Tokyo")
+    try:
+        frame = spark.createDataFrame(instants())
+        for zone, years in (("UTC", {"2019", "2020"}), ("Europe/Vienna", {"2020"})):
+            released = shoal.anonymize(frame, by_year(time_zone=zone)).table
+            assert {row["seen"] for row in released.collect()} == years
+        assert spark.conf.get(name) == "Asia/Tokyo"
+    finally:
+        spark.conf.set(name, before)
+
+
+def test_check_reads_instants_in_the_zone_it_is_told() -> None:
+    table = instants()
+    for zone in (None, "Europe/Vienna"):
+        assert shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["seen"], time_zone=zone).groups == 4
+    with pytest.raises(PlanError, match="time zone"):
+        shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["seen"], time_zone="Nowhere/Here")
+
+
+@pytest.mark.parametrize("name", ["Europe/Wien", "", "../../etc/passwd", "/etc/localtime", "Europe", "UTC\0", 3, None])
+def test_a_name_that_is_no_time_zone_is_refused(name: Any) -> None:
+    with pytest.raises(PlanError):
+        shoal.Plan.from_dict(by_year(time_zone=name))
+    with pytest.raises(PlanError, match="time zone"):
+        shoal.engines.base.Source(time_zone=name)
