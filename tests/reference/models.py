@@ -120,7 +120,7 @@ def earth_mover(inside, outside, cost):
 def t_distance(group, table, cost):
     values = known(group)
     if not values:
-        return Fraction(1)
+        return math.inf  # nothing is known: no t is large enough
     everyone = [value for other in table for value in known(other)]
     return earth_mover(shares(values), shares(everyone), cost)
 

@@ -173,8 +173,10 @@ def test_missing_values_never_help():
         PSensitive(1),
         PAlphaSensitive(1, 0),
         LDiversity(1, "entropy"),
-        TCloseness(0.9),
-        AlphaK(0.9, 2),
+        LDiversity(1),
+        LDiversity(1, "recursive", 100),
+        *(TCloseness(1, distance) for distance in ("equal", "ordered", "hierarchical")),
+        AlphaK(1, 2),
         DeltaDisclosure(5),
         BetaLikeness(5),
     ):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, group_keys, histogram, row_keys
+from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by
 from shoal.errors import TableError
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.hierarchies import MissingFromHierarchy
@@ -83,7 +83,7 @@ class FrequencySet:
         chosen = inverse >= 0
         every = bool(chosen.all())
         inverse, rows = (inverse, self.count) if every else (inverse[chosen], self.count[chosen])
-        size = np.bincount(inverse, weights=rows, minlength=count).astype(np.int64)
+        size = sum_by(inverse, rows, count)
         histograms = tuple(
             histogram(inverse, self.secrets[:, s] if every else self.secrets[chosen, s], rows, count, domain)
             for s, domain in enumerate(self.domains)

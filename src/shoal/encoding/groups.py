@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.schema import Domain
 
-__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys"]
+__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys", "sum_by"]
 
 LARGEST_KEY = 2**62
 
@@ -88,6 +89,13 @@ class Groups:
         return next(h for h in self.histograms if h.domain.name == column)
 
 
+def sum_by(owner: npt.NDArray[Any], amounts: npt.NDArray[Any], owners: int) -> npt.NDArray[Any]:
+    """What each owner has together, in the number type of the amounts: weights of ``bincount`` would be rounded."""
+    sums = np.zeros(owners, amounts.dtype)
+    np.add.at(sums, owner, amounts)
+    return sums
+
+
 def row_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
     """One whole number per row of a code matrix, in lexicographic order of the rows, and a number above all of them."""
     key = np.zeros(len(codes), np.int64)
@@ -143,6 +151,6 @@ def histogram(
         start,
         (key[first] % width).astype(np.int32),
         summed,
-        np.bincount(group, weights=count, minlength=groups).astype(np.int64),
-        np.bincount(value, weights=count, minlength=domain.size).astype(np.int64),
+        sum_by(group, count, groups),
+        sum_by(value, count, domain.size),
     )

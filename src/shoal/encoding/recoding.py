@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import Dictionary, FrequencySet
-from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys
+from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys, sum_by
 from shoal.engines.base import Engine, Relation, Source
 from shoal.schema import Ladder
 
@@ -205,7 +205,7 @@ def _apply_groups(
         typed = isinstance(published, pa.Array)
         labels[f"c{dictionary.place}"] = published if typed else pa.array(published, pa.string())
     labels["rank"] = pa.array(_ranks(recoding.labels))
-    labels["n"] = pa.array(np.bincount(group, weights=count, minlength=len(recoding.height)).astype(np.int64))
+    labels["n"] = pa.array(sum_by(group, count, len(recoding.height)))
     return engine.recode_by_group(table, places, pa.table(data), pa.table(labels))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import group_keys
+from shoal.encoding.groups import group_keys, sum_by
 
 __all__ = ["wildcard_counts"]
 
@@ -34,7 +34,7 @@ def wildcard_counts(
             common = np.flatnonzero(shows[mine[0]] & shows[theirs[0]])
             both = np.concatenate([open_rows, theirs])
             key, keys = group_keys(codes[np.ix_(both, common)], [sizes[j] for j in common])
-            held = np.bincount(key[len(open_rows) :], weights=count[theirs], minlength=keys).astype(np.int64)
+            held = sum_by(key[len(open_rows) :], count[theirs], keys)
             total[open_rows] += held[key[: len(open_rows)]]
             if enough is not None:
                 open_rows = open_rows[total[open_rows] < enough]

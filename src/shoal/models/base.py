@@ -29,6 +29,7 @@ import numpy.typing as npt
 
 from shoal.encoding.groups import Groups, Histogram
 from shoal.errors import PlanError
+from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
 
 __all__ = ["AllOf", "Assessment", "Condition", "Model", "SensitiveModel", "exact"]
@@ -54,13 +55,29 @@ def exact(number: Number, name: str) -> Fraction:
 class Condition:
     """One figure of every group beside the bound it must keep.
 
-    ``parameter`` names the model's parameter that the figure answers.
+    ``parameter`` names the model's parameter that the figure answers. Verdicts are not read off these figures, which
+    are rounded; but they never contradict them.
     """
 
     parameter: str
     value: npt.NDArray[np.float64]
     bound: float
     at_least: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        parameter: str,
+        value: npt.NDArray[Any],
+        bound: Fraction | int,
+        holds: npt.NDArray[np.bool_],
+        *,
+        at_least: bool = True,
+        strict: bool = False,
+    ) -> Condition:
+        """Figures that agree with a verdict that was reached exactly; ``strict`` verdicts fail at the bound itself."""
+        limit = as_float(bound)
+        return cls(parameter, settle(value, limit, holds, at_least=at_least, strict=strict), limit, at_least)
 
     @property
     def shortfall(self) -> npt.NDArray[np.float64]:
@@ -92,7 +109,7 @@ class Assessment:
             if condition.parameter in worst:
                 choose = min if condition.at_least else max
                 value = choose(value, worst[condition.parameter])
-            worst[condition.parameter] = int(value) if value == int(value) else value
+            worst[condition.parameter] = int(value) if math.isfinite(value) and value == int(value) else value
         return worst
 
 

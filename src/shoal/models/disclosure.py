@@ -11,16 +11,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.encoding.groups import Groups, Histogram
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.comparison import as_float, log_is_below, no_more
 from shoal.models.k_anonymity import whole_number
 
 __all__ = ["AlphaK", "BetaLikeness", "DeltaDisclosure"]
+
+NEAR = 1e-9  # distance from a bound within which floats do not decide
 
 
 @dataclass(frozen=True)
@@ -41,13 +46,14 @@ class AlphaK(SensitiveModel):
         """See :class:`shoal.models.base.SensitiveModel`."""
         alpha = exact(self.alpha, "alpha")
         top = histogram.largest()
-        rare = (top * alpha.denominator <= alpha.numerator * histogram.known) & (histogram.known > 0)
-        share = np.where(histogram.known > 0, top / np.maximum(histogram.known, 1), 1.0)
+        rare = no_more(top, histogram.known, alpha) & (histogram.known > 0)
+        share = np.where(histogram.known > 0, top / np.maximum(histogram.known, 1), np.inf)
+        large = groups.size >= self.k
         return Assessment(
-            rare & (groups.size >= self.k),
+            rare & large,
             (
-                Condition("alpha", share, float(alpha), at_least=False),
-                Condition("k", groups.size.astype(np.float64), self.k),
+                Condition.of("alpha", share, alpha, rare, at_least=False),
+                Condition.of("k", groups.size, self.k, large),
             ),
         )
 
@@ -74,13 +80,21 @@ class DeltaDisclosure(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
+        delta = exact(self.delta, "delta")
+        size = np.abs(np.log(_ratio(histogram)))
+        within = size < as_float(delta)
+        for entry in np.flatnonzero(_near(size, delta)):
+            ratio = _exact_ratio(histogram, entry)
+            within[entry] = log_is_below(ratio, delta) and log_is_below(1 / ratio, delta)
         worst = np.where(histogram.known > 0, 0.0, np.inf)
-        ratio = _ratio(histogram)
-        np.maximum.at(worst, histogram.owner, np.abs(np.log(ratio)))
+        np.maximum.at(worst, histogram.owner, size)
+        holds = histogram.known > 0
         if self.absent == "fails":
-            worst[histogram.distinct < np.count_nonzero(histogram.total)] = np.inf
-        bound = float(exact(self.delta, "delta"))
-        return Assessment(worst < bound, (Condition("delta", worst, bound, at_least=False),))
+            lacking = histogram.distinct < np.count_nonzero(histogram.total)
+            worst[lacking] = np.inf
+            holds &= ~lacking
+        np.logical_and.at(holds, histogram.owner, within)
+        return Assessment(holds, (Condition.of("delta", worst, delta, holds, at_least=False, strict=True),))
 
 
 @dataclass(frozen=True)
@@ -102,23 +116,43 @@ class BetaLikeness(SensitiveModel):
         """See :class:`shoal.models.base.SensitiveModel`."""
         beta = exact(self.beta, "beta")
         gain = _ratio(histogram) - 1.0
-        rows = int(histogram.total.sum())
-        within = gain <= float(beta)
-        for entry in np.flatnonzero(np.abs(gain - float(beta)) <= 1e-9 * (1 + float(beta))):
-            expected = int(histogram.total[histogram.value[entry]]) * int(histogram.known[histogram.owner[entry]])
-            surplus = int(histogram.count[entry]) * rows - expected
-            within[entry] = surplus * beta.denominator <= beta.numerator * expected
+        within = gain <= as_float(beta)
+        for entry in np.flatnonzero(_near(gain, beta)):
+            within[entry] = _exact_ratio(histogram, entry) - 1 <= beta
         if self.kind == "enhanced":
-            share = histogram.total[histogram.value] / max(rows, 1)
-            limit = -np.log(share)
-            within &= gain <= limit
+            allowed = _below_own_limit(histogram, gain)
+            within &= allowed
             # shown on beta's scale: a value that breaks its own limit counts as beyond any beta
-            gain = np.where(gain <= limit, gain, np.inf)
+            gain = np.where(allowed, gain, np.inf)
         worst = np.where(histogram.known > 0, 0.0, np.inf)
         np.maximum.at(worst, histogram.owner, gain)
         holds = histogram.known > 0
         np.logical_and.at(holds, histogram.owner, within)
-        return Assessment(holds, (Condition("beta", worst, float(beta), at_least=False),))
+        return Assessment(holds, (Condition.of("beta", worst, beta, holds, at_least=False),))
+
+
+def _below_own_limit(histogram: Histogram, gain: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Of every entry, whether its gain is at most -ln q."""
+    rows = int(histogram.total.sum())
+    limit = -np.log(histogram.total[histogram.value] / max(rows, 1))
+    allowed = gain <= limit
+    for entry in np.flatnonzero(np.abs(gain - limit) <= NEAR * (1 + limit)):
+        risen = _exact_ratio(histogram, entry) - 1
+        share = Fraction(int(histogram.total[histogram.value[entry]]), rows)
+        # gain <= -ln q; where both are 0, all rows have this value
+        allowed[entry] = risen <= 0 or log_is_below(share, -risen)
+    return np.asarray(allowed, np.bool_)
+
+
+def _near(figure: npt.NDArray[np.float64], bound: Fraction) -> npt.NDArray[np.bool_]:
+    """Where floats do not tell on which side of the bound a figure is."""
+    return np.asarray(np.abs(figure - as_float(bound)) <= NEAR * (1 + np.abs(figure)), np.bool_)
+
+
+def _exact_ratio(histogram: Histogram, entry: np.intp) -> Fraction:
+    """Of one entry, its share in the group over its share in the table."""
+    expected = int(histogram.total[histogram.value[entry]]) * int(histogram.known[histogram.owner[entry]])
+    return Fraction(int(histogram.count[entry]) * int(histogram.total.sum()), expected)
 
 
 def _ratio(histogram: Histogram) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from shoal.encoding.groups import Groups
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Model
@@ -40,5 +38,5 @@ class KAnonymity(Model):
 
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""
-        size = groups.size
-        return Assessment(size >= self.k, (Condition("k", size.astype(np.float64), self.k),))
+        holds = groups.size >= self.k
+        return Assessment(holds, (Condition.of("k", groups.size, self.k, holds),))

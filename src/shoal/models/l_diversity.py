@@ -4,29 +4,30 @@ Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, "l-diversity: privacy bey
 
 * distinct: l different values.
 * entropy: the entropy of the values is at least log l. The figure of a group is exp(entropy), compared with l;
-  where floating point cannot tell, whole numbers decide.
+  where floating point cannot tell, enclosures decide.
 * recursive (c, l): of the counts r1 >= r2 >= ..., r1 < c (r_l + r_(l+1) + ...).
 """
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.comparison import as_float, no_more, powers_reach_one
 from shoal.models.k_anonymity import whole_number
 
 __all__ = ["LDiversity"]
 
-NEAR = 1e-9  # relative distance below which the entropy is decided in whole numbers
-LARGEST_EXACT = 200_000  # rows beyond which powers of counts are not worth writing out
+NEAR = 1e-9  # relative distance below which floats do not decide
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,8 @@ class LDiversity(SensitiveModel):
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
         if self.kind == "distinct":
-            distinct = histogram.distinct
-            bound = int(self.l)
-            return Assessment(distinct >= bound, (Condition("l", distinct.astype(np.float64), bound),))
+            holds = histogram.distinct >= int(self.l)
+            return Assessment(holds, (Condition.of("l", histogram.distinct, int(self.l), holds),))
         if self.kind == "entropy":
             return self._entropy(histogram)
         return self._recursive(histogram)
@@ -74,23 +74,25 @@ class LDiversity(SensitiveModel):
         bound = exact(self.l, "l")
         value = np.exp(entropy(histogram))
         value[histogram.known == 0] = 0.0
-        holds = value >= float(bound)
-        for group in np.flatnonzero((np.abs(value - float(bound)) <= NEAR * float(bound)) & (histogram.known > 0)):
+        holds = value >= as_float(bound)
+        margin = NEAR * (1 + histogram.distinct / 1e6)  # a sum of so many terms, each rounded
+        near = np.abs(value - as_float(bound)) <= margin * value
+        for group in np.flatnonzero(near & (histogram.known > 0)):
             counts = histogram.count[histogram.start[group] : histogram.start[group + 1]]
-            holds[group] = _entropy_reaches(counts, bound, bool(holds[group]))
-            # the figure shown must agree with the verdict
-            value[group] = float(bound) if holds[group] else np.nextafter(float(bound), 0)
-        return Assessment(holds, (Condition("l", value, float(bound)),))
+            # the entropy does not change with scale
+            scaled = np.sort(counts // np.gcd.reduce(counts))
+            holds[group] = _entropy_reaches(tuple(scaled.tolist()), bound)
+            value[group] = as_float(bound)
+        return Assessment(holds, (Condition.of("l", value, bound, holds),))
 
     def _recursive(self, histogram: Histogram) -> Assessment:
         ell = int(self.l)
         c = exact(self.c if self.c is not None else 1, "c")
         tail = _tail(histogram, ell)
         top = histogram.largest()
-        holds = np.asarray(top * c.denominator < c.numerator * tail) & (tail > 0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(tail > 0, top / np.maximum(tail, 1), np.inf)
-        return Assessment(holds, (Condition("c", ratio, float(c), at_least=False),))
+        holds = no_more(top, tail, c, strict=True)  # nothing is below 0: without a tail there is no diversity
+        ratio = np.where(tail > 0, top / np.maximum(tail, 1), np.inf)
+        return Assessment(holds, (Condition.of("c", ratio, c, holds, at_least=False, strict=True),))
 
 
 def entropy(histogram: Histogram) -> npt.NDArray[np.float64]:
@@ -101,15 +103,12 @@ def entropy(histogram: Histogram) -> npt.NDArray[np.float64]:
     return np.asarray(parts, np.float64)
 
 
-def _entropy_reaches(counts: npt.NDArray[np.int64], bound: Fraction, otherwise: bool) -> bool:
-    """Whether the entropy is at least log(bound), in whole numbers: n^n >= l^n * prod(c^c)."""
-    common = int(np.gcd.reduce(counts))
-    reduced = [int(count) // common for count in counts]  # the entropy does not change with scale
-    rows = sum(reduced)
-    if rows > LARGEST_EXACT:
-        return otherwise
-    product = math.prod(count**count for count in reduced)
-    return bool((rows * bound.denominator) ** rows >= bound.numerator**rows * product)
+@lru_cache(maxsize=4096)
+def _entropy_reaches(counts: tuple[int, ...], bound: Fraction) -> bool:
+    """Whether the entropy is at least log(bound): n^n >= l^n * prod(c^c)."""
+    rows = sum(counts)
+    parts = [(count, -count * times) for count, times in Counter(counts).items()]
+    return powers_reach_one([(rows, rows), (bound.denominator, rows), (bound.numerator, -rows), *parts])
 
 
 def _tail(histogram: Histogram, ell: int) -> npt.NDArray[np.int64]:
@@ -117,4 +116,4 @@ def _tail(histogram: Histogram, ell: int) -> npt.NDArray[np.int64]:
     order = np.lexsort((-histogram.count, histogram.owner))
     place = np.arange(len(order)) - histogram.start[histogram.owner]
     counts = np.where(place >= ell - 1, histogram.count[order], 0)
-    return np.bincount(histogram.owner, weights=counts, minlength=len(histogram.known)).astype(np.int64)
+    return sum_by(histogram.owner, counts, len(histogram.known))

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.comparison import fitting
 from shoal.models.k_anonymity import whole_number
 from shoal.schema import Domain
 
@@ -42,8 +43,8 @@ class PSensitive(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        distinct = histogram.distinct
-        return Assessment(distinct >= self.p, (Condition("p", distinct.astype(np.float64), self.p),))
+        holds = histogram.distinct >= self.p
+        return Assessment(holds, (Condition.of("p", histogram.distinct, self.p, holds),))
 
 
 @dataclass(frozen=True)
@@ -75,19 +76,18 @@ class _Weighted(SensitiveModel):
 
     def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
         units = weight_units(histogram)
-        parts = histogram.domain.categories - 1
-        weight = Condition("alpha", units / parts, float(exact(self.alpha, "alpha")))
-        return units >= self.least_units(histogram.domain), weight
+        heavy = np.asarray(units >= self.least_units(histogram.domain), np.bool_)
+        share = units / (histogram.domain.categories - 1)
+        return heavy, Condition.of("alpha", share, exact(self.alpha, "alpha"), heavy)
 
 
-def weight_units(histogram: Histogram) -> npt.NDArray[np.int64]:
+def weight_units(histogram: Histogram) -> npt.NDArray[Any]:
     """The total weight of every group in whole multiples of 1/(m-1)."""
     category = histogram.domain.category
     assert category is not None
-    entries = np.zeros(len(histogram.count) + 1, np.int64)
-    np.cumsum(histogram.count * category[histogram.value], out=entries[1:])
-    units: npt.NDArray[np.int64] = np.diff(entries[histogram.start])
-    return units
+    kind = fitting(int(histogram.known.max(initial=0)) * histogram.domain.categories)
+    entries = histogram.count.astype(kind) * category[histogram.value]
+    return sum_by(histogram.owner, entries, len(histogram.known))
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,9 @@ class PAlphaSensitive(_Weighted):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        distinct = histogram.distinct
+        diverse = histogram.distinct >= self.p
         heavy, weight = self._weigh(histogram)
-        values = Condition("p", distinct.astype(np.float64), self.p)
-        return Assessment((distinct >= self.p) & heavy, (values, weight))
+        return Assessment(diverse & heavy, (Condition.of("p", histogram.distinct, self.p, diverse), weight))
 
 
 @dataclass(frozen=True)
@@ -127,5 +126,6 @@ class PPlusAlphaSensitive(_Weighted):
         present = np.zeros((groups.count, histogram.domain.categories), np.bool_)
         present[histogram.owner, category[histogram.value]] = True
         distinct = present.sum(axis=1)
+        diverse = distinct >= self.p
         heavy, weight = self._weigh(histogram)
-        return Assessment((distinct >= self.p) & heavy, (Condition("p", distinct.astype(np.float64), self.p), weight))
+        return Assessment(diverse & heavy, (Condition.of("p", distinct, self.p, diverse), weight))

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.comparison import fitting
 from shoal.schema import Domain
 
 __all__ = ["TCloseness"]
@@ -67,14 +68,13 @@ class TCloseness(SensitiveModel):
         rows = int(histogram.total.sum())
         steps = {"equal": _equal, "ordered": _ordered, "hierarchical": _hierarchical}
         work, scale = steps[self.distance](_widen(histogram))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = work / (float(scale) * histogram.known * rows)
-        value = np.where(histogram.known > 0, value, 1.0)  # nothing known: as far as can be
+        whole = float(scale) * np.maximum(histogram.known, 1) * float(max(rows, 1))
+        value = np.where(histogram.known > 0, work.astype(np.float64) / whole, np.inf)
         holds = value <= float(t)
         for group in np.flatnonzero(np.abs(value - float(t)) <= NEAR):
-            known = int(histogram.known[group])
-            holds[group] = int(work[group]) * t.denominator <= t.numerator * scale * known * rows if known else t >= 1
-        return Assessment(holds, (Condition("t", value, float(t), at_least=False),))
+            moved = int(work[group]) * t.denominator
+            holds[group] = moved <= t.numerator * scale * int(histogram.known[group]) * rows
+        return Assessment(holds, (Condition.of("t", value, t, holds, at_least=False),))
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,10 @@ class _Wide:
 
 
 def _widen(histogram: Histogram) -> _Wide:
-    rows = int(histogram.total.sum())
-    largest = int(histogram.known.max(initial=0)) * rows * (histogram.domain.size + 2) * 2
-    kind: type = np.int64 if largest < 2**62 else np.longdouble
+    rows, domain = int(histogram.total.sum()), histogram.domain
+    # no sum over the values, the places of an order or the levels of a tree is larger
+    longest = max(domain.size, domain.places, 0 if domain.tree is None else domain.tree.height)
+    kind = fitting(int(histogram.known.max(initial=0)) * rows * (longest + 2) * 2)
     return _Wide(
         histogram,
         histogram.count.astype(kind),
@@ -101,21 +102,14 @@ def _widen(histogram: Histogram) -> _Wide:
     )
 
 
-def _sum_by_group(wide: _Wide, entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Sums of entry figures by group, without leaving the number type."""
-    sums = np.zeros(len(entries) + 1, entries.dtype)
-    np.cumsum(entries, out=sums[1:])
-    return np.diff(sums[wide.histogram.start])
-
-
 def _equal(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     """Sum of |cN - Cn| over all values, of which half is moved: 2nN is the scale."""
     histogram = wide.histogram
     known = wide.known[histogram.owner]
     expected = wide.total[histogram.value] * known
     # values that the group lacks differ by Cn each; taken together they are what the others leave of nN
-    work = _sum_by_group(wide, np.abs(wide.count * wide.rows - expected) - expected) + wide.known * wide.rows
-    return work, 2
+    moved = np.abs(wide.count * wide.rows - expected) - expected
+    return sum_by(histogram.owner, moved, len(histogram.known)) + wide.known * wide.rows, 2
 
 
 def _ordered(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
@@ -129,12 +123,10 @@ def _ordered(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     rank = histogram.domain.rank
     assert rank is not None
     places = histogram.domain.places
-    if places < 2:
+    if places < 2 or not len(histogram.known):
         return np.zeros(len(histogram.known), wide.known.dtype), 1
     kind = wide.known.dtype
-    table = np.zeros(places, kind)
-    np.add.at(table, rank, wide.total)
-    table = np.cumsum(table)  # F_table, times N
+    table = np.cumsum(sum_by(rank, wide.total, places))  # F_table, times N
     sums = np.concatenate([np.zeros(1, kind), np.cumsum(table)])
     # one stretch before the first value of each group, and one after each value
     owner = np.concatenate([np.arange(len(histogram.known)), histogram.owner])
@@ -149,13 +141,11 @@ def _ordered(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     start = np.minimum(start, end)
     known = wide.known[owner]
     safe = np.where(known > 0, known, 1)
-    level = reached * wide.rows // safe if kind.kind == "i" else reached * wide.rows / safe
+    level = reached * wide.rows // safe
     turn = np.clip(np.searchsorted(table, level, side="right"), start, end)
     below = reached * wide.rows * (turn - start) - known * (sums[turn] - sums[start])
     above = known * (sums[end] - sums[turn]) - reached * wide.rows * (end - turn)
-    work = np.zeros(len(histogram.known), kind)
-    np.add.at(work, owner, below + above)
-    return work, places - 1
+    return sum_by(owner, below + above, len(histogram.known)), places - 1
 
 
 def _hierarchical(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
@@ -173,20 +163,16 @@ def _hierarchical(wide: _Wide) -> tuple[npt.NDArray[Any], int]:
     owner, node, surplus_of = histogram.owner, histogram.value.astype(np.int64), wide.count
     work = np.zeros(groups, kind)
     for level in range(1, tree.height + 1):
-        child_total = np.zeros(tree.size(level - 1), kind)
-        np.add.at(child_total, tree.codes[level - 1], wide.total)
+        child_total = sum_by(tree.codes[level - 1], wide.total, tree.size(level - 1))
         surplus = surplus_of * wide.rows - child_total[node] * wide.known[owner]
         parent_of = np.zeros(tree.size(level - 1), np.int64)
         parent_of[tree.codes[level - 1]] = tree.codes[level]
         key = owner * tree.size(level) + parent_of[node]
         distinct, inverse = np.unique(key, return_inverse=True)
-        more = np.zeros(len(distinct), kind)
-        np.add.at(more, inverse, np.maximum(surplus, 0))
-        held = np.zeros(len(distinct), kind)
-        np.add.at(held, inverse, surplus_of)
+        more = sum_by(inverse, np.maximum(surplus, 0), len(distinct))
+        held = sum_by(inverse, surplus_of, len(distinct))
         owner, node, surplus_of = distinct // tree.size(level), distinct % tree.size(level), held
-        node_total = np.zeros(tree.size(level), kind)
-        np.add.at(node_total, tree.codes[level], wide.total)
+        node_total = sum_by(tree.codes[level], wide.total, tree.size(level))
         own = held * wide.rows - node_total[node] * wide.known[owner]
         np.add.at(work, owner, level * np.minimum(more, more - own))
     return work, tree.height
