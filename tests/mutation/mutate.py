@@ -1,0 +1,165 @@
+"""Small faults that can be put into a module, one at a time: the ways in which a line is likely to be wrong.
+
+A mutant replaces the text of one expression or statement; every other character of the file stays as it is. Names,
+messages, annotations and decorators are left alone: no behaviour that is promised hangs on them.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Mutant", "mutants_of"]
+
+COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,), ast.NotIn: (ast.In,),
+}  # fmt: skip
+COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift, ast.Pow: ast.Mult,
+}  # fmt: skip
+TURNED = {
+    "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "all": "any", "any": "all",
+    "argmin": "argmax", "argmax": "argmin", "floor": "ceil", "ceil": "floor", "zeros": "ones", "ones": "zeros",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: where it is, and the file's text with it."""
+
+    module: str
+    function: str
+    """The qualified name of the function that holds it, empty where it stands outside all functions."""
+    line: int
+    before: str
+    """The line in which it begins, as it stands in the file."""
+    after: str
+    """The same line with the fault."""
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What names it as long as the line itself stays: no line number."""
+        return self.module, self.function, self.before, self.after
+
+
+def mutants_of(root: Path, module: str) -> list[Mutant]:
+    """All mutants of one module, in the order of the file."""
+    source = (root / module).read_bytes()
+    return list(_Walk(module, source).mutants())
+
+
+class _Walk:
+    """One file, its nodes and the functions they stand in."""
+
+    def __init__(self, module: str, source: bytes) -> None:
+        self.module = module
+        self.source = source
+        self.lines = source.decode().splitlines()
+        self.starts = [0]
+        for line in source.splitlines(keepends=True):
+            self.starts.append(self.starts[-1] + len(line))
+
+    def mutants(self) -> Iterator[Mutant]:
+        for node, function in _nodes(ast.parse(self.source), "", ""):
+            for new in _statements(node) if isinstance(node, ast.stmt) else _expressions(node):
+                shown = ast.unparse(new)
+                yield self._replaced(node, function, f"({shown})" if isinstance(new, ast.expr) else shown)
+
+    def _replaced(self, node: ast.expr | ast.stmt, function: str, new: str) -> Mutant:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self.starts[node.lineno - 1] + node.col_offset
+        end = self.starts[node.end_lineno - 1] + node.end_col_offset
+        text = (self.source[:start] + new.encode() + self.source[end:]).decode()
+        before, after = self.lines[node.lineno - 1].strip(), text.splitlines()[node.lineno - 1].strip()
+        return Mutant(self.module, function, node.lineno, before, after, text)
+
+
+def _nodes(node: ast.AST, scope: str, function: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+    """The nodes that can be mutated, each with its function; a message or a type is not gone into."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        name = f"{scope}{node.name}"
+        if isinstance(node, ast.FunctionDef):
+            for default in (*node.args.defaults, *(found for found in node.args.kw_defaults if found)):
+                yield from _nodes(default, scope, function)
+            scope, function = f"{name}.<locals>.", name
+        else:
+            scope = f"{name}."
+        for child in node.body:
+            yield from _nodes(child, scope, function)
+        return
+    if isinstance(node, ast.expr | ast.stmt):
+        yield node, function
+    for field, value in ast.iter_fields(node):
+        if field in ("annotation", "exc", "cause", "returns") or isinstance(value, ast.JoinedStr):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr):
+                yield from _nodes(child, scope, function)
+
+
+def _statements(node: ast.stmt) -> Iterator[ast.stmt]:
+    match node:
+        case ast.If(body=[ast.Raise()], orelse=[]) | ast.AugAssign() | ast.Expr(value=ast.Call()):
+            yield ast.Pass()
+        case ast.Return(value=ast.expr() as value) if not (isinstance(value, ast.Constant) and value.value is None):
+            yield ast.Return(ast.Constant(None))
+        case ast.Break() | ast.Continue():
+            yield ast.Pass()
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.expr]:
+    match node:
+        case ast.Compare(ops=ops):
+            for place, operator in enumerate(ops):
+                for other in COMPARED[type(operator)]:
+                    yield _with(node, ops=[*ops[:place], other(), *ops[place + 1 :]])
+        case ast.BoolOp(op=operator):
+            yield _with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+        case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
+            yield operand
+        case ast.BinOp(op=operator) if type(operator) in COMPUTED and not _is_text(node):
+            yield _with(node, op=COMPUTED[type(operator)]())
+        case ast.Constant(value=bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int() | float() as value):
+            yield ast.Constant(value + 1)
+            if value:
+                yield ast.Constant(value - 1)
+        case ast.Call():
+            yield from _calls(node)
+
+
+def _calls(node: ast.Call) -> Iterator[ast.expr]:
+    match node.func:
+        case ast.Name(id=name) if name in TURNED:
+            yield _with(node, func=ast.Name(TURNED[name]))
+        case ast.Attribute(attr=name) if name in TURNED:
+            yield _with(node, func=_with(node.func, attr=TURNED[name]))
+    for place, keyword in enumerate(node.keywords):
+        if keyword.arg:
+            yield _with(node, keywords=[*node.keywords[:place], *node.keywords[place + 1 :]])
+
+
+def _with(node: Any, **changed: object) -> Any:
+    other = copy.copy(node)
+    for name, value in changed.items():
+        setattr(other, name, value)
+    return other
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    """Text is put together with `+`, and types with `|`: the other operator only makes them fall over."""
+    return any(
+        isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str | None))
+        for side in (node.left, node.right)
+    )

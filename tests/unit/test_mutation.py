@@ -1,0 +1,66 @@
+"""The faults that mutation testing puts into modules, and the list of those that change nothing."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.mutate import mutants_of
+
+PROJECT = Path(__file__).parents[2]
+
+
+def faults(tmp_path, line):
+    (tmp_path / "m.py").write_text(f"def f(x, y):\n    {line}\n")
+    return {mutant.after for mutant in mutants_of(tmp_path, "m.py")}
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("if x < y: g(x)", "if (x <= y): g(x)"),
+        ("if x < y: g(x)", "if (x >= y): g(x)"),
+        ("if x == y: g(x)", "if (x != y): g(x)"),
+        ("if x and y: g(x)", "if (x or y): g(x)"),
+        ("if not x: g(y)", "if (x): g(y)"),
+        ("x = y + 1", "x = (y - 1)"),
+        ("x = y + 1", "x = y + (2)"),
+        ("x = y * 3", "x = (y // 3)"),
+        ("x = True", "x = (False)"),
+        ("x = max(x, y)", "x = (min(x, y))"),
+        ("if x: raise ValueError(x + 1)", "pass"),
+        ("os.fsync(x)", "pass"),
+        ("return x", "return None"),
+        ("x = g(x, safe=y)", "x = (g(x))"),
+    ],
+)
+def test_a_line_gets_the_faults_it_is_likely_to_have(tmp_path, line, fault):
+    assert fault in faults(tmp_path, line)
+
+
+def test_messages_and_types_are_left_alone(tmp_path):
+    assert faults(tmp_path, "raise ValueError(f'at least {x + 1} of {y - 1}')") == set()
+    assert faults(tmp_path, "x: dict[int, 3 | 4]") == set()
+
+
+def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
+    root = PROJECT / "src" / "shoal"
+    source = (root / "output.py").read_text()
+    found = mutants_of(root, "output.py")
+    assert len({mutant.text for mutant in found}) > 50
+    for mutant in found:
+        ast.parse(mutant.text)
+        assert mutant.text != source
+        assert mutant.before == source.splitlines()[mutant.line - 1].strip()
+
+
+def test_every_mutant_that_is_listed_as_changing_nothing_still_exists():
+    """A line that was changed has to be judged anew."""
+    listed = tomllib.loads((PROJECT / "tests" / "mutation" / "equivalent.toml").read_text()).get("mutant", [])
+    for one in listed:
+        keys = {mutant.key for mutant in mutants_of(PROJECT / "src" / "shoal", one["module"])}
+        assert (one["module"], one["function"], one["before"], one["after"]) in keys, one
+        assert len(one["reason"]) > 20
