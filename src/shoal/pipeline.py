@@ -23,7 +23,17 @@ from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.pseudonyms import read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
-from shoal.engines.base import UTC, Apart, Engine, EngineSettings, Relation, Source, SpreadEngine
+from shoal.engines.base import (
+    UTC,
+    Apart,
+    Engine,
+    EngineSettings,
+    Relation,
+    Source,
+    SpreadEngine,
+    require_columns,
+    require_roles,
+)
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
@@ -36,7 +46,7 @@ from shoal.report import render
 from shoal.reuse import carry_over, lay_together, recoding_of, saved_recoding
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
-from shoal.verify import CheckResult, check_relation, require_columns, verify, verify_apart, verify_patterns
+from shoal.verify import CheckResult, check_relation, verify, verify_apart, verify_patterns
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
 
@@ -396,12 +406,7 @@ def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Descriptio
 def _match_columns(table: Relation, schema: Schema) -> None:
     """Every column of the plan must be in the table, and every column of the table in the plan."""
     require_columns(table, tuple(schema.columns))
-    forgotten = [name for name in table.columns if name not in schema.columns]
-    if forgotten:
-        raise PlanError(
-            f"The plan must give every column a role; it says nothing of {', '.join(map(repr, forgotten))}. "
-            f"Use identifier to drop a column, other to publish it as it is."
-        )
+    require_roles(table, schema.columns)
 
 
 def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:

@@ -110,15 +110,13 @@ def carry_over(plan: Plan, path: Path) -> Plan:
             raise ValueError
     except OSError as error:
         raise PlanError(f"The recoding {str(path)!r} cannot be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise PlanError(f"The file {str(path)!r} is not a recoding that shoal has kept.") from None
     asked, kept = set(plan.schema.quasi_identifiers), set(levels)
     if asked != kept or set(heights) != kept:
-        differ = sorted(asked ^ kept)
-        raise PlanError(
-            f"The plan must have the quasi-identifiers that the recoding was made for; they differ in "
-            f"{', '.join(map(repr, differ[:5]))}."
-        )
+        lacking = sorted(asked - kept)  # only what the plan says is told: the file may be anything
+        said = f"it says nothing of {', '.join(map(repr, lacking[:5]))}" if lacking else "it has more of them"
+        raise PlanError(f"The plan must have the quasi-identifiers that the recoding was made for; {said}.")
     now = _rules(plan.schema)
     changed = sorted(name for name in asked if rules.get(name) != now.get(name)) if "rules" in content else []
     if changed:

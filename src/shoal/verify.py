@@ -19,8 +19,8 @@ from shoal.encoding.apart import SensitiveLists, list_sensitive
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import wildcard_counts
-from shoal.engines.base import Apart, Engine, Relation
-from shoal.errors import PlanError, TableError, VerificationError
+from shoal.engines.base import Apart, Engine, Relation, require_columns
+from shoal.errors import PlanError, VerificationError
 from shoal.models import AllOf, KAnonymity, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "CheckResult", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "require_columns", "verify",
+    "CheckResult", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "verify",
     "verify_apart", "verify_patterns",
 ]  # fmt: skip
 
@@ -104,18 +104,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if np.isfinite(value) else str(value)
     return str(value)
-
-
-def require_columns(table: Relation, names: Sequence[str]) -> None:
-    """Raise where a column that is asked for is not in the table."""
-    import difflib
-
-    for name in names:
-        if name not in table.columns:
-            close = difflib.get_close_matches(name, table.columns, 1)
-            # without a header, what is taken for names may be the first record: all of them are not for an error
-            hint = f" Did you mean {close[0]!r}?" if close else f" It has {len(table.columns)}; check the header."
-            raise TableError(f"The table has no column {name!r}.{hint}")
 
 
 def check_relation(

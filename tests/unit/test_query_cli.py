@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str, str]] = {
     "rho of certainty": (("count", "--rho", "1"), 2, "ParameterError", "below 1"),
     "rho is no number": (("count", "--rho", "some"), 2, "ParameterError", "rho must be a finite number"),
     "over budget": (("count", "--rho", "1/9"), 3, "BudgetExceededError", "The ledger is unchanged"),
-    "no such column": (("sum", "--rho", "1/500", *SUM[2:], "--column", "aeg"), 2, "TableError", "mean 'age'"),
+    "no such column": (("sum", "--rho", "1/500", *SUM[2:], "--column", "aeg"), 2, "TableError", "mean column 2 of 4"),
     "no such condition": (("count", "--rho", "1/500", "--where", "ilness=flu"), 2, "TableError", "mean 'illness'"),
     "condition without value": (("count", "--rho", "1/500", "--where", "illness"), 2, "PlanError", "COLUMN=VALUE"),
     "condition twice": (

@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import sys
+import traceback
 from typing import Annotated, NoReturn
 
 import typer
@@ -65,9 +66,9 @@ def run() -> NoReturn:
             _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
         if os.environ.get("SHOAL_DEBUG"):
             raise
-        # the text of a foreign error may quote data: only its kind is shown
         _fail(
-            f"A fault in shoal ({type(error).__name__}). Set SHOAL_DEBUG=1 to see where; the trace may show data.",
+            f"A fault in shoal ({_kind(error)}); please report it with this line. SHOAL_DEBUG=1 shows the whole trace, "
+            f"which may show data.",
             "Fault",
             70,
             wants_json,
@@ -75,6 +76,16 @@ def run() -> NoReturn:
     if status == INTERRUPTED:
         _fail("Interrupted; nothing was written.", "Interrupted", INTERRUPTED, wants_json)
     sys.exit(status)
+
+
+def _kind(error: BaseException) -> str:
+    """The kind of a foreign error and the last place in shoal that it passed; its text may quote data."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] == "shoal":
+            place = f" at {module}:{line}"
+    return f"{type(error).__name__}{place}"
 
 
 def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:

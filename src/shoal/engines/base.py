@@ -6,7 +6,8 @@ shoal as Arrow tables whose columns are named c0, c1, ... by their place in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,9 +18,21 @@ from shoal.errors import PlanError, TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Apart", "Engine", "EngineSettings", "Relation", "Source", "SpreadEngine", "check_names", "check_time_zone"]
+__all__ = [
+    "Apart",
+    "Engine",
+    "EngineSettings",
+    "Relation",
+    "Source",
+    "SpreadEngine",
+    "call_column",
+    "check_names",
+    "check_time_zone",
+    "require_columns",
+    "require_roles",
+]
 
-
+MOST_TOLD = 5
 UTC = "UTC"
 
 
@@ -84,12 +97,16 @@ class Relation:
         The user's column names, and the engine's types.
     ranked
         Columns whose content is ordered by a further, hidden column k; sorting by a number is quicker than by text.
+    named
+        Whether the names are known to be names: those of a schema (Parquet, a frame), those that the user gave, and
+        those that shoal made. What was read from the first line of a CSV may be the first record, of a person.
     """
 
     name: str
     columns: tuple[str, ...]
     types: tuple[str, ...]
     ranked: tuple[int, ...] = ()
+    named: bool = False
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
         """The places of some columns."""
@@ -227,14 +244,53 @@ def check_time_zone(name: object) -> None:
         raise PlanError("The time zone must be a name such as UTC or Europe/Vienna.") from None
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Raise where columns have no names, or the same."""
+def call_column(names: Sequence[str], place: int, named: bool) -> str:
+    """How an error speaks of a column that the user did not name: by its name only if that is known to be one.
+
+    >>> call_column(("age", "zip"), 1, named=True), call_column(("Miller", "14248"), 1, named=False)
+    ("'zip'", 'column 2 of 2')
+    """
+    return repr(names[place]) if named else f"column {place + 1} of {len(names)}"
+
+
+def require_columns(table: Relation, names: Sequence[str], what: str = "table") -> None:
+    """Raise where a column that is asked for is not in the table; ``what`` table it is."""
+    import difflib
+
+    for name in names:
+        if name in table.columns:
+            continue
+        close = difflib.get_close_matches(name, table.columns, 1)
+        hint = f"It has {len(table.columns)} column(s); check the spelling, and that its first line is a header."
+        if close:
+            like = call_column(table.columns, table.columns.index(close[0]), table.named)
+            hint = f"Did you mean {like}?"
+        raise TableError(f"The {what} has no column {name!r}. {hint}")
+
+
+def require_roles(table: Relation, names: Collection[str]) -> None:
+    """Raise where the table has a column that the plan, which knows ``names``, says nothing of."""
+    forgotten = [place for place, name in enumerate(table.columns) if name not in names]
+    if forgotten:
+        called = ", ".join(call_column(table.columns, place, table.named) for place in forgotten[:MOST_TOLD])
+        more = f" and {len(forgotten) - MOST_TOLD} more" if len(forgotten) > MOST_TOLD else ""
+        raise PlanError(
+            f"The plan must give every column a role; it says nothing of {called}{more}. Use identifier to drop a "
+            f"column, other to publish it as it is."
+        )
+
+
+def check_names(names: Sequence[str], named: bool = False) -> None:
+    """Raise where columns have no names, or the same; ``named`` as in :class:`Relation`."""
     if not names:
         raise TableError("The table has no columns; at least one is needed.")
-    twice = sorted({name for name in names if list(names).count(name) > 1})
+    counted = Counter(names)
+    twice = [place for place, name in enumerate(names) if counted[name] > 1]
     if twice:
+        called = ", ".join(dict.fromkeys(call_column(names, place, named) for place in twice[:MOST_TOLD]))
         raise TableError(
-            f"Column names must differ; {', '.join(map(repr, twice))} stand(s) more than once. Rename them."
+            f"Column names must differ; {called} share(s) a name with another. Rename them, or set header = false if "
+            f"the first line is a record."
         )
     if any(not name for name in names):
         place = list(names).index("") + 1

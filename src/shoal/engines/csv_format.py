@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shoal.errors import TableError
 
-__all__ = ["CsvFormat", "detect"]
+__all__ = ["CsvFormat", "detect", "surely_named"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -95,6 +95,11 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
         )
     skip = _blank_lines(sample)
     return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
+
+
+def surely_named(given: CsvFormat, found: CsvFormat) -> bool:
+    """Whether the names were given, or made here; those of a header may be a record that was taken for one."""
+    return bool(given.names) or not found.header
 
 
 def _read_head(path: Path) -> bytes:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Relation, Source, check_names, check_time_zone
-from shoal.engines.csv_format import CsvFormat, detect
+from shoal.engines.csv_format import CsvFormat, detect, surely_named
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
 
@@ -92,9 +92,10 @@ class DuckDBEngine:
             raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
         if (source.format or path.suffix.lstrip(".").lower()) == "parquet" or path.is_dir():
             return self._read_parquet(path, source.csv.missing)
-        return self._read_csv(path, detect(path, source.csv))
+        form = detect(path, source.csv)
+        return self._read_csv(path, form, surely_named(source.csv, form))
 
-    def _read_csv(self, path: Path, form: CsvFormat) -> Relation:
+    def _read_csv(self, path: Path, form: CsvFormat, named: bool) -> Relation:
         missing = ", ".join(map(sql.literal, ("", *form.missing)))
         types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
         options = {
@@ -117,7 +118,7 @@ class DuckDBEngine:
                 f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
                 for cell, name in zip(trimmed, cells, strict=True)
             ]
-        return self._view(f"SELECT {', '.join(cells)} FROM {scan}", form.names)
+        return self._view(f"SELECT {', '.join(cells)} FROM {scan}", form.names, named)
 
     def _read_parquet(self, path: Path, missing: tuple[str, ...]) -> Relation:
         files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
@@ -140,24 +141,24 @@ class DuckDBEngine:
         listed = ", ".join(sql.literal(_one_file(file)) for file in files)
         names = sql.columns(range(len(schema.names)))
         scan = f"read_parquet([{listed}], hive_partitioning = false) AS t({names})"
-        return self._view(f"SELECT {_cells(schema, missing)} FROM {scan}", tuple(schema.names))
+        return self._view(f"SELECT {_cells(schema, missing)} FROM {scan}", tuple(schema.names), named=True)
 
     def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
         table = frame_to_arrow(frame)
         names = tuple(table.column_names)
-        check_names(names)
+        check_names(names, named=True)
         for place, part in enumerate(table.schema):
             if pa.types.is_float16(part.type):  # DuckDB has no such type
                 table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
         renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
-        return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names)
+        return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names, named=True)
 
-    def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
-        check_names(columns)
+    def _view(self, query: str, columns: tuple[str, ...], named: bool = False) -> Relation:
+        check_names(columns, named)
         name = self._name()
         self._run(f"CREATE TEMP VIEW {name} AS {query}")
         types = self._connection.sql(f"DESCRIBE {name}").fetchall()
-        return Relation(name, columns, tuple(str(row[1]) for row in types))
+        return Relation(name, columns, tuple(str(row[1]) for row in types), named=named)
 
     def keep(self, table: Relation) -> Relation:
         """The same rows held by the engine (spilled under its memory limit), so that a CSV is read once, not often."""
@@ -228,9 +229,9 @@ class DuckDBEngine:
 
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Iterable[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
-        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))
+        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep), table.named)
         places = tuple(keep.index(place) for place in ranked)
-        return Relation(view.name, view.columns, view.types[: len(keep)], places)
+        return Relation(view.name, view.columns, view.types[: len(keep)], places, table.named)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -323,9 +324,9 @@ def frame_to_arrow(frame: Any) -> pa.Table:
             f"A table must be a path, or a pandas, Polars, PyArrow or DuckDB object; found {type(frame).__name__}."
         ) from None
     except nw.exceptions.DuplicateError:
-        check_names(tuple(map(str, frame.columns)))
+        check_names(tuple(map(str, frame.columns)), named=True)
         raise
-    check_names(names)
+    check_names(names, named=True)
     if nw.Object in wrapped.schema.values() and not wrapped.implementation.is_pandas_like():
         raise TableError(_mixed(wrapped))
     try:

@@ -14,6 +14,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -121,8 +122,8 @@ class SparkEngine:
         if source.path is not None:
             path = source.path
             with self._set("spark.sql.sources.partitionColumnTypeInference.enabled", "false"):
-                frame, names, missing = self._run(lambda: open_files(self._spark, path, source))
-            return self._table(frame, names, missing, source.csv.trim)
+                frame, names, missing, named = self._run(lambda: open_files(self._spark, path, source))
+            return self._table(frame, names, missing, source.csv.trim, named)
         frame = source.frame
         if is_spark_frame(frame):
             names = tuple(frame.columns)
@@ -132,17 +133,19 @@ class SparkEngine:
             table = frame_to_arrow(frame)
             names = tuple(table.column_names)
             frame = self._local(table.rename_columns([sql.column(place) for place in range(len(names))]))
-        return self._table(frame, names, source.csv.missing)
+        return self._table(frame, names, source.csv.missing, named=True)
 
-    def _table(self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], trim: bool = False) -> Relation:
+    def _table(
+        self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], trim: bool = False, named: bool = False
+    ) -> Relation:
         """A view in which columns are called c<i>, and NaN and the declared markers are missing."""
-        check_names(names)
+        check_names(names, named)
         renamed = frame.toDF(*(sql.column(place) for place in range(len(names))))
         view = self._register(renamed)
         cells = []
         for part, name in zip(renamed.schema, names, strict=True):
             cells.append(f"{_cell(part.name, part.dataType.simpleString(), name, missing, trim)} AS {part.name}")
-        return self._view(f"SELECT {', '.join(cells)} FROM {view}", names)
+        return replace(self._view(f"SELECT {', '.join(cells)} FROM {view}", names), named=named)
 
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
         frame = self._run(lambda: self._spark.sql(query))
@@ -236,7 +239,7 @@ class SparkEngine:
         """A view of a recoded table, its columns numbered anew."""
         view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))
         places = tuple(keep.index(place) for place in ranked)
-        return Relation(view.name, view.columns, view.types[: len(keep)], places)
+        return Relation(view.name, view.columns, view.types[: len(keep)], places, table.named)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -477,5 +480,5 @@ def _explain(error: Exception) -> ShoalError:
         return OutputError("Spark may not write where it was asked to (permission denied). Choose another place.")
     if "stopped SparkContext" in text or "Connection refused" in text or "GatewayClient" in text:
         return ShoalError("Spark has ended before its work was done; nothing was written. SHOAL_DEBUG=1 shows its log.")
-    told = condition or (re.findall(r"\[([A-Z][A-Z_.0-9]+)\]", text) or [type(error).__name__])[-1]
+    told = condition or type(error).__name__  # what stands in brackets in the text may be a value
     return ShoalError(f"Spark failed ({told}); nothing was written. SHOAL_DEBUG=1 shows its log, which may show data.")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.base import Source, check_names
-from shoal.engines.csv_format import CsvFormat, detect
+from shoal.engines.csv_format import CsvFormat, detect, surely_named
 from shoal.errors import TableError
 
 if TYPE_CHECKING:
@@ -30,8 +30,12 @@ FORMATS = ("parquet", "csv")
 ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
 
 
-def open_files(spark: SparkSession, path: Path, source: Source) -> tuple[DataFrame, tuple[str, ...], tuple[str, ...]]:
+def open_files(
+    spark: SparkSession, path: Path, source: Source
+) -> tuple[DataFrame, tuple[str, ...], tuple[str, ...], bool]:
     """A frame over a file or directory, the names of its columns, and the texts that stand for missing values.
+
+    Last comes whether the names are known to be names (see :class:`shoal.engines.base.Relation`).
 
     The folders of a partitioned directory (``year=2024/``) become columns of text after those of the files.
     """
@@ -63,12 +67,12 @@ def open_files(spark: SparkSession, path: Path, source: Source) -> tuple[DataFra
         if not partitioned:
             frame = frame.select(*(_column(name) for name in names))
         _refuse_double(names, partitioned)
-        return frame, tuple(frame.columns), source.csv.missing
+        return frame, tuple(frame.columns), source.csv.missing, True
     csv_form = _csv_form(files, source.csv)
     frame = _open_csv(spark, reader, place, csv_form, path, form)
     names = (*csv_form.names, *frame.columns[len(csv_form.names) :])
     _refuse_double(csv_form.names, partitioned)
-    return frame, names, ("", *source.csv.missing)
+    return frame, names, ("", *source.csv.missing), surely_named(source.csv, csv_form)
 
 
 def _format(path: Path, given: str | None) -> str:
@@ -132,7 +136,7 @@ def _parquet_names(files: Sequence[Path]) -> tuple[str, ...]:
             f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
             f"first, for example {differs[0]!r}."
         )
-    check_names(schemas[0].names)
+    check_names(schemas[0].names, named=True)
     return tuple(schemas[0].names)
 
 

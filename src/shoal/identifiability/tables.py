@@ -9,14 +9,13 @@ Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.base import Relation, Source
+from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.identifiability.arithmetic import Rational
@@ -139,11 +138,7 @@ class Questions:
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
             table = engine.read(source)
-            for name in columns:
-                if name not in table.columns:
-                    close = difflib.get_close_matches(name, table.columns, 1)
-                    hint = f"Did you mean {close[0]!r}?" if close else f"It has: {', '.join(map(repr, table.columns))}."
-                    raise TableError(f"The table has no column {name!r}. {hint}")
+            require_columns(table, tuple(columns))
             yield engine, table
 
 

@@ -63,7 +63,7 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
     if sorted(header) != sorted((*columns, count)):
         raise UniverseError(
             f"The universe file must have the columns {', '.join(map(repr, (*columns, count)))}, and no other. "
-            f"It has {', '.join(map(repr, header)) or 'none'}."
+            f"It has {len(header)}, of which {len({*header} & {*columns, count})} are among these."
         )
     places = [header.index(name) for name in columns]
     cells: dict[Cell, int] = {}

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
-from shoal.engines.base import Source
-from shoal.errors import PlanError, TableError
+from shoal.engines.base import Source, require_columns
+from shoal.errors import PlanError
 from shoal.schema import Column, Schema
 
 __all__ = ["Pattern", "describe_groups", "pattern_set"]
@@ -81,9 +81,7 @@ def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> 
     plain = Schema({name: Column(column.role) for name, column in schema.columns.items()})
     with DuckDBEngine() as engine:
         relation = engine.read(Source(frame=table))
-        for name in (*plain.quasi_identifiers, *plain.sensitive):
-            if name not in relation.columns:
-                raise TableError(f"The table has no column {name!r}, which the schema names.")
+        require_columns(relation, (*plain.quasi_identifiers, *plain.sensitive))
         frequencies = read_frequency_set(engine, relation, plain)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     first = np.unique(inverse, return_index=True)[1]

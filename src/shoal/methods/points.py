@@ -60,6 +60,8 @@ SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
 LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
 
+YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second that a calendar has
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -230,8 +232,20 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
         numbers = np.asarray(days.to_numpy(zero_copy_only=False), np.float64)
     elif pa.types.is_timestamp(kind):
         numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+        second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        if len(numbers) and not (YEAR_1 * second <= numbers.min() and numbers.max() <= YEAR_9999 * second):
+            raise PlanError(
+                f"Column {dictionary.name!r} holds times before year 1 or after year 9999, which have no mean. Declare "
+                f"them as missing, or give the column another role."
+            )
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        try:
+            numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:  # Arrow quotes the value
+            raise PlanError(
+                f"Column {dictionary.name!r} holds whole numbers beyond 2^53, whose distances cannot be told apart. "
+                f"Declare it as another role, or as text with a hierarchy."
+            ) from None
     else:
         try:
             numbers = np.asarray([float(text) for text in dictionary.text], np.float64)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from shoal.encoding import Groups, read_frequency_set
 from shoal.encoding.groups import group_keys
+from shoal.engines.base import require_columns
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import PlanError, TableError
+from shoal.errors import PlanError
 from shoal.schema import Schema
 from shoal.utility.labels import Labels, read_labels
 from shoal.utility.tables import CodedColumn, source_of
@@ -60,11 +61,7 @@ def read_groups(data: Any, schema: Schema, form: CsvFormat | None = None) -> Pub
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
     with DuckDBEngine() as engine:
         table = engine.read(source_of(data, form))
-        for name in (*schema.quasi_identifiers, *schema.sensitive):
-            if name not in table.columns:
-                raise TableError(
-                    f"The released table has no column {name!r}. It has: {', '.join(map(repr, table.columns[:20]))}."
-                )
+        require_columns(table, (*schema.quasi_identifiers, *schema.sensitive), "released table")
         frequencies = read_frequency_set(engine, table, schema)
     sizes = [dictionary.size for dictionary in frequencies.quasi]
     number, groups = frequencies.group(frequencies.codes, sizes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.base import Relation, Source
+from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.schema import Schema
@@ -86,11 +86,7 @@ def read_rows(data: Any, names: Sequence[str], form: CsvFormat | None = None) ->
 
     with DuckDBEngine() as engine:
         table = engine.read(source_of(data, form))
-        lacking = [name for name in names if name not in table.columns]
-        if lacking:
-            raise TableError(
-                f"The table has no column {lacking[0]!r}. It has: {', '.join(map(repr, table.columns[:20]))}."
-            )
+        require_columns(table, names)
         return _encode(engine, table, names)
 
 
