@@ -71,7 +71,7 @@ class Release:
         """The machine-readable answer of ``shoal release --json``."""
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
-            "risk", "models", "intersection", "pseudonyms",
+            "risk", "models", "intersection", "pseudonyms", "folded",
         )  # fmt: skip
         answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         answer["seconds"] = dict(self.seconds)

@@ -19,6 +19,7 @@ from shoal import __version__
 from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe, describe_apart
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
+from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_zero
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.pseudonyms import read_key, replace_identifiers
@@ -299,14 +300,14 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> Relation
     with watch("reading"):
         table = engine.read(source)
         _match_columns(table, plan.schema)
+        table = one_zero(engine, table, plan.schema)
         table = publish_categories(engine, table, plan.schema)
         return replace_identifiers(engine, table, plan.schema.pseudonyms, key)
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
     with _warming(plan.method, watch.progress):
-        table = _read(engine, source, plan, watch)
-        return table, _code(engine, table, plan, watch)
+        return _code(engine, _read(engine, source, plan, watch), plan, watch)
 
 
 @contextmanager
@@ -327,13 +328,17 @@ def _warming(method: Method, progress: Progress) -> Iterator[None]:
     warming.join()
 
 
-def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> Problem:
+def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
+    """The table in the form in which it is counted and published, and what is to be decided."""
     schema = plan.schema.published
     with watch("reading"):
         frequencies = read_frequency_set(engine, table, schema)
+        same = canonical_text(engine, table, frequencies.quasi)
+        if same is not table:
+            frequencies = read_frequency_set(engine, same, schema)
         plan.model.check(frequencies.domains)
-        ladders = frequencies.ladders(schema, engine, table)
-    return Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
+        ladders = frequencies.ladders(schema, engine, table)  # the rows as the user has numbered them
+    return same, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
 
 
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
@@ -343,10 +348,15 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         if plan.method.together is not None and _is_spread(engine):
             schema = plan.schema.published
             with watch("reading"):
-                counted = engine.spread(table, table.places((*schema.quasi_identifiers, *schema.sensitive)))
+                places = table.places((*schema.quasi_identifiers, *schema.sensitive))
+                counted = engine.spread(table, places)
+                if counted.rows > plan.method.together:
+                    same = canonical_text_apart(engine, table, counted, schema)
+                    if same is not table:
+                        table, counted = same, engine.spread(same, places)
             if counted.rows > plan.method.together:
                 return _decide_apart(engine, table, counted, plan, watch)
-        problem = _code(engine, table, plan, watch)
+        table, problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
         with told_of_compiling(plan.method, watch.progress):
@@ -432,6 +442,8 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "risk": checked.risk,
         **extra,
     }
+    if checked.folded:
+        content["folded"] = dict(checked.folded)
     if plan.schema.pseudonyms:
         content["pseudonyms"] = list(plan.schema.pseudonyms)
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]

@@ -1,7 +1,7 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
     [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names
-    [columns.NAME]    role, hierarchy, categories, order, pseudonym
+    [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact
     [[models]]        name and parameters
     [method]          name and parameters
     [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key
@@ -178,6 +178,7 @@ class _Column(_Section):
     order: list[Any] | None = None
     publish: Literal["values", "categories"] = "values"
     pseudonym: bool = False
+    exact: bool = False
 
 
 class _Output(_Section):
@@ -229,7 +230,7 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         if section.categories is not None:
             classes = tuple(tuple(map(_text, values)) for values in section.categories)
             categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
-        return Column(section.role, hierarchy, categories, order, section.publish, section.pseudonym)
+        return Column(section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact)
     except PlanError as error:
         raise PlanError(f"Column {name!r}: {error}") from None
 

@@ -7,7 +7,7 @@ the table was made plays no part.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shoal.encoding import ByPattern, FrequencySet, Groups, read_frequency_set
 from shoal.encoding.apart import SensitiveLists, list_sensitive
+from shoal.encoding.canonical import two_zeros
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import wildcard_counts
@@ -63,7 +64,8 @@ class CheckResult:
     """The answer for a table.
 
     Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the failing groups'
-    sizes, from small to large. ``found`` are the groups themselves.
+    sizes, from small to large. ``found`` are the groups themselves. ``folded`` tells of sensitive columns how many
+    spellings were counted as another one.
     """
 
     rows: int
@@ -74,6 +76,7 @@ class CheckResult:
     failing_rows: int
     failing_sizes: tuple[int, ...] = ()
     found: Groups | None = field(default=None, repr=False, compare=False)
+    folded: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -95,6 +98,7 @@ class CheckResult:
             "models": [model.to_dict() for model in self.models],
             "failing_groups": self.failing_groups,
             "failing_rows": self.failing_rows,
+            **({"folded": dict(self.folded)} if self.folded else {}),
         }
 
 
@@ -119,14 +123,15 @@ def check_relation(
     looked_at = (*schema.quasi_identifiers, *schema.sensitive)
     require_columns(table, looked_at)
     model = models if isinstance(models, AllOf) else combine(models)
-    frequencies = read_frequency_set(engine, table, schema, ordered=False)
+    frequencies = read_frequency_set(engine, two_zeros(engine, table, schema), schema, ordered=False)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     if wildcard is None:
-        return assess_groups(groups, model)
+        return replace(assess_groups(groups, model), folded=frequencies.folded)
     if not all(isinstance(part, KAnonymity) for part in model.parts):
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
-    return assess_groups(groups, model, _matching(frequencies, inverse, groups, wildcard))
+    seen = _matching(frequencies, inverse, groups, wildcard)
+    return replace(assess_groups(groups, model, seen), folded=frequencies.folded)
 
 
 def _matching(frequencies: FrequencySet, inverse: npt.NDArray[np.int64], groups: Groups, wildcard: str) -> Groups:
@@ -238,6 +243,7 @@ def verify_apart(counted: Apart, released: Relation, schema: Schema, model: AllO
         len(failing),
         sum(failing),
         tuple(failing),
+        folded=sensitive.folded,
     )
     return _require(result, rows)
 

@@ -58,7 +58,7 @@ def check(
               shoal check released.csv --plan plan.toml
     """
     from shoal import pipeline
-    from shoal.cli.console import figure, models_table, output, progress
+    from shoal.cli.console import figure, folded_line, models_table, output, progress
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import PlanError
     from shoal.plan import Plan
@@ -96,6 +96,8 @@ def check(
             f"{figure(result.smallest_group)}: {verdict}."
         )
         output.print(models_table([verdict.to_dict() for verdict in result.models]))
+        if result.folded:
+            output.print(folded_line(result.folded))
         if result.failing_groups:
             sizes = result.failing_sizes
             output.print(

@@ -15,7 +15,7 @@ from rich.table import Table
 from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
 
-__all__ = ["figure", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
+__all__ = ["figure", "folded_line", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
 
 output = Console(highlight=False)
 LONGEST_WORD = 16
@@ -82,6 +82,12 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
         failing = f"{figure(groups)} groups, {figure(rows)} rows" if groups else "none"
         table.add_row(safe(model["name"]), safe(asked), verdict, reached, failing)
     return table
+
+
+def folded_line(folded: Mapping[str, int]) -> str:
+    """How many spellings of sensitive values were counted as another one."""
+    listed = ", ".join(f"{safe(column)} {figure(count)}" for column, count in folded.items())
+    return f"Spellings of sensitive values that were counted as another one: {listed}."
 
 
 def patterns_table(patterns: Sequence[Mapping[str, Any]]) -> Table:

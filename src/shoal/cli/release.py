@@ -42,7 +42,7 @@ def release(
               shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import pipeline
-    from shoal.cli.console import figure, models_table, output, patterns_table, progress, safe
+    from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.plan import Plan
 
     loaded = Plan.read(plan)
@@ -72,6 +72,8 @@ def release(
                  f"the smallest of {figure(answer['smallest_group'])}{suppressed}.")  # fmt: skip
     if answer["models"]:
         output.print(models_table(answer["models"]))
+    if "folded" in answer:
+        output.print(folded_line(answer["folded"]))
     if "loss" in answer:
         output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
     if "guarantee" in answer:

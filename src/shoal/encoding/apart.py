@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.frequency import Dictionary, encode_column
+from shoal.encoding.frequency import Dictionary, Spellings, encode_column, fold_column
 from shoal.engines.base import Apart, Relation
 from shoal.schema import Domain, Schema
 
@@ -22,23 +22,50 @@ __all__ = ["SensitiveLists", "codes_in", "list_sensitive", "list_values"]
 class SensitiveLists:
     """The sensitive columns: their values, what models know of them, and how often each occurs."""
 
-    dictionaries: tuple[Dictionary, ...]
+    spellings: tuple[Spellings, ...]
     domains: tuple[Domain, ...]
     totals: tuple[npt.NDArray[np.int64], ...]
 
+    @property
+    def dictionaries(self) -> tuple[Dictionary, ...]:
+        """The values as they are counted."""
+        return tuple(part.counted for part in self.spellings)
+
+    @property
+    def folded(self) -> dict[str, int]:
+        """As :attr:`shoal.encoding.FrequencySet.folded`."""
+        return {part.written.name: part.folded for part in self.spellings if part.folded}
+
+    def written(self, table: pa.Table) -> npt.NDArray[np.int32]:
+        """The codes of a table's cells by how they are written, int32 (n, s)."""
+        columns = [codes_in(table, part.written, len(part.written.text)) for part in self.spellings]
+        return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
+
     def codes(self, table: pa.Table) -> npt.NDArray[np.int32]:
         """The codes of a table's rows, int32 (n, s); -1 is missing."""
-        columns = [codes_in(table, dictionary, -1) for dictionary in self.dictionaries]
+        columns = [self.column(table, s) for s in range(len(self.spellings))]
         return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
+
+    def column(self, table: pa.Table, s: int) -> npt.NDArray[np.int32]:
+        """The codes of one sensitive column's cells, int32 (n,); -1 is missing."""
+        part = self.spellings[s]
+        # the last place stands for what is missing, whether or not the table at hand has any
+        value = np.append(part.value[: len(part.written.text)], np.int32(-1))
+        return value[codes_in(table, part.written, len(part.written.text))]
 
 
 def list_sensitive(counted: Apart, table: Relation, schema: Schema) -> SensitiveLists:
     """Bring the values of the sensitive columns here."""
-    found = [list_values(counted, name, table.places((name,))[0]) for name in schema.sensitive]
-    dictionaries = tuple(dictionary for dictionary, _ in found)
-    domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in dictionaries)
-    totals = tuple(count[: len(dictionary.text)] for dictionary, count in found)
-    return SensitiveLists(dictionaries, domains, totals)
+    spellings, totals = [], []
+    for name in schema.sensitive:
+        written, count = list_values(counted, name, table.places((name,))[0])
+        part = fold_column(written, np.zeros(0, np.int32), schema.columns[name].key)
+        known = part.value >= 0
+        size = len(part.counted.text)
+        totals.append(np.bincount(part.value[known], weights=count[known], minlength=size).astype(np.int64))
+        spellings.append(part)
+    domains = tuple(schema.domain(part.counted.name, part.counted.text) for part in spellings)
+    return SensitiveLists(tuple(spellings), domains, tuple(totals))
 
 
 def list_values(counted: Apart, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:

@@ -31,9 +31,11 @@ def publish_categories(engine: Engine, table: Relation, schema: Schema) -> Relat
         values = pc.drop_null(engine.frequencies(table, (place,)).column(f"c{place}").combine_chunks())
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        index = column.categories.bind(pc.cast(values, pa.string()).to_pylist(), name)
-        labels = pa.array([column.categories.name(i) for i in index], pa.string())
-        maps[place] = pa.table({"v": values, "label": labels})
+        texts = pc.cast(values, pa.string()).to_pylist()
+        known = [text for text in texts if column.key(text) is not None]
+        found = dict(zip(known, column.categories.bind(known, name, column.key).tolist(), strict=True))
+        labels = [column.categories.name(found[text]) if text in found else None for text in texts]
+        maps[place] = pa.table({"v": values, "label": pa.array(labels, pa.string())})
     if not maps:
         return table
     return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None)

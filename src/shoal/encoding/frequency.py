@@ -8,8 +8,8 @@ same frequency set, whatever order its rows came in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from shoal.engines.base import Engine, Relation
 
-__all__ = ["Dictionary", "FrequencySet", "encode_column", "read_frequency_set"]
+__all__ = ["Dictionary", "FrequencySet", "Spellings", "encode_column", "fold_column", "read_frequency_set"]
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,47 @@ class Dictionary:
 
 
 @dataclass(frozen=True)
+class Spellings:
+    """A sensitive column as it is written.
+
+    Attributes
+    ----------
+    written, counted
+        Its values as they stand in the table, and one for each that is counted.
+    value
+        int32 (size,): what each code of ``written`` is counted as; -1 is missing.
+    codes
+        int32 (n,): the cells, by code of ``written``.
+    """
+
+    written: Dictionary
+    counted: Dictionary
+    value: npt.NDArray[np.int32]
+    codes: npt.NDArray[np.int32]
+
+    @property
+    def folded(self) -> int:
+        """How many spellings were counted as another one."""
+        return int((self.value >= 0).sum()) - len(self.counted.text)
+
+
+@dataclass(frozen=True)
 class FrequencySet:
     """Distinct combinations of quasi-identifiers and sensitive values.
 
     Attributes
     ----------
+    sensitive
+        Of each sensitive column the values as they are counted, by the first spelling of each.
     codes
         int32 (n, q): quasi-identifier codes; a missing value has the last code of its dictionary.
     secrets
-        int32 (n, s): sensitive codes; -1 is missing.
+        int32 (n, s): sensitive codes, equal for spellings of one value; -1 is missing.
     count
         int64 (n,): how many rows of the table have this combination.
+    spellings
+        The sensitive values as they are written, by which the table's rows are found. Combinations that differ in
+        nothing but a spelling are entries of their own.
     """
 
     quasi: tuple[Dictionary, ...]
@@ -64,11 +94,22 @@ class FrequencySet:
     codes: npt.NDArray[np.int32]
     secrets: npt.NDArray[np.int32]
     count: npt.NDArray[np.int64]
+    spellings: tuple[Spellings, ...] = ()
 
     @property
     def rows(self) -> int:
         """How many rows the table has."""
         return int(self.count.sum())
+
+    @property
+    def folded(self) -> dict[str, int]:
+        """How many spellings were counted as another one, of the sensitive columns where there are such."""
+        return {part.written.name: part.folded for part in self.spellings if part.folded}
+
+    def of(self, rows: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> FrequencySet:
+        """Some of the combinations, with other counts."""
+        spellings = tuple(replace(part, codes=part.codes[rows]) for part in self.spellings)
+        return replace(self, codes=self.codes[rows], secrets=self.secrets[rows], count=count, spellings=spellings)
 
     def group(self, codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], Groups]:
         """Group the combinations by (recoded) quasi-identifier codes.
@@ -120,19 +161,46 @@ def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, order
         raise TableError("The table has no rows; at least one is needed.")
     coded = [encode_column(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
     q = len(schema.quasi_identifiers)
-    codes = _matrix([code for _, code in coded[:q]], len(count))
-    secrets = _matrix([code for _, code in coded[q:]], len(count))
     quasi = tuple(dictionary for dictionary, _ in coded[:q])
-    sensitive = tuple(dictionary for dictionary, _ in coded[q:])
-    for s, dictionary in enumerate(sensitive):
-        if dictionary.missing:
-            secrets[secrets[:, s] == len(dictionary.text), s] = -1
-    if ordered:
-        sizes = [dictionary.size + 1 for dictionary in (*quasi, *sensitive)]
-        order = np.argsort(row_keys(np.concatenate([codes, secrets + 1], axis=1), sizes)[0])
-        codes, secrets, count = codes[order], secrets[order], count[order]
+    spellings = tuple(fold_column(written, codes, schema.columns[written.name].key) for written, codes in coded[q:])
+    sensitive = tuple(part.counted for part in spellings)
+    codes = _matrix([code for _, code in coded[:q]], len(count))
+    secrets = _matrix([part.value[part.codes] for part in spellings], len(count))
     domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in sensitive)
-    return FrequencySet(quasi, sensitive, domains, codes, secrets, count)
+    found = FrequencySet(quasi, sensitive, domains, codes, secrets, count, spellings)
+    if not ordered:
+        return found
+    sizes = [dictionary.size + 1 for dictionary in (*quasi, *sensitive)]
+    keys = [codes, secrets + 1]
+    if found.folded:  # entries that are counted alike follow each other by their spelling
+        sizes += [part.written.size for part in spellings]
+        keys += [part.codes[:, None] for part in spellings]
+    order = np.argsort(row_keys(np.concatenate(keys, axis=1), sizes)[0])
+    return found.of(order, count[order])
+
+
+def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable[[str], str | None]) -> Spellings:
+    """What the values of a sensitive column are counted as. Costs one key per distinct value of text."""
+    import pyarrow as pa
+
+    value = np.arange(written.size, dtype=np.int32)
+    counted = written
+    if pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type):
+        index: dict[str, int] = {}
+        first: list[int] = []
+        for place, text in enumerate(written.text):
+            found = key(text)
+            code = -1 if found is None else index.setdefault(found, len(index))
+            if code == len(first):
+                first.append(place)
+            value[place] = code
+        if len(first) < len(written.text):
+            missing = written.missing or bool((value < 0).any())
+            values = written.values.take(pa.array(first, pa.int64()))
+            texts = tuple(written.text[place] for place in first)
+            counted = Dictionary(written.name, written.place, values, texts, missing)
+    value[len(written.text) :] = -1
+    return Spellings(written, counted, value, codes)
 
 
 def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.int32]:

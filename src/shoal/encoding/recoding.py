@@ -132,7 +132,7 @@ def _apply_levels(
         else:
             mapped.append((dictionary, ladder.codes[level], labels))
             shown.append((dictionary.place, pa.array(labels, pa.string())))
-    for dictionary in frequencies.sensitive:
+    for dictionary in (part.written for part in frequencies.spellings):
         if dictionary.place in places and pa.types.is_string(dictionary.values.type):
             labels = (*dictionary.text, None) if dictionary.missing else dictionary.text
             mapped.append((dictionary, np.arange(len(labels), dtype=np.int32), labels))
@@ -186,10 +186,7 @@ def _apply_groups(
         columns = [(d, codes[first]) for d, codes in columns]
         data["g"] = pa.array(group[first])
     else:
-        missing = [
-            np.where(s < 0, len(d.text), s) for d, s in zip(frequencies.sensitive, frequencies.secrets.T, strict=True)
-        ]
-        columns += [(d, codes[row]) for d, codes in zip(frequencies.sensitive, missing, strict=True)]
+        columns += [(part.written, part.codes[row]) for part in frequencies.spellings]
         data["g"] = pa.array(group)
         new = np.r_[True, row[1:] != row[:-1]] if len(row) else np.zeros(0, np.bool_)
         if not (bool(new.all()) and bool((count == frequencies.count[row]).all())):

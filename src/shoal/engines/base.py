@@ -128,6 +128,18 @@ class Engine(Protocol):
         """Numbers (from 1) of the first rows whose value, as text, is one of ``texts``."""
         ...
 
+    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
+        """The table with 0.0 for -0.0 in some columns of floating point."""
+        ...
+
+    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
+        """Those of some columns of floating point that hold -0.0, which counts as 0.0 but is written otherwise."""
+        ...
+
+    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
+        """The table with some columns as the text of their values."""
+        ...
+
     def recode_by_level(
         self,
         table: Relation,

@@ -197,6 +197,22 @@ class DuckDBEngine:
         (found,) = self._run(query).fetchone()
         return int(found or 0)
 
+    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        cells = {place: sql.positive_zero(place) for place in places}
+        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
+
+    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
+        """See :class:`shoal.engines.base.Engine`."""
+        query = sql.signed_zeros(table.name, places, "VARCHAR")
+        (found,) = self._fetch(query).to_pylist()
+        return [place for place in places if found[sql.column(place)]]
+
+    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        cells = {place: f"CAST({sql.column(place)} AS VARCHAR)" for place in places}
+        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
+
     def recode_by_level(
         self,
         table: Relation,

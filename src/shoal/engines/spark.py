@@ -208,6 +208,22 @@ class SparkEngine:
         """None: rows of a distributed table have no numbers."""
         return []
 
+    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        cells = {place: sql.positive_zero(place) for place in places}
+        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
+
+    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
+        """See :class:`shoal.engines.base.Engine`."""
+        query = sql.signed_zeros(table.name, places, "STRING")
+        (found,) = self._collect(query)
+        return [place for place in places if found[sql.column(place)]]
+
+    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        cells = {place: f"CAST({sql.column(place)} AS STRING)" for place in places}
+        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
+
     def recode_by_level(
         self,
         table: Relation,

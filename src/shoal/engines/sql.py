@@ -20,11 +20,14 @@ __all__ = [
     "line_checks",
     "literal",
     "places",
+    "positive_zero",
     "recode_by_entry",
     "recode_by_group",
     "recode_by_level",
     "renumbered",
     "repeat_labels",
+    "replaced",
+    "signed_zeros",
     "sorted_rows",
     "total",
 ]
@@ -100,6 +103,26 @@ def line_checks(quote: str) -> tuple[str, ...]:
         "coalesce(bool_and(is_valid_utf8(line)), TRUE) AS utf8",
         f"coalesce(bool_or(({left}) % 2 = 1), FALSE) AS open",
     )
+
+
+def replaced(table: str, count: int, cells: Mapping[int, str]) -> str:
+    """The table, which has so many columns, with some of them replaced by expressions."""
+    names = map(column, range(count))
+    listed = (f"{cells[place]} AS {name}" if place in cells else name for place, name in enumerate(names))
+    return f"SELECT {', '.join(listed)} FROM {table}"
+
+
+def positive_zero(place: int) -> str:
+    """A column of floating point in which the zeros of both signs are 0.0."""
+    name = column(place)
+    return f"CASE WHEN {name} = 0 THEN abs({name}) ELSE {name} END"
+
+
+def signed_zeros(table: str, places: Sequence[int], text: str) -> str:
+    """Whether columns of floating point hold -0.0, under their own names; ``text`` is a type."""
+    signed = (f"CASE WHEN {c} = 0 THEN CAST({c} AS {text}) LIKE '-%' ELSE FALSE END" for c in map(column, places))
+    told = (f"coalesce(bool_or({sign}), FALSE) AS {column(place)}" for place, sign in zip(places, signed, strict=True))
+    return f"SELECT {', '.join(told)} FROM {table}"
 
 
 def _wanted(wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:

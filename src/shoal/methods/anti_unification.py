@@ -344,12 +344,8 @@ def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
     inverse, number = group_keys(np.concatenate([codes, secrets], axis=1), [*sizes, *of_domains])
     first = np.zeros(number, np.int64)
     first[inverse[::-1]] = np.arange(len(inverse))[::-1]
-    table = replace(
-        frequencies,
-        codes=np.ascontiguousarray(codes[first]),
-        secrets=np.ascontiguousarray(frequencies.secrets[first]),
-        count=np.bincount(inverse, weights=frequencies.count, minlength=number).astype(np.int64),
-    )
+    count = np.bincount(inverse, weights=frequencies.count, minlength=number).astype(np.int64)
+    table = replace(frequencies.of(first, count), codes=np.ascontiguousarray(codes[first]))
     classes = group_keys(table.secrets + 1, of_domains)[0].astype(np.int32)
     return _Lifted(problem, tuple(levels), table, inverse, classes)
 

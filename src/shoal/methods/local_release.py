@@ -154,8 +154,7 @@ def count_groups(
     count: npt.NDArray[np.int64],
 ) -> Groups:
     """The groups of a partition whose combinations may be shared out."""
-    part = replace(frequencies, codes=frequencies.codes[row], secrets=frequencies.secrets[row], count=count)
-    return part.groups_of(group, int(group.max(initial=-1)) + 1)
+    return frequencies.of(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
 
 
 def _merge_failing(
@@ -197,9 +196,7 @@ def kept_part(problem: Problem, recoding: Recoding) -> tuple[Problem, ByGroup | 
     else:
         kept = np.bincount(recoding.row, weights=recoding.count, minlength=len(frequencies.count)).astype(np.int64)
     rows = np.flatnonzero(kept)
-    part = replace(
-        frequencies, codes=frequencies.codes[rows], secrets=frequencies.secrets[rows], count=kept[rows].astype(np.int64)
-    )
+    part = frequencies.of(rows, kept[rows].astype(np.int64))
     if isinstance(recoding, ByLevel):
         group = np.unique(recoding.group[rows], return_inverse=True)[1].astype(np.int64)
         return replace(problem, frequencies=part), replace(recoding, group=group), rows

@@ -25,6 +25,7 @@ from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
+from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
     import numpy as np
@@ -101,7 +102,7 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
         if column is None or column.order is None:
             ranks.append(None)
             continue
-        place = {value: index for index, value in enumerate(column.order)}
+        place = {canonical(value): index for index, value in enumerate(column.order)}
         lacking = sum(text not in place for text in dictionary.text)
         if lacking:
             raise PlanError(

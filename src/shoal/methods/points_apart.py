@@ -284,11 +284,11 @@ def _tally(shared: Shared, counted: Apart, scene: _Scene, forest: Forest, strata
     rows[found.column("b").to_numpy()] = found.column("n").to_numpy()
     asked = any(isinstance(part, SensitiveModel) for part in shared.model.parts)
     entries = []
-    for dictionary in scene.sensitive.dictionaries:
+    for s, dictionary in enumerate(scene.sensitive.dictionaries):
         leaf, value, count = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
         if asked:
             found = counted.count_by(tag, (dictionary.place,))
-            codes = codes_in(found, dictionary, -1)
+            codes = scene.sensitive.column(found, s)
             known = codes >= 0
             leaf = np.asarray(found.column("b").to_numpy(), np.int64)[known]
             value, count = codes[known], np.asarray(found.column("n").to_numpy(), np.int64)[known]
@@ -322,7 +322,7 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
     found = [column.column(table) for column in scene.quasi]
     codes = np.stack([codes for _, codes in found], axis=1)
     secrets = scene.sensitive.codes(table)
-    order = np.lexsort((*secrets.T[::-1], *codes.T[::-1]))
+    order = np.lexsort((*scene.sensitive.written(table).T[::-1], *secrets.T[::-1], *codes.T[::-1]))
     codes, secrets, table = codes[order], secrets[order], table.take(pa.array(order))
     count = np.asarray(table.column("n").to_numpy(), np.int64)
     columns = [column for column, _ in found]

@@ -121,6 +121,12 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
         f"{method_sentence(content['method'])}"
     )
+    if content.get("folded"):
+        folded = content["folded"]
+        sentences.append(
+            f"Spellings of one value (letter case, blanks, forms of a number) were counted as one in "
+            f"{listed(list(folded))}: {number(sum(folded.values()))} spelling(s) count as another one."
+        )
     categories = [name for name in sensitive if name in content.get("published_as_categories", ())]
     unchanged = [name for name in sensitive if name not in categories]
     if unchanged:

@@ -9,7 +9,7 @@ Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", section 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
+from shoal.schema.spelling import same_text
 
 __all__ = ["Categories"]
 
@@ -77,13 +78,16 @@ class Categories:
         """The ordinal distance of the papers: how many categories apart, over m-1."""
         return Fraction(abs(self.index(one) - self.index(other)), self.count - 1)
 
-    def bind(self, values: Sequence[str], column: str = "") -> npt.NDArray[np.int32]:
-        """The category index of each value; an error tells how many values have none."""
-        place = {value: index for index, values in enumerate(self.classes) for value in values}
-        lacking = sum(value not in place for value in values)
+    def bind(
+        self, values: Sequence[str], column: str = "", key: Callable[[str], str | None] = same_text
+    ) -> npt.NDArray[np.int32]:
+        """The category index of each value, found by its key; an error tells how many values have none."""
+        place = {key(value): index for index, values in enumerate(self.classes) for value in values}
+        keys = [key(value) for value in values]
+        lacking = sum(found not in place for found in keys)
         if lacking:
             raise PlanError(
                 f"The categories of column {column!r} must hold every value of the data; {lacking} distinct value(s) "
                 f"are in none. Add them, or declare them as missing values."
             )
-        return np.asarray([place[value] for value in values], np.int32)
+        return np.asarray([place[found] for found in keys], np.int32)

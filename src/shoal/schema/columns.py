@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -10,10 +11,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import PlanError
+from shoal.errors import HierarchyError, PlanError
 from shoal.schema.categories import Categories
-from shoal.schema.hierarchies import Flat, Hierarchy
+from shoal.schema.hierarchies import Flat, Hierarchy, declared_paths
 from shoal.schema.ladder import Ladder
+from shoal.schema.spelling import declared_spelling, fold, same_text
 
 __all__ = ["Column", "Domain", "Role", "Schema"]
 
@@ -35,6 +37,7 @@ class Column:
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
     ``pseudonym`` publishes keyed pseudonyms of an identifier instead of dropping it.
+    ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
     """
 
     role: Role
@@ -43,6 +46,7 @@ class Column:
     order: tuple[str, ...] | None = None
     publish: Literal["values", "categories"] = "values"
     pseudonym: bool = False
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if self.publish not in ("values", "categories"):
@@ -58,6 +62,15 @@ class Column:
                 f"Only a quasi-identifier or sensitive column can have a hierarchy; found one on a column of role "
                 f"{self.role}, which is not generalized. Change its role, or remove the hierarchy."
             )
+        if self.exact and self.role is not Role.SENSITIVE:
+            raise PlanError(f"Only a sensitive column can be exact; found a column of role {self.role}.")
+        if self.role is Role.SENSITIVE and not self.exact:
+            _refuse_conflicts(self)
+
+    @property
+    def key(self) -> Callable[[str], str | None]:
+        """What of a sensitive value is counted; values with the same key are one, None is missing."""
+        return same_text if self.exact else fold
 
 
 @dataclass(frozen=True)
@@ -98,12 +111,16 @@ class Schema:
         return (self.columns[name].hierarchy or Flat()).bind(values, missing, column=name)
 
     def domain(self, name: str, values: Sequence[str]) -> Domain:
-        """What models need to know of a sensitive column's values."""
+        """What models need to know of a sensitive column's values; the plan's own are found by their key."""
         column = self.columns[name]
-        category = None if column.categories is None else column.categories.bind(values, name)
-        count = 0 if column.categories is None else column.categories.count
-        tree = None if column.hierarchy is None else column.hierarchy.bind(values, missing=False, column=name)
-        rank = _rank(name, values, column.order)
+        category, count, tree = None, 0, None
+        if column.categories is not None:
+            category, count = column.categories.bind(values, name, column.key), column.categories.count
+        if column.hierarchy is not None:
+            listed = [path[0] for path in declared_paths(column.hierarchy)]
+            tree = column.hierarchy.bind(declared_spelling(values, listed, column.key), missing=False, column=name)
+        order = column.order or ()
+        rank = _rank(name, declared_spelling(values, order, column.key) if order else values, column.order)
         places = 0 if rank is None else int(rank.max(initial=-1)) + 1
         if column.order is not None:
             places = len(column.order)
@@ -138,7 +155,30 @@ def _published(column: Column) -> Column:
     if column.publish == "values" or categories is None:
         return column
     names = tuple(map(categories.name, range(categories.count)))
-    return Column(column.role, categories=Categories(tuple((name,) for name in names), names), order=names)
+    own = Categories(tuple((name,) for name in names), names)
+    return Column(column.role, categories=own, order=names, exact=column.exact)
+
+
+def _refuse_conflicts(column: Column) -> None:
+    """Raise where the plan tells apart two values that are counted as one."""
+    order = [(value, index) for index, value in enumerate(column.order or ())]
+    classes = () if column.categories is None else column.categories.classes
+    categories = [(value, index) for index, values in enumerate(classes) for value in values]
+    names = []
+    if column.publish == "categories" and column.categories is not None:
+        names = [(column.categories.name(index), index) for index in range(column.categories.count)]
+    tree: list[tuple[str, object]] = []
+    if column.hierarchy is not None:
+        with suppress(HierarchyError):  # what is wrong with it is told when it is bound
+            tree = [(path[0], path[1:]) for path in declared_paths(column.hierarchy)]
+    for what, pairs in (("order", order), ("categories", categories), ("names", names), ("hierarchy", tree)):
+        home: dict[str | None, object] = {}
+        conflicts = sum(home.setdefault(fold(value), place) != place for value, place in pairs)
+        if conflicts:
+            raise PlanError(
+                f"The {what} of a sensitive column must not tell apart what is counted as one value: {conflicts} "
+                f"value(s) differ from another in case, blanks or the like. Keep one of them, or set exact = true."
+            )
 
 
 def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:

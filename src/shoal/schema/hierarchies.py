@@ -18,8 +18,19 @@ import numpy as np
 
 from shoal.errors import HierarchyError
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
+from shoal.schema.spelling import canonical
 
-__all__ = ["Flat", "Hierarchy", "MissingFromHierarchy", "Ordered", "Prefix", "Table", "Tree", "read_table"]
+__all__ = [
+    "Flat",
+    "Hierarchy",
+    "MissingFromHierarchy",
+    "Ordered",
+    "Prefix",
+    "Table",
+    "Tree",
+    "declared_paths",
+    "read_table",
+]
 
 
 @runtime_checkable
@@ -70,12 +81,19 @@ class Table:
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        rows = {row[0]: row for row in self.rows}
-        lacking = [value for value in values if value not in rows]
+        listed = [tuple(canonical(label) or "" for label in row) for row in self.rows]
+        rows = {row[0]: row for row in listed}
+        if len(rows) < len(set(listed)):
+            raise HierarchyError(
+                f"Hierarchy of column {column!r}: a value stands in two rows with different labels, written with other "
+                f"blanks or another form of Unicode; keep one of them."
+            )
+        found = [canonical(value) or "" for value in values]
+        lacking = [value for value, known in zip(values, found, strict=True) if known not in rows]
         if lacking:
             raise MissingFromHierarchy(column, lacking)
         width = len(self.rows[0])
-        columns = [[rows[value][level] for value in values] for level in range(width)]
+        columns = [[rows[value][level] for value in found] for level in range(width)]
         leaves = [[row[level] for row in rows.values()] for level in range(width)]
         return build_ladder(columns, missing, leaves, column=column)
 
@@ -122,6 +140,17 @@ class Tree:
         except HierarchyError as error:
             raise HierarchyError(f"Hierarchy of column {column!r}: {error}") from error
         return table.bind(values, missing, column=column)
+
+
+def declared_paths(hierarchy: Hierarchy) -> list[tuple[str, ...]]:
+    """The values that a hierarchy lists, each with what stands above it; none where it makes labels by a rule."""
+    if isinstance(hierarchy, Table):
+        return list(hierarchy.rows)
+    if isinstance(hierarchy, Tree):
+        return list(_paths(hierarchy.tree, (), ""))
+    if isinstance(hierarchy, Ordered) and hierarchy.values is not None:
+        return [(value, str(place)) for place, value in enumerate(hierarchy.values)]
+    return []
 
 
 def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[str, ...]]:
@@ -202,7 +231,7 @@ class Ordered:
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        order = list(values if self.values is None else self.values)
+        order = list(values) if self.values is None else [canonical(value) or "" for value in self.values]
         if len(set(order)) < len(order):
             raise HierarchyError(
                 f"Hierarchy of column {column!r}: a value stands twice in the order; keep one of them."

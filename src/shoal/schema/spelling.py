@@ -1,0 +1,98 @@
+"""When two spellings are one value.
+
+Quasi-identifiers have a canonical form, :func:`canonical`, in which they are published: what is counted as equal is
+then equal byte for byte, and nothing that differs is counted as equal. It changes no more than what nobody sees: blanks
+around, and how Unicode writes an accent.
+
+Sensitive values are published as they are, but counted by what they mean, :func:`fold`: a group in which everyone has
+HIV is no more diverse for writing it as `hiv` or `HIV `.
+
+The Unicode Standard, Annex 15 (normalization forms) and section 3.13 (caseless matching).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["canonical", "declared_spelling", "fold", "same_text"]
+
+# white space to the eye, but not to Python
+INVISIBLE = "\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+AROUND = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()) + INVISIBLE
+NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?")
+
+
+def canonical(text: str) -> str | None:
+    """The form in which a quasi-identifier is published; None, missing, where nothing but blanks is left.
+
+    >>> canonical("Wien\\u00a0"), canonical("Cafe\\u0301"), canonical("-0.0"), canonical(" ")
+    ('Wien', 'Café', '-0.0', None)
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).strip(AROUND)
+        # a combining mark may have stood behind a blank that is gone now
+        return (text if unicodedata.is_normalized("NFC", text) else canonical(text)) or None
+    return text.strip() or None
+
+
+def fold(text: str) -> str | None:
+    """The key of a sensitive value: equal for spellings of one value; None, missing, where there are only blanks.
+
+    Letters by compatibility form and without case, blanks as one and none around, invisible characters dropped,
+    numbers by their value.
+
+    >>> {fold(text) for text in ("HIV", "hiv", "HIV ", "HIV\\u00a0", "\\uff28IV", "H\\u00adIV")}
+    {'hiv'}
+    >>> {fold(text) for text in ("1", "1.0", "01", "+1", "1e0", "0.1E+1")}
+    {'1e0'}
+    >>> fold("1.05") == fold("1.5"), fold("A01") == fold("A1"), fold("1,000") == fold("1000")
+    (False, False, False)
+    """
+    key = text.casefold() if text.isascii() else _caseless(text)
+    key = " ".join(key.split())
+    number = NUMBER.fullmatch(key)
+    return _by_value(number) if number else key or None
+
+
+def same_text(text: str) -> str:
+    """The key of a value whose column says ``exact = true``: the text itself."""
+    return text
+
+
+def _caseless(text: str) -> str:
+    """Compatibility form without case, marks that only direct the eye, and signs of other scripts for digits."""
+    while True:
+        visible = (sign for sign in unicodedata.normalize("NFKC", text).casefold() if not _is_ignored(sign))
+        key = unicodedata.normalize("NFKC", "".join(map(_plain_sign, visible)))
+        if key == text:
+            return key
+        text = key  # folding case can undo the form, and the other way round
+
+
+def _is_ignored(sign: str) -> bool:
+    return unicodedata.category(sign) == "Cf" or sign in INVISIBLE or "\ufe00" <= sign <= "\ufe0f"
+
+
+def _plain_sign(sign: str) -> str:
+    if sign == "\u2212":  # the minus of typesetters
+        return "-"
+    return str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
+
+
+def _by_value(number: re.Match[str]) -> str:
+    sign, whole, fraction, exponent = number.groups(default="")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept:
+        return "0e0"
+    return f"{sign.strip('+')}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}"
+
+
+def declared_spelling(
+    texts: Sequence[str], declared: Iterable[str], key: Callable[[str], str | None] = fold
+) -> list[str]:
+    """For each text the declared one that is the same value; the text itself where none is."""
+    known = {key(value): value for value in declared}
+    return [known.get(key(text), text) for text in texts]
