@@ -23,6 +23,11 @@ test: $(COMPILED) checkers
 	scripts/java
 	.venv/bin/python -m pytest -n 2 --dist loadgroup
 
+# Fresh cases each time; what fails is kept in tests/corpus/, which the tests replay. make fuzz SECONDS=60 SEED=1
+SECONDS ?= 600
+fuzz: $(COMPILED)
+	.venv/bin/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
 # An HTML validator and an accessibility engine for the report, where npm is there; without them their tests are skipped.
 checkers: tests/browser/node_modules/.ready
 

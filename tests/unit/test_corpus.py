@@ -1,0 +1,101 @@
+"""What once failed is answered rightly now; and the judge of the fuzzing finds what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.cases import Case, make_case
+from tests.fuzz.harness import Outcome, call, within
+from tests.fuzz.judge import judge
+from tests.fuzz.replay import run_case
+
+CORPUS = sorted((Path(__file__).parent.parent / "corpus").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_once_failed(tmp_path: Path, path: Path) -> None:
+    case = Case.from_json(path.read_text(encoding="utf-8"))
+    assert run_case(case, tmp_path) is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cases_of_fixed_seeds(tmp_path: Path, seed: int) -> None:
+    assert run_case(make_case(seed), tmp_path) is None
+
+
+def test_a_case_is_the_same_when_it_is_read_again() -> None:
+    for seed in range(20):
+        case = make_case(seed)
+        assert Case.from_json(case.to_json()) == case
+
+
+PLAN = """
+source = { path = "source.csv" }
+output = { path = "released.csv" }
+[columns]
+name = { role = "identifier" }
+age = { role = "quasi-identifier", hierarchy = { intervals = [10] } }
+ill = { role = "sensitive" }
+[[models]]
+name = "k-anonymity"
+k = 2
+[[models]]
+name = "l-diversity"
+l = 2
+"""
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> tuple[Path, Outcome]:
+    rows = "".join(f"n{age},{age},{('flu', 'gout')[age % 2]}\n" for age in range(20, 40))
+    (tmp_path / "source.csv").write_text("name,age,ill\n" + rows)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    with within(tmp_path):
+        done = call(["release", "plan.toml"])
+    return tmp_path, done
+
+
+def test_the_judge_passes_what_is_right(released: tuple[Path, Outcome]) -> None:
+    folder, done = released
+    assert judge(folder, ["release", "plan.toml"], done, ["n20"]) is None
+
+
+@pytest.mark.parametrize("change", ["k", "l", "column", "count"])
+def test_the_judge_finds_a_release_that_is_wrong(released: tuple[Path, Outcome], change: str) -> None:
+    folder, done = released
+    table, certificate = folder / "released.csv", folder / "released.certificate.json"
+    lines = table.read_text().splitlines()
+    content = json.loads(certificate.read_text())
+    if change == "k":
+        lines.append("77,flu")
+        content["released"] += 1
+        content["groups"] += 1
+    elif change == "l":
+        lines += ["77,flu", "77,flu"]
+        content["released"] += 2
+        content["groups"] += 1
+    elif change == "column":
+        lines = [f"{line},x" for line in lines]
+    else:
+        content["groups"] += 1
+    table.write_text("\n".join(lines) + "\n")
+    certificate.write_text(json.dumps(content))
+    assert judge(folder, ["release", "plan.toml"], done, []) is not None
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        Outcome(70, "", "Error: A fault.\n", ""),
+        Outcome(2, "", "Error: one.\nAnd two.\n", ""),
+        Outcome(2, "", "Traceback\n", ""),
+        Outcome(2, "", "Error: 'Qz12' is wrong.\n", ""),
+        Outcome(3, "", "Error: no.\n", "Qz12"),
+        Outcome(-9, "", "", ""),
+    ],
+)
+def test_the_judge_finds_an_error_that_is_wrong(tmp_path: Path, done: Outcome) -> None:
+    assert judge(tmp_path, ["release", "plan.toml"], done, ["Qz12"]) is not None
