@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -129,9 +131,9 @@ def test_missing_texts_are_missing(command: Callable[..., Any]) -> None:
 
 
 def test_for_people(command: Callable[..., Any]) -> None:
-    assert command("ledger", "create", "l", "--m", "1000", "--k", "5", "--name", "people") == (
-        0, "Created l: m = 1,000, k = 5. Nothing is spent.\n", "",
-    )  # fmt: skip
+    status, out, err = command("ledger", "create", "l", "--m", "1000", "--k", "5", "--name", "people")
+    assert (status, err) == (0, "")
+    assert re.fullmatch(r"Created l: m = 1,000, k = 5. Nothing is spent.\nHead: [0-9a-f]{64}\n", out)
     common = ("--ledger", "l", "--rho", "1/500")
     assert "of the truth" in command("query", "count", "people.csv", *common, "--where", "illness=flu")[1]
     table = command("query", "histogram", "people.csv", *common, "--column", "illness", "--values", "flu,gout")[1]
@@ -166,6 +168,49 @@ def test_help_teaches(command: Callable[..., Any]) -> None:
         status, out, err = command(group)
         assert (status, err) == (0, "")
         assert words in " ".join(out.split())
+
+
+def test_every_booking_prints_the_head_and_an_old_copy_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+    head = json.loads(command("ledger", "create", "l", "--m", "1000", "--k", "5", "--json")[1])["head"]
+    count = ("query", "count", "people.csv", "--ledger", "l", "--rho", "1/900")
+    printed = command(*count, "--expect-head", head)[1]
+    (first,) = re.findall(r"Head of the ledger: ([0-9a-f]{64})\n", printed)
+    old = (tmp_path / "l").read_bytes()
+    newest = json.loads(command(*count, "--json", "--expect-head", first)[1])["head"]
+    assert f"Head: {newest}" in command("ledger", "show", "l", "--expect-head", first)[1]
+    assert json.loads(command("ledger", "show", "l", "--json")[1])["bookings"][-1]["head"] == newest
+    assert json.loads(command("ledger", "verify", "l", "--expect-head", newest, "--json")[1]) == {
+        "ledger": "l", "verified": True, "entries": 2, "head": newest,
+    }  # fmt: skip
+    said = command("ledger", "verify", "l", "--expect-head", head)[1]
+    assert "All 2 entries are as they were booked. It goes on from the head that was expected." in said
+    (tmp_path / "l").write_bytes(old)
+    assert command("ledger", "verify", "l")[0] == 0
+    for asked_for in (("ledger", "show", "l"), ("ledger", "verify", "l"), count):
+        status, out, _ = command(*asked_for, "--expect-head", newest, "--json")
+        assert (status, json.loads(out)["kind"]) == (2, "LedgerHeadError")
+        assert command(*asked_for, "--expect-head", "some", "--json")[0] == 2
+    assert (tmp_path / "l").read_bytes() == old
+
+
+@pytest.mark.parametrize("value", ["many", "NaN", "inf", "-1", "1e400", "", 1.5, b"\x00", "9" * 5000])
+def test_a_ledger_with_something_else_in_the_place_of_a_number_is_no_fault(
+    command: Callable[..., Any], value: object
+) -> None:
+    Ledger.create("l", m=1000, k=5).book_query("1/500")
+    with closing(sqlite3.connect("l")) as connection:
+        (trigger,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'entries_are_final'").fetchone()
+        connection.execute("DROP TRIGGER entries_are_final")
+        connection.execute("UPDATE entries SET factor = ?", (value,))
+        connection.execute(trigger)
+        connection.commit()
+    for arguments in (
+        ("ledger", "show", "l"),
+        ("ledger", "verify", "l"),
+        ("query", "count", "people.csv", "--ledger", "l", "--rho", "1/900"),
+    ):
+        status, out, _ = command(*arguments, "--json")
+        assert (status, json.loads(out)["kind"]) == (2, "LedgerUnreadableError")
 
 
 # -- refused, and the ledger unchanged -------------------------------------------------------------------

@@ -14,6 +14,12 @@ app = typer.Typer()
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger file.")]
+ExpectHead = Annotated[
+    str | None,
+    typer.Option(
+        "--expect-head", help="A head that was noted earlier; an error where the ledger does not go on from it."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -60,16 +66,18 @@ def create(
         return
     from shoal.cli.console import output, safe
 
-    output.print(f"Created {safe(ledger)}: m = {m:,}, k = {k}. Nothing is spent.")
+    output.print(f"Created {safe(ledger)}: m = {m:,}, k = {k}. Nothing is spent.\nHead: {status.head}")
 
 
 @app.command("show")
 def show(
     ledger: LedgerFile,
+    expect_head: ExpectHead = None,
     as_json: Json = False,
 ) -> None:
-    """Show what is spent, what remains, and every entry. The entries are added up anew; a file that was changed by
-    other means is an error.
+    """Show what is spent, what remains, every entry, and the head, which stands for all of it.
+
+    Everything is verified first; a file that was changed by other means is an error.
 
     \b
     Example:  shoal ledger show patients.ledger
@@ -78,7 +86,7 @@ def show(
     from shoal.identifiability import Ledger
     from shoal.identifiability.arithmetic import epsilon
 
-    opened = Ledger.open(ledger)
+    opened = Ledger.open(ledger, expected=expect_head)
     status = opened.verify().to_dict()
     entries = [
         {
@@ -90,6 +98,7 @@ def show(
             "epsilon": epsilon(entry.factor),
             "delta": float(entry.delta),
             "rho_after": float(entry.rho_after),
+            "head": entry.head,
         }
         for entry in opened.entries()
     ]
@@ -118,3 +127,31 @@ def show(
         for row in rows:
             row[1] = row[1][:19]  # to the second
         output.print(rows_table("Entries", columns, rows))
+    output.print(f"Head: {status['head']}", soft_wrap=True)
+
+
+@app.command("verify")
+def verify(
+    ledger: LedgerFile,
+    expect_head: ExpectHead = None,
+    as_json: Json = False,
+) -> None:
+    """Go through all entries of a ledger: every field must be what its booking wrote, and lead to the state.
+
+    A ledger cannot tell by itself that it is an old copy. Note the head that every booking prints, somewhere else, and
+    give the newest with --expect-head. Exit status 2 where something is not as it must be.
+
+    \b
+    Example:  shoal ledger verify patients.ledger
+              shoal ledger verify patients.ledger --expect-head $(cat head.txt)
+    """
+    from shoal.identifiability import Ledger
+
+    status = Ledger.open(ledger, expected=expect_head).verify()
+    if as_json:
+        print(json.dumps({"ledger": str(ledger), "verified": True, "entries": status.entries, "head": status.head}))
+        return
+    from shoal.cli.console import output
+
+    noted = "" if expect_head is None else " It goes on from the head that was expected."
+    output.print(f"All {status.entries:,} entries are as they were booked.{noted}\nHead: {status.head}", soft_wrap=True)

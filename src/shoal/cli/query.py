@@ -40,6 +40,13 @@ Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter, where it is 
 Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")]
 Missing = Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")]
 Memory = Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")]
+ExpectHead = Annotated[
+    str | None,
+    typer.Option(
+        "--expect-head",
+        help="A head of the ledger that was noted earlier; refuse where the ledger does not go on from it.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -63,6 +70,7 @@ def count(
     rho: Rho,
     where: Where = None,
     label: Label = None,
+    expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     missing: Missing = None,
@@ -74,7 +82,7 @@ def count(
     \b
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
     """
-    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
     chosen = _conditions(where)
     answer = questions.count(rho, chosen, _label(label, "count", chosen))
     _show(questions, answer, as_json)
@@ -91,6 +99,7 @@ def sum_(
     step: Step = "1",
     where: Where = None,
     label: Label = None,
+    expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     missing: Missing = None,
@@ -104,7 +113,7 @@ def sum_(
     \b
     Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
     """
-    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
     chosen = _conditions(where)
     label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
     _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
@@ -120,6 +129,7 @@ def mean(
     upper: Upper,
     step: Step = "1",
     label: Label = None,
+    expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     missing: Missing = None,
@@ -133,7 +143,7 @@ def mean(
     \b
     Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
     """
-    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
     label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
     _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
 
@@ -147,6 +157,7 @@ def histogram(
     values: Values,
     where: Where = None,
     label: Label = None,
+    expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     missing: Missing = None,
@@ -159,7 +170,7 @@ def histogram(
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
@@ -174,6 +185,7 @@ def best_of(
     values: Values,
     where: Where = None,
     label: Label = None,
+    expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     missing: Missing = None,
@@ -186,7 +198,7 @@ def best_of(
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
@@ -195,6 +207,7 @@ def best_of(
 def _questions(
     table: Path,
     ledger: Path,
+    expect_head: str | None,
     delimiter: str | None,
     encoding: str | None,
     missing: list[str] | None,
@@ -206,7 +219,7 @@ def _questions(
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
-    return Questions(table, Ledger.open(ledger), form, memory)
+    return Questions(table, Ledger.open(ledger, expected=expect_head), form, memory)
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:
@@ -274,6 +287,7 @@ def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str]
         f"{figure(told['m'])}. All that was told of this data: rho = {figure(told['rho_spent'])} of "
         f"{figure(told['rho_limit'])}; {remaining} for one question."
     )
+    output.print(f"Head of the ledger: {told['head']}", soft_wrap=True)
 
 
 def _exactly(value: Fraction) -> str:

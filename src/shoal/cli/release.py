@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,6 +28,12 @@ def release(
     save_recoding: Annotated[
         bool, typer.Option("--save-recoding", help="Keep the recoding beside the release, for the next delivery.")
     ] = False,
+    expect_head: Annotated[
+        str | None,
+        typer.Option(
+            help="A head of the plan's ledger, noted earlier; refuse where the ledger does not go on from it."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -51,6 +57,8 @@ def release(
         if engine not in (None, settings.name):  # what the plan says of Spark is not for another engine
             settings = replace(settings, name=engine, master=None, options={})
         loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
+    if expect_head is not None:
+        loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
     with progress(quiet or as_json) as show:
         result = pipeline.release(
             loaded,
@@ -80,6 +88,8 @@ def release(
         promise = answer["guarantee"]
         figures = ", ".join(f"{name} = {figure(promise[name])}" for name in ("rho", "delta", "E", "epsilon", "m", "k"))
         output.print(f"Promise: {figures}.")
+        output.print(f"Booked as entry {figure(promise['ledger_entry'])}. Head of the ledger: {promise['ledger_head']}",
+                     soft_wrap=True)  # fmt: skip
         for title, key in (("It holds if", "assumptions"), ("It does not say", "not_promised")):
             output.print(f"{title}:")
             for sentence in promise[key]:
@@ -103,3 +113,14 @@ def release(
     output.print(f"Table: {safe(loaded.output.path)}\nCertificate: {safe(loaded.output.certificate)}")
     if loaded.output.report:
         output.print(f"Report: {safe(loaded.output.report_path)}")
+
+
+def _expecting(method: Any, head: str) -> Any:
+    """The plan's method with a head that its ledger must go on from."""
+    from shoal.errors import PlanError
+
+    if not hasattr(method, "expecting"):
+        raise PlanError(
+            f"A head can be expected of a ledger, which the method {method.name} does not have. Remove --expect-head."
+        )
+    return method.expecting(head)

@@ -9,7 +9,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,7 +24,16 @@ from shoal.engines.csv_format import CsvFormat, detect, surely_named
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
 
-__all__ = ["DuckDBEngine"]
+__all__ = ["Declared", "DuckDBEngine"]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Values that were declared, held by the engine: how many rows of them, and the type of each column."""
+
+    name: str
+    rows: int
+    kinds: Mapping[int, str]
 
 
 class DuckDBEngine:
@@ -181,20 +190,31 @@ class DuckDBEngine:
         )
         return [int(row) for row in found.column(0).to_pylist()]
 
-    def count_matching(self, table: Relation, wanted: pa.Table) -> list[int]:
-        """How many rows have the values of each row of ``wanted`` (columns c<i>, text or float64; null is missing)."""
-        numbered = wanted.append_column("i", pa.array(range(wanted.num_rows), pa.int64()))
-        counted = self._fetch(sql.count_matching(table.name, self._register(numbered), *_by_type(wanted)))
-        found = dict(zip(counted.column("i").to_pylist(), counted.column("n").to_pylist(), strict=True))
-        return [int(found.get(row, 0)) for row in range(wanted.num_rows)]
+    def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
+        """Declared texts (columns c<i>; null is missing) in the types of the table's columns, for the questions below.
 
-    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: pa.Table) -> int:
-        """The exact sum of a column over the rows with the values of the one row of ``wanted``, in whole steps.
+        Returns them, and how they were understood: each as text (null where it is no value of the type), and ``same``,
+        the first row that has the same values.
+        """
+        numbered = texts.append_column("i", pa.array(range(texts.num_rows), pa.int64()))
+        kinds = {place: table.types[place] for place in sql.places(texts.column_names)}
+        name = self._name()
+        self._run(f"CREATE TEMP TABLE {name} AS {sql.declared(self._register(numbered), kinds)}")
+        return Declared(name, texts.num_rows, kinds), self._fetch(sql.declared_again(name, list(kinds)))
+
+    def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
+        """How many rows have the values of each declared row."""
+        counted = self._fetch(sql.count_matching(table.name, wanted.name, wanted.kinds))
+        found = dict(zip(counted.column("i").to_pylist(), counted.column("n").to_pylist(), strict=True))
+        return [int(found.get(row, 0)) for row in range(wanted.rows)]
+
+    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
+        """The exact sum of a column over the rows with the values of the one declared row, in whole steps.
 
         See :func:`shoal.engines.sql.total`.
         """
-        query = sql.total(table.name, place, scale, ends, self._register(wanted), *_by_type(wanted))
-        (found,) = self._run(query).fetchone()
+        query = sql.total(table.name, place, scale, ends, wanted.name, wanted.kinds)
+        ((found,),) = self._run(query).fetchall()  # all of it: a result that is left open blocks the next statement
         return int(found or 0)
 
     def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
@@ -391,13 +411,6 @@ def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
             cell = f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {cell} END"
         cells.append(f"{cell} AS {name}")
     return ", ".join(cells)
-
-
-def _by_type(wanted: pa.Table) -> tuple[list[int], list[int]]:
-    """The places of the columns c<i> that are compared as text, and of those that are compared as numbers."""
-    parts = [part for part in wanted.schema if re.fullmatch(r"c\d+", part.name)]
-    numbers = [int(part.name[1:]) for part in parts if pa.types.is_floating(part.type)]
-    return [int(part.name[1:]) for part in parts if int(part.name[1:]) not in numbers], numbers
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -13,6 +13,8 @@ __all__ = [
     "column",
     "columns",
     "count_matching",
+    "declared",
+    "declared_again",
     "distinct_values",
     "extent",
     "frequencies",
@@ -125,27 +127,56 @@ def signed_zeros(table: str, places: Sequence[int], text: str) -> str:
     return f"SELECT {', '.join(told)} FROM {table}"
 
 
-def _wanted(wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:
-    """A join with the rows t that have the values of a row of ``wanted``: as text, or as numbers."""
-    same = [f"CAST(t.{column(p)} AS VARCHAR) IS NOT DISTINCT FROM w.{column(p)}" for p in text]
-    same += [f"CAST(t.{column(p)} AS DOUBLE) IS NOT DISTINCT FROM w.{column(p)}" for p in numbers]
+_BLANKS = literal("".join(sign for sign in map(chr, range(1, 0x3001)) if sign.isspace()))
+
+
+def _is_text(kind: str) -> bool:
+    """Whether a column's values are compared as text: its type is text, or is not one that a statement may name."""
+    return kind == "VARCHAR" or not re.fullmatch(r"[A-Z][A-Z0-9_ ]*(\([0-9, ]*\))?", kind)
+
+
+def _value(cell: str, kind: str) -> str:
+    """A cell as it is compared: of text, the canonical form, without blanks around it."""
+    return f"nfc_normalize(trim(CAST({cell} AS VARCHAR), {_BLANKS}))" if _is_text(kind) else cell
+
+
+def _read(text: str, kind: str) -> str:
+    """A declared text as a value of a type; NULL where it is none, or not a number."""
+    if _is_text(kind):
+        return _value(text, kind)
+    read = f"TRY_CAST(trim({text}, {_BLANKS}) AS {kind})"
+    return f"CASE WHEN NOT isnan({read}) THEN {read} END" if kind in ("FLOAT", "DOUBLE") else read
+
+
+def declared(texts: str, kinds: Mapping[int, str]) -> str:
+    """Declared texts (columns c<i>, numbered i) as values of the types of their columns; NULL where one is none."""
+    cells = [f"{_read(column(place), kind)} AS {column(place)}" for place, kind in kinds.items()]
+    return f"SELECT {', '.join(['i', *cells])} FROM {texts}"
+
+
+def declared_again(wanted: str, places: Sequence[int]) -> str:
+    """Declared values as text, and for each row the number of the first row that has the same values."""
+    texts = [f"CAST({column(p)} AS VARCHAR) AS {column(p)}" for p in places]
+    same = f"min(i) OVER (PARTITION BY {columns(places)})" if places else "i"
+    return f"SELECT {', '.join([*texts, f'{same} AS same'])} FROM {wanted} ORDER BY i"
+
+
+def _wanted(wanted: str, kinds: Mapping[int, str]) -> str:
+    """A join with the rows t that have the values of a row of ``wanted``, compared in the type of each column.
+
+    It is the equality by which :func:`declared_again` tells values apart, so that a row has the values of one row of
+    ``wanted`` at most.
+    """
+    same = [f"{_value(f't.{column(p)}', kind)} IS NOT DISTINCT FROM w.{column(p)}" for p, kind in kinds.items()]
     return f"JOIN {wanted} AS w ON {' AND '.join(same) or 'TRUE'}"
 
 
-def count_matching(table: str, wanted: str, text: Sequence[int], numbers: Sequence[int]) -> str:
+def count_matching(table: str, wanted: str, kinds: Mapping[int, str]) -> str:
     """How many rows have the values of each row (numbered i) of ``wanted``; those of which none has are left out."""
-    return f"SELECT w.i AS i, count(*) AS n FROM {table} AS t {_wanted(wanted, text, numbers)} GROUP BY w.i"
+    return f"SELECT w.i AS i, count(*) AS n FROM {table} AS t {_wanted(wanted, kinds)} GROUP BY w.i"
 
 
-def total(
-    table: str,
-    place: int,
-    scale: float,
-    ends: tuple[int, int],
-    wanted: str,
-    text: Sequence[int],
-    numbers: Sequence[int],
-) -> str:
+def total(table: str, place: int, scale: float, ends: tuple[int, int], wanted: str, kinds: Mapping[int, str]) -> str:
     """The sum of a column over the rows that have the values of the one row of ``wanted``, in whole steps.
 
     A value is multiplied by ``scale``, rounded (half to even) and clipped; one that is no number counts as 0.
@@ -154,7 +185,7 @@ def total(
     known = f"CASE WHEN isnan({number}) THEN 0 ELSE coalesce({number}, 0) END"
     steps = f"round_even({known} * CAST({scale!r} AS DOUBLE), 0)"
     clipped = f"least(greatest({steps}, CAST({ends[0]:d} AS DOUBLE)), CAST({ends[1]:d} AS DOUBLE))"
-    return f"SELECT sum(CAST({clipped} AS HUGEINT)) FROM {table} AS t {_wanted(wanted, text, numbers)}"
+    return f"SELECT sum(CAST({clipped} AS HUGEINT)) FROM {table} AS t {_wanted(wanted, kinds)}"
 
 
 def recode_by_level(

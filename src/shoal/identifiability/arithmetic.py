@@ -13,6 +13,7 @@ Su, On sampling, anonymization, and differential privacy, ASIACCS 2012 (Theorem 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -51,6 +52,7 @@ __all__ = [
 ]
 
 _LARGEST_POWER = 2**24
+_LONG_EXPONENT = re.compile(r"[eE][+-]?0*[1-9][0-9]{4}")
 
 Rational = Fraction | Decimal | float | int | str
 """What the public functions accept for a rational number; a float is read as the decimal it prints as."""
@@ -70,6 +72,8 @@ def exact(value: Rational, name: str) -> Fraction:
     try:
         if isinstance(value, bool):
             raise ValueError
+        if isinstance(value, str | Decimal) and _LONG_EXPONENT.search(str(value)):
+            raise ValueError  # a fraction of a thousand million digits would be computed without end
         return Fraction(repr(value) if type(value) is float else value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise ParameterError(
@@ -500,7 +504,8 @@ def round_up(value: Fraction, bits: int = 1024) -> Fraction:
     """Return ``value``, or a little more where it takes over ``bits`` bits to write.
 
     Products of many bounds grow without limit; a ledger must not. Rounding up spends more than was used, by a
-    relative error below 2^-(bits/4): safe, and far below anything that can be noticed.
+    relative error below 2^-(bits/4): safe, and far below anything that can be noticed. What is below 2^-(4·bits)
+    becomes that: a δ of a million digits must not take a million digits to write.
 
     Examples
     --------
@@ -511,7 +516,7 @@ def round_up(value: Fraction, bits: int = 1024) -> Fraction:
     if size <= bits or value == 0:
         return value
     magnitude = value.numerator.bit_length() - value.denominator.bit_length()
-    places = bits // 4 - magnitude
+    places = min(bits // 4 - magnitude, 4 * bits)
     unit = Fraction(2) ** places
     return Fraction((value * unit).__ceil__()) / unit
 

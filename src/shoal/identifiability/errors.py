@@ -10,6 +10,7 @@
       UniverseError                     the declared universe cannot be read, or contradicts the table or the ledger
       FixedSizeSamplingError            a sample of fixed size was asked for
       LedgerNotFoundError, LedgerExistsError, LedgerUnreadableError, LedgerBusyError
+      LedgerHeadError                   the ledger does not go on from the head that was expected
     InfeasibleError                     exit status 3
       UniverseTooSmallError             a cell of the universe is too small for a population release
       BudgetExceededError               the ledger refuses: ρ would pass 1/k
@@ -30,6 +31,7 @@ __all__ = [
     "FixedSizeSamplingError",
     "LedgerBusyError",
     "LedgerExistsError",
+    "LedgerHeadError",
     "LedgerNotFoundError",
     "LedgerUnreadableError",
     "ParameterError",
@@ -86,6 +88,10 @@ class LedgerExistsError(InputError):
 
 class LedgerUnreadableError(InputError):
     """The file is not a ledger, or its content contradicts itself."""
+
+
+class LedgerHeadError(InputError):
+    """The ledger does not go on from the head that was noted: it is an old copy, or another ledger."""
 
 
 class LedgerBusyError(InputError):

@@ -9,6 +9,10 @@ call returns.
 The state is base, E and δ: ρ = p(odds(base) · E), where base is 1/m, or the ρ of the one population release;
 E is the product of all factors, δ the sum. All three are exact fractions, written as text.
 
+Every field is chained (:mod:`shoal.identifiability.chain`). Before each booking the state is held against the last
+two entries, so that a state that was set back is not believed; :meth:`Ledger.verify` goes through all entries. What a
+file cannot tell by itself is that it is an old copy: for that, note the head and expect it the next time.
+
 Only the standard library is imported: many short processes share one ledger. The file must be on a local
 disk, since locks of network file systems are not reliable.
 
@@ -18,10 +22,12 @@ Source: Zhao, Shang and Liu, section 3.4 (Proposition 5, repaired in :mod:`shoal
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -43,11 +49,13 @@ from shoal.identifiability.arithmetic import (
     show,
     whole,
 )
+from shoal.identifiability.chain import Entry, Terms, Totals, check_end, check_walk, damaged
 from shoal.identifiability.errors import (
     BudgetExceededError,
     DeltaExceededError,
     LedgerBusyError,
     LedgerExistsError,
+    LedgerHeadError,
     LedgerNotFoundError,
     LedgerUnreadableError,
     ParameterError,
@@ -57,33 +65,41 @@ from shoal.identifiability.errors import (
 __all__ = ["Booking", "Entry", "Ledger", "Status"]
 
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file
-_FORMAT = 1
+_FORMAT = 2
 
-_TABLES = """
-CREATE TABLE state (
+_TABLES = (
+    """CREATE TABLE state (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    salt TEXT NOT NULL,
     name TEXT NOT NULL,
     m INTEGER NOT NULL,
     k INTEGER NOT NULL,
     delta_limit TEXT NOT NULL,
+    entries INTEGER NOT NULL,
     base TEXT NOT NULL,
     bound TEXT NOT NULL,
     delta TEXT NOT NULL,
-    population_released INTEGER NOT NULL
-);
-CREATE TABLE entries (
+    population_released INTEGER NOT NULL,
+    head TEXT NOT NULL
+)""",
+    """CREATE TABLE entries (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
     kind TEXT NOT NULL,
     label TEXT NOT NULL,
     base TEXT,
-    bound TEXT NOT NULL,
+    factor TEXT NOT NULL,
     delta TEXT NOT NULL,
-    rho_after TEXT NOT NULL
-);
-CREATE TRIGGER entries_are_final BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are final'); END;
-CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are final'); END;
-"""
+    rho_after TEXT NOT NULL,
+    total_base TEXT NOT NULL,
+    total_bound TEXT NOT NULL,
+    total_delta TEXT NOT NULL,
+    population_released INTEGER NOT NULL,
+    head TEXT NOT NULL
+)""",
+    "CREATE TRIGGER entries_are_final BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are final'); END",
+    "CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are final'); END",
+)
 
 
 @dataclass(frozen=True)
@@ -102,27 +118,16 @@ class Booking:
         ρ of everything booked so far, this included.
     rho_in_paper
         For a query, ρ1 · ρ2 · m as Proposition 5 is printed, with ρ1 from before; for comparison only.
+    head
+        The head of the ledger after this booking: note it, and expect it the next time.
     """
 
     number: int
     bound: Fraction
     delta: Fraction
     rho: Fraction
+    head: str
     rho_in_paper: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the ledger: what was booked, when, and ρ after it. ``factor`` is what E was multiplied by."""
-
-    number: int
-    at: str
-    kind: str
-    label: str
-    base: Fraction | None
-    factor: Fraction
-    delta: Fraction
-    rho_after: Fraction
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,8 @@ class Status:
         Whether the one population release is booked.
     entries
         How many bookings there are.
+    head
+        What stands for all of the above and every entry; see :mod:`shoal.identifiability.chain`.
     """
 
     name: str
@@ -154,6 +161,13 @@ class Status:
     delta: Fraction
     population_released: bool
     entries: int
+    head: str
+
+    @classmethod
+    def of(cls, terms: Terms, totals: Totals, head: str) -> Status:
+        """Put terms and totals together."""
+        spent = (totals.base, totals.bound, totals.delta, totals.released, totals.entries)
+        return cls(terms.name, terms.m, terms.k, terms.delta_limit, *spent, head)
 
     @property
     def rho(self) -> Fraction:
@@ -183,6 +197,7 @@ class Status:
             "m": self.m,
             "k": self.k,
             "entries": self.entries,
+            "head": self.head,
             "population_released": self.population_released,
             "rho": float(self.rho),
             "rho_exact": str(round_up(self.rho)),
@@ -205,6 +220,15 @@ class Ledger:
     The object holds the path only, and each call opens the file anew: it may be shared by threads and
     survives a fork.
 
+    Attributes
+    ----------
+    path
+        The file.
+    patience
+        For how many seconds a call waits for other processes.
+    expected
+        A head that was noted earlier. Every call raises unless the ledger goes on from it.
+
     Examples
     --------
     >>> import tempfile
@@ -221,6 +245,14 @@ class Ledger:
 
     path: Path
     patience: float = 60.0
+    expected: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.expected is not None and not re.fullmatch(r"[0-9a-f]{64}", str(self.expected)):
+            raise ParameterError(
+                "The head of a ledger must be its 64 digits and letters from a to f, as `shoal ledger show` or a "
+                "booking printed them. Got something else."
+            )
 
     @classmethod
     def create(
@@ -274,33 +306,39 @@ class Ledger:
                     "A new ledger must not replace a file. There is one at this path already. "
                     "Open it, or give another path: one data set must have one ledger only."
                 )
-            for statement in _TABLES.strip().split(";\n"):
+            for statement in _TABLES:
                 connection.execute(statement)
+            terms = Terms(secrets.token_hex(16), _printable(name), m, k, round_up(limit))
             connection.execute(
-                "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, '1', '0', 0)",
-                (_printable(name), m, k, str(round_up(limit)), str(Fraction(1, m))),
+                "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (terms.salt, terms.name, m, k, str(terms.delta_limit), *Totals.none(terms).written(), terms.head),
             )
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
         return ledger
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], patience: float = 60.0) -> Ledger:
-        """Open an existing ledger, and check that it is one."""
-        ledger = cls(Path(path), patience)
+    def open(cls, path: str | os.PathLike[str], patience: float = 60.0, expected: str | None = None) -> Ledger:
+        """Open an existing ledger, and check that it is one, and that it goes on from a head that is ``expected``."""
+        ledger = cls(Path(path), patience, expected)
         ledger.status()
         return ledger
 
     def status(self) -> Status:
-        """Return what is spent and what remains."""
-        with self._connection() as connection, _transaction(connection, "DEFERRED"):
-            return _read(connection)
+        """Return what is spent and what remains, if it is what the last entry says."""
+        with self._reading() as (_, status):
+            return status
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all bookings in their order."""
-        with self._connection() as connection, _transaction(connection, "DEFERRED"):
-            _read(connection)
+        with self._reading() as (connection, _):
             return _entries(connection)
+
+    def verify(self) -> Status:
+        """Go through all entries, and raise if they are not a chain that leads to the state. Return the status."""
+        with self._reading() as (connection, status):
+            check_walk(*_state(connection), _entries(connection))
+            return status
 
     def book_query(self, rho: Rational, label: str = "") -> Booking:
         """Book one answer under ρ-differential identifiability, before it is given.
@@ -368,58 +406,36 @@ class Ledger:
 
         return self._book(spend, label)
 
-    def verify(self) -> Status:
-        """Add up all entries anew, and raise if the state is not their sum. Return the status."""
-        with self._connection() as connection, _transaction(connection, "DEFERRED"):
-            status, entries = _read(connection), _entries(connection)
-        base, bound, delta = Fraction(1, status.m), Fraction(1), Fraction(0)
-        for entry in entries:
-            base = base if entry.base is None else entry.base
-            bound, delta = round_up(bound * entry.factor), round_up(delta + entry.delta)
-        if (base, bound, delta) != (status.base, status.bound, status.delta):
-            raise LedgerUnreadableError(
-                "The state of a ledger must be the sum of its entries. It is not: the file was changed by "
-                "other means. Take it from a backup, and treat the budget as spent until then."
-            )
-        return status
-
     def _book(self, spend: Callable[[Status], _Spending], label: str) -> Booking:
         """Check and write one booking in one transaction; it is on disk when this returns."""
         with self._connection() as connection, _transaction(connection):
-            status = _read(connection)
+            terms, before, head = _read(connection, self.expected)
+            status = Status.of(terms, before, head)
             spending = spend(status)
-            base = status.base if spending.base is None else spending.base
             factor = round_up(spending.factor)
-            bound = round_up(status.bound * factor)
-            delta = round_up(status.delta + spending.delta)
-            rho = probability(odds(base) * bound)
-            if rho * status.k > 1:
-                raise BudgetExceededError(_over_budget(status, rho))
-            if delta > status.delta_limit:
+            totals = before.after(spending.base, factor, spending.delta)
+            if totals.rho * terms.k > 1:
+                raise BudgetExceededError(_over_budget(status, totals.rho))
+            if totals.delta > terms.delta_limit:
                 raise DeltaExceededError(
-                    f"delta must stay at most {show(status.delta_limit)}, the limit of this ledger. With "
-                    f"this booking it would be {show(delta)}. The ledger is unchanged. Use a larger k or a "
+                    f"delta must stay at most {show(terms.delta_limit)}, the limit of this ledger. With "
+                    f"this booking it would be {show(totals.delta)}. The ledger is unchanged. Use a larger k or a "
                     "smaller beta."
                 )
-            cursor = connection.execute(
-                "INSERT INTO entries (at, kind, label, base, bound, delta, rho_after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    datetime.now(UTC).isoformat(timespec="milliseconds"),
-                    spending.kind,
-                    _printable(label),
-                    None if spending.base is None else str(spending.base),
-                    str(factor),
-                    str(spending.delta),
-                    str(round_up(rho)),
-                ),
-            )
-            connection.execute(
-                "UPDATE state SET base = ?, bound = ?, delta = ?, population_released = ?",
-                (str(base), str(bound), str(delta), status.population_released or spending.base is not None),
-            )
-            number = cursor.lastrowid
-        assert number is not None
-        return Booking(number, spending.bound, spending.delta, rho, spending.rho_in_paper)
+            at = datetime.now(UTC).isoformat(timespec="milliseconds")
+            entry = Entry(at, spending.kind, _printable(label), spending.base, factor, spending.delta, totals)
+            entry = replace(entry, head=entry.sealed(terms.head, head))
+            _write(connection, entry)
+            # read back: what is committed is what was computed, whatever else is in the file
+            if _read(connection) != (terms, totals, entry.head):
+                raise damaged("What was written does not stay as it was written")
+        return Booking(entry.number, spending.bound, spending.delta, totals.rho, entry.head, spending.rho_in_paper)
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, Status]]:
+        """The ledger at one moment, and its status."""
+        with self._connection() as connection, _transaction(connection, "DEFERRED"):
+            yield connection, Status.of(*_read(connection, self.expected))
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -441,19 +457,20 @@ class Ledger:
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            # an error of Python's own (text that is not UTF-8) has no code
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise LedgerBusyError(
                     f"A call waits {self.patience:g} seconds for other processes. They held the ledger for "
                     "longer. Nothing was booked. Try again."
                 ) from None
             raise LedgerUnreadableError(
                 "The ledger must be a readable and writable SQLite file. SQLite reports "
-                f"{error.sqlite_errorname}. Nothing was booked. Check the disk and the permissions of the "
+                f"{_reported(error)}. Nothing was booked. Check the disk and the permissions of the "
                 "file and its directory."
             ) from None
         except sqlite3.DatabaseError as error:
             raise LedgerUnreadableError(
-                f"The ledger must be a SQLite file. SQLite reports {error.sqlite_errorname}. Nothing was "
+                f"The ledger must be a SQLite file. SQLite reports {_reported(error)}. Nothing was "
                 "booked. Check the path, or take the file from a backup."
             ) from None
         finally:
@@ -511,58 +528,78 @@ def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Ite
             connection.execute("ROLLBACK")
 
 
-def _read(connection: sqlite3.Connection) -> Status:
-    """Return the state of the ledger, or raise if the file is none."""
+def _reported(error: sqlite3.Error) -> str:
+    """The name of an error of SQLite; the text of one may quote what the file holds."""
+    return str(getattr(error, "sqlite_errorname", "text that is not UTF-8"))
+
+
+def _read(connection: sqlite3.Connection, expected: str | None = None) -> tuple[Terms, Totals, str]:
+    """Return the terms, the totals and the head, if the end of the chain vouches for them, or raise.
+
+    The time does not depend on the number of entries, unless a head is expected that is not the last: then all are
+    gone through.
+    """
     identity = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if identity != _APPLICATION_ID or version != _FORMAT:
+    if identity != _APPLICATION_ID:
         raise LedgerUnreadableError(
-            f"The file must be a ledger of shoal, format {_FORMAT}. It is "
-            + (
-                f"one of format {version}. Use the version of shoal that wrote it."
-                if identity == _APPLICATION_ID
-                else ""
-            )
-            + ("something else. Check the path." if identity != _APPLICATION_ID else "")
+            f"The file must be a ledger of shoal, format {_FORMAT}. It is something else. Check the path."
         )
-    try:
-        name, m, k, delta_limit, base, bound, delta, released = connection.execute(
-            "SELECT name, m, k, delta_limit, base, bound, delta, population_released FROM state"
-        ).fetchone()
-        (entries,) = connection.execute("SELECT count(*) FROM entries").fetchone()
-        return Status(
-            name,
-            m,
-            k,
-            Fraction(delta_limit),
-            Fraction(base),
-            Fraction(bound),
-            Fraction(delta),
-            bool(released),
-            entries,
-        )
-    except (TypeError, ValueError, ZeroDivisionError):
+    if version != _FORMAT:
         raise LedgerUnreadableError(
-            "The state of a ledger must be one row of numbers. It is not: the file was changed by other "
-            "means. Take it from a backup."
-        ) from None
+            f"The file must be a ledger of shoal, format {_FORMAT}. It is one of format {version}, whose entries are "
+            "not chained as here. Use the version of shoal that wrote it; or create a new ledger, and book in it first "
+            "what the old one has."
+        )
+    made = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'").fetchall()
+    if {row[0] for row in made} != set(_TABLES) or len(made) != len(_TABLES):
+        raise damaged("Its tables are not those of a ledger")
+    terms, totals, head = _state(connection)
+    last = _entries(connection, "ORDER BY number DESC LIMIT 2")[::-1]
+    ever = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
+    check_end(terms, totals, head, last, ever[0] if ever else 0)
+    if expected is not None and expected != head:
+        _check_goes_on(connection, terms, totals, head, expected)
+    return terms, totals, head
 
 
-def _entries(connection: sqlite3.Connection) -> tuple[Entry, ...]:
-    """Return all entries in their order."""
+def _check_goes_on(connection: sqlite3.Connection, terms: Terms, totals: Totals, head: str, expected: str) -> None:
+    """Raise unless the chain leads from the expected head to this one."""
+    entries = _entries(connection)
+    check_walk(terms, totals, head, entries)
+    if expected not in (terms.head, *(entry.head for entry in entries)):
+        raise LedgerHeadError(
+            "The ledger must go on from the head that is expected. It has no such head: an older copy was put back in "
+            "its place, or it is the ledger of something else. Nothing was booked. Find the newest copy, and treat the "
+            "budget as spent until then."
+        )
+
+
+def _state(connection: sqlite3.Connection) -> tuple[Terms, Totals, str]:
+    """Return the state as it stands in the file, every field checked by itself."""
     rows = connection.execute(
-        "SELECT number, at, kind, label, base, bound, delta, rho_after FROM entries ORDER BY number"
+        "SELECT head, salt, name, m, k, delta_limit, entries, base, bound, delta, population_released FROM state"
+    ).fetchall()
+    if len(rows) != 1 or type(rows[0][0]) is not str:
+        raise damaged("Its state is not one row")
+    head, *fields = rows[0]
+    return Terms.read(*fields[:5]), Totals.read(*fields[5:]), head
+
+
+def _entries(connection: sqlite3.Connection, which: str = "ORDER BY number") -> tuple[Entry, ...]:
+    """Return all entries in their order, or some; every field checked by itself."""
+    rows = connection.execute(
+        "SELECT number, at, kind, label, base, factor, delta, rho_after, total_base, total_bound, total_delta, "
+        f"population_released, head FROM entries {which}"
     )
-    return tuple(
-        Entry(
-            number,
-            at,
-            kind,
-            label,
-            None if base is None else Fraction(base),
-            Fraction(bound),
-            Fraction(delta),
-            Fraction(rho_after),
-        )
-        for number, at, kind, label, base, bound, delta, rho_after in rows
+    return tuple(map(Entry.read, rows))
+
+
+def _write(connection: sqlite3.Connection, entry: Entry) -> None:
+    """Add an entry, and make its totals and its head those of the state."""
+    fields = entry.written()
+    connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(fields))})", fields)
+    connection.execute(
+        "UPDATE state SET entries = ?, base = ?, bound = ?, delta = ?, population_released = ?, head = ?",
+        (*entry.totals.written(), entry.head),
     )

@@ -198,6 +198,10 @@ class Span:
                 "lower must be below upper, and step above 0. "
                 f"Got {show(span.lower)}, {show(span.upper)} and {show(span.step)}."
             )
+        if not 2**-1000 <= span.step <= 2**1000:
+            raise ParameterError(
+                "step must be a size that numbers can have, from 2^-1000 to 2^1000. Got one beyond. Change the unit."
+            )
         units = (span.lower / span.step, span.upper / span.step)
         if any(unit.denominator != 1 or abs(unit) > _LARGEST_UNIT for unit in units):
             raise ParameterError(

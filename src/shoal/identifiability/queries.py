@@ -64,6 +64,7 @@ class Answer:
             "E": float(self.booking.bound),
             "epsilon": epsilon(self.booking.bound),
             "entry": self.booking.number,
+            "head": self.booking.head,
             "rho_spent": float(self.booking.rho),
             "rho_spent_exact": str(round_up(self.booking.rho)),
             "rho_in_paper": None if self.booking.rho_in_paper is None else float(self.booking.rho_in_paper),

@@ -2,7 +2,9 @@
 
 What a question needs to be asked at all (that the table can be read and has the columns) is looked at first, so that a
 question with a misspelt name costs nothing. Values to look for, cells and candidates are declared by the one who asks;
-they are compared as text and never become part of a statement.
+they are compared in the type of their column (text in its canonical form, without blanks around it) and never become
+part of a statement. Two spellings of one value are one value, which may be declared once: so a row is counted once at
+most, which is what the noise is made for.
 
 Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 """
@@ -12,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +29,7 @@ from shoal.identifiability.queries import Answer, ask_best_of, ask_count, ask_hi
 from shoal.identifiability.sampling import Source as RandomSource
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from shoal.engines.duckdb import DuckDBEngine
+    from shoal.engines.duckdb import Declared, DuckDBEngine
 
 __all__ = ["Questions", "Where"]
 
@@ -76,14 +77,14 @@ class Questions:
         """How many rows have these values; all rows where none are given."""
         where = where or {}
         with self._opened(where) as (engine, table):
-            wanted = _wanted(table, where, 1)
+            wanted = _wanted(engine, table, where)
             return ask_count(self.ledger, rho, lambda: engine.count_matching(table, wanted)[0], label, self.source)
 
     def sum(self, rho: Rational, column: str, span: Span, where: Where | None = None, label: str = "") -> Answer:
         """The sum of a column, clipped to a public range; what is missing or no number counts as 0, clipped."""
         where = where or {}
         with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(table, where, 1)
+            wanted = _wanted(engine, table, where)
             return ask_sum(
                 self.ledger,
                 rho,
@@ -97,7 +98,7 @@ class Questions:
     def mean(self, rho: Rational, column: str, span: Span, label: str = "") -> Answer:
         """The mean of a column over all rows, whose number is public."""
         with self._opened((column,)) as (engine, table):
-            wanted = _wanted(table, {}, 1)
+            wanted = _wanted(engine, table, {})
             (rows,) = engine.count_matching(table, wanted)
             if not rows:
                 raise TableError("The table has no rows; a mean needs one at least.")
@@ -112,7 +113,7 @@ class Questions:
         where, values = where or {}, _declared(values)
         _check_apart(column, where)
         with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(table, where, len(values), column, values)
+            wanted = _wanted(engine, table, where, len(values), column, values)
             return ask_histogram(
                 self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), label, self.source
             )
@@ -124,7 +125,7 @@ class Questions:
         where, values = where or {}, _declared(values)
         _check_apart(column, where)
         with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(table, where, len(values), column, values)
+            wanted = _wanted(engine, table, where, len(values), column, values)
             return ask_best_of(
                 self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), 1, label, self.source
             )
@@ -143,10 +144,10 @@ class Questions:
 
 
 def _declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
-    if not values or len(set(values)) < len(values):
+    if not values or isinstance(values, str):
         raise ParameterError(
-            "The values of a histogram or a choice must be declared, each once. "
-            f"Got {'a value twice' if values else 'none'}. List them; do not take them from the data."
+            "The values of a histogram or a choice must be declared, each once. Got none. List them; do not take them "
+            "from the data."
         )
     return tuple(values)
 
@@ -159,31 +160,66 @@ def _check_apart(column: str, where: Where) -> None:
         )
 
 
-def _wanted(table: Relation, where: Where, rows: int, column: str = "", values: Sequence[str | None] = ()) -> pa.Table:
-    """What is looked for, as Arrow columns c<i>: rows of values; numbers where the table has broken numbers."""
+def _wanted(
+    engine: DuckDBEngine,
+    table: Relation,
+    where: Where,
+    rows: int = 1,
+    column: str = "",
+    values: Sequence[str | None] = (),
+) -> Declared:
+    """What is looked for, in the types of the columns; each row of the table has one of it at most, or it is refused.
+
+    The noise is for one row that counts once. 1, 1.0 and 1.00 are one number: as three values they would count a row
+    three times, and their mean would tell more than was booked.
+    """
     import pyarrow as pa
 
     listed = {name: [value] * rows for name, value in where.items()} | ({column: list(values)} if column else {})
+    for name, texts in listed.items():
+        if not all(text is None or _is_text(text) for text in texts):
+            raise ParameterError(f"What is looked for in column {name!r} must be given as text (UTF-8), or as None.")
     # a table needs a column to have rows
     columns: dict[str, pa.Array] = {} if listed else {"every": pa.array([0] * rows)}
+    columns |= {f"c{table.columns.index(name)}": pa.array(texts, pa.string()) for name, texts in listed.items()}
+    wanted, understood = engine.declare(table, pa.table(columns))
     for name, texts in listed.items():
         place = table.columns.index(name)
-        if table.types[place].startswith(("DOUBLE", "FLOAT", "DECIMAL")):
-            columns[f"c{place}"] = pa.array([_number(text, name) for text in texts], pa.float64())
-        else:
-            columns[f"c{place}"] = pa.array(texts, pa.string())
-    return pa.table(columns)
-
-
-def _number(text: str | None, name: str) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
+        for text, value in zip(texts, understood.column(f"c{place}").to_pylist(), strict=True):
+            if text is not None and not _is_value(text, value, table.types[place]):
+                raise ParameterError(
+                    f"Column {name!r} is of type {table.types[place]}; it must be compared with a value of that type. "
+                    "Got a text that is none, or none exactly."
+                )
+    if understood.column("same").to_pylist() != list(range(rows)):
         raise ParameterError(
-            f"Column {name!r} holds numbers; it must be compared with one. Got a text instead."
-        ) from None
+            "The values of a histogram or a choice must be declared, each once. Got a value twice, perhaps in two "
+            f"spellings: values of column {column!r} are compared as {table.types[table.columns.index(column)]}. "
+            "Leave one of them out."
+        )
+    return wanted
 
 
-def _total(engine: DuckDBEngine, table: Relation, column: str, span: Span, wanted: pa.Table) -> int:
+def _is_text(value: object) -> bool:
+    """Whether it is text that can be written as UTF-8: arguments of a command line may hold any bytes."""
+    try:
+        return isinstance(value, str) and value.encode() is not None
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_value(text: str, understood: str | None, kind: str) -> bool:
+    """Whether a text is a value of a type, and none that the engine had to round: 1.5 is not the whole number 2."""
+    if understood is None:
+        return False
+    if kind.endswith(("INT", "INTEGER")) or kind.startswith("DECIMAL"):
+        try:
+            return Decimal(text.strip()) == Decimal(understood)
+        except ArithmeticError:
+            return False
+    return True
+
+
+def _total(engine: DuckDBEngine, table: Relation, column: str, span: Span, wanted: Declared) -> int:
     """The sum in steps of the span; the same as :meth:`Span.total`."""
     return engine.total(table, table.columns.index(column), float(1 / span.step), span.units, wanted)

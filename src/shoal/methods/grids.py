@@ -132,6 +132,11 @@ class _Grid(Method):
         """The ledger, which must exist."""
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
+    def expecting(self, head: str) -> Self:
+        """The same release, refused unless its ledger goes on from a head that was noted earlier."""
+        known = self.ledger if isinstance(self.ledger, Ledger) else Ledger(Path(self.ledger))
+        return replace(self, ledger=replace(known, expected=head))
+
     def ready(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
         self.opened().status()
@@ -600,6 +605,7 @@ def _booked(promise: Guarantee, booking: Booking) -> dict[str, object]:
         "guarantee": {
             **promise.to_dict(),
             "ledger_entry": booking.number,
+            "ledger_head": booking.head,
             "rho_with_all_booked": float(booking.rho),
             "rho_with_all_booked_exact": str(round_up(booking.rho)),
         }

@@ -1,0 +1,217 @@
+"""Declared values are compared in the column's own type: no row counts more than once, in whatever spelling."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import unicodedata
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.identifiability import Ledger, Questions, Span, errors
+from shoal.identifiability.tables import _wanted
+from tests.reference.identifiability import SeededSource
+from tests.unit.test_query_cli import command
+
+__all__ = ["command"]
+
+DAY = dt.date(2020, 1, 1)
+INSTANT = dt.datetime(2020, 1, 1)
+# a column's type, its rows, and spellings of one value that two rows have
+SPELLINGS: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
+    "double": (pa.float64(), [1.0, 1.0, 2.0, None], ["1", "1.0", "1.00", "1e0", "+1", " 1", "01"]),
+    "float": (pa.float32(), [0.1, 0.1, 2.0, None], ["0.1", "0.10", "1e-1", ".1", "0.100000001"]),
+    "signed zero": (pa.float64(), [0.0, -0.0, 2.0, None], ["0", "-0", "-0.0", "0.0", "1e-400"]),
+    "infinity": (pa.float64(), [float("inf"), float("inf"), 2.0, None], ["inf", "Infinity", "+inf", "1e400"]),
+    "integer": (pa.int64(), [1, 1, 2, None], ["1", "01", "+1", "1.0", "1e0", "1 "]),
+    "small integer": (pa.uint8(), [1, 1, 2, None], ["1", "01", "1.0"]),
+    "decimal": (pa.decimal128(9, 2), [Decimal("1.10"), Decimal("1.10"), 2, None], ["1.1", "1.10", "1.100", "01.1"]),
+    "boolean": (pa.bool_(), [True, True, False, None], ["true", "TRUE", "True", "t", "1"]),
+    "date": (pa.date32(), [DAY, DAY, dt.date(2020, 1, 2), None], ["2020-01-01", "2020-1-1", "2020/01/01", " 2020-1-1"]),
+    "timestamp": (
+        pa.timestamp("us"),
+        [INSTANT, INSTANT, dt.datetime(2020, 1, 2), None],
+        ["2020-01-01", "2020-1-1 00:00:00", "2020-01-01T00:00:00", "2020-01-01 00:00:00.000"],
+    ),
+    "nanoseconds": (pa.timestamp("ns"), [INSTANT, INSTANT, None, None], ["2020-01-01", "2020-01-01 00:00:00"]),
+    "time": (pa.time64("us"), [dt.time(7), dt.time(7), None, None], ["07:00", "07:00:00", "7:00:00.0"]),
+    "text": (
+        pa.string(),
+        ["M\u00fcller", "Mu\u0308ller ", "x", None],
+        ["M\u00fcller", "Mu\u0308ller", " M\u00fcller", "Mu\u0308ller\u00a0", "\tM\u00fcller"],
+    ),
+    "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "a ", "x", None], ["a", " a", "a\u2003"]),
+}  # fmt: skip
+# what is no value of a column's type, or would have to be rounded to one
+NO_VALUES = {
+    "double": ["", "one", "nan", "NaN", "-nan", "1,5", "0x"],
+    "float": ["one", "nan"],
+    "integer": ["1.5", "1e30", "one", "nan", "", "true", "1e-400", "1e-999999999"],
+    "small integer": ["256", "-1", "0.4"],
+    "decimal": ["1.105", "99999999", "nan", "one"],
+    "boolean": ["2", "maybe", ""],
+    "date": ["2020-13-01", "2020-02-30", "yesterday", "1"],
+    "timestamp": ["2020-01-01 25:00:00", "noon"],
+    "time": ["25:00:00", "noon"],
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DuckDBEngine]:
+    with DuckDBEngine(threads=1) as opened:
+        yield opened
+
+
+def questions(tmp_path: Path, data: Any, name: str = "l") -> Questions:
+    (tmp_path / name).unlink(missing_ok=True)
+    return Questions(data, Ledger.create(tmp_path / name, m=10**18, k=2), source=SeededSource(1))
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_two_spellings_of_one_value_are_refused_before_anything_is_booked(tmp_path: Path, kind: str) -> None:
+    type_, rows, spellings = SPELLINGS[kind]
+    table = pa.table({"v": pa.array(rows, type_)})
+    for other in spellings[1:]:
+        asked = questions(tmp_path, table)
+        for question in (asked.histogram, asked.best_of):
+            with pytest.raises(errors.ParameterError, match="twice, perhaps in two spellings") as caught:
+                question("1/2", "v", [spellings[0], other])
+            assert caught.value.exit_status == 2
+        assert asked.ledger.status().entries == 0
+
+
+@pytest.mark.parametrize("kind", SPELLINGS)
+def test_each_spelling_finds_the_rows_that_have_the_value(engine: DuckDBEngine, kind: str) -> None:
+    type_, rows, spellings = SPELLINGS[kind]
+    table = engine.read(Source(frame=pa.table({"v": pa.array(rows, type_)})))
+    missing = rows.count(None)
+    for spelling in spellings:
+        assert engine.count_matching(table, _wanted(engine, table, {"v": spelling})) == [2], spelling
+        declared = _wanted(engine, table, {}, 2, "v", [spelling, None])
+        assert engine.count_matching(table, declared) == [2, missing], spelling
+        assert engine.total(table, 0, 1.0, (7, 8), _wanted(engine, table, {"v": spelling})) in (14, 16)
+
+
+@pytest.mark.parametrize("kind", NO_VALUES)
+def test_what_is_no_value_of_the_type_is_refused_before_anything_is_booked(tmp_path: Path, kind: str) -> None:
+    type_, rows, spellings = SPELLINGS[kind]
+    asked = questions(tmp_path, pa.table({"v": pa.array(rows, type_), "w": [1, 2, 3, 4]}))
+    for wrong in NO_VALUES[kind]:
+        for question in (
+            lambda: asked.count("1/2", {"v": wrong}),  # noqa: B023
+            lambda: asked.sum("1/2", "w", Span.of(0, 9), {"v": wrong}),  # noqa: B023
+            lambda: asked.histogram("1/2", "v", [spellings[0], wrong]),  # noqa: B023
+            lambda: asked.best_of("1/2", "w", ["1"], {"v": wrong}),  # noqa: B023
+        ):
+            with pytest.raises(errors.ParameterError, match=r"'v' is of type \S+.* value of that type"):
+                question()
+    assert asked.ledger.status().entries == 0
+
+
+@pytest.mark.parametrize("wrong", [1, 1.0, b"1", "\udcff", True])
+def test_what_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
+    asked = questions(tmp_path, pa.table({"v": [1, 2]}))
+    with pytest.raises(errors.ParameterError, match="as text"):
+        asked.histogram("1/2", "v", [wrong])
+    with pytest.raises(errors.ParameterError, match="as text"):
+        asked.count("1/2", {"v": wrong})
+    with pytest.raises(errors.ParameterError, match="Got none"):
+        asked.histogram("1/2", "v", "12")
+    assert asked.ledger.status().entries == 0
+
+
+def test_missing_and_the_empty_text_are_two_values(engine: DuckDBEngine) -> None:
+    table = engine.read(Source(frame=pa.table({"v": ["", " ", None, "x"]})))
+    assert engine.count_matching(table, _wanted(engine, table, {}, 2, "v", ["", None])) == [2, 1]
+    with pytest.raises(errors.ParameterError, match="twice"):
+        _wanted(engine, table, {}, 2, "v", [None, None])
+
+
+def test_texts_that_look_like_numbers_are_texts(engine: DuckDBEngine) -> None:
+    table = engine.read(Source(frame=pa.table({"v": ["1", "1.0", "nan", "NaN"]})))
+    assert engine.count_matching(table, _wanted(engine, table, {}, 3, "v", ["1", "1.0", "nan"])) == [1, 1, 1]
+
+
+def test_conditions_are_equal_for_all_values(engine: DuckDBEngine) -> None:
+    """The same condition stands beside each declared value; it must not make them look alike."""
+    table = engine.read(Source(frame=pa.table({"v": [1, 2, 2], "w": ["a", "a", "b"]})))
+    assert engine.count_matching(table, _wanted(engine, table, {"w": " a"}, 2, "v", ["1", "2"])) == [1, 1]
+
+
+def test_four_hundred_spellings_do_not_buy_the_exact_answer(command: Any, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"v": [1.0] * 166 + [2.0] * 34}), tmp_path / "t.parquet")
+    Ledger.create("l", m=100_000, k=5)
+    before = (tmp_path / "l").read_bytes()
+    spellings = ",".join("1." + "0" * zeros for zeros in range(1, 401))
+    for kind in ("histogram", "best-of"):
+        asked = ("query", kind, "t.parquet", "--ledger", "l", "--rho", "1.1e-5", "--column", "v", "--values", spellings)
+        status, out, _ = command(*asked, "--json")
+        assert (status, json.loads(out)["kind"]) == (2, "ParameterError")
+    assert (tmp_path / "l").read_bytes() == before
+    status, out, _ = command(*asked[:-1], "1,2.0", "--json")
+    assert status == 0
+
+
+# -- the property: what one row adds to all declared cells is what was booked ------------------------------
+
+NUMBERS = st.one_of(
+    st.integers(-3, 3).map(str),
+    st.floats(-3, 3, allow_nan=False).map(repr),
+    st.sampled_from(["1", "1.0", "01", "1e0", "10e-1", "-0", "0.0", "inf", "-inf", "nan", "1e400", "0.1", "0.10", ""]),
+)
+DATES = st.one_of(
+    st.dates(dt.date(2019, 12, 30), dt.date(2020, 1, 3)).map(str),
+    st.sampled_from(["2020-1-1", "2020/1/1", "2020-01-01 00:00", "2020-01-01T00:00:00", "epoch", "2020-1-01 ", "1/1"]),
+)
+TEXTS = st.one_of(
+    st.text("aA\u00e9e\u0301 \u00a0", max_size=4),
+    st.sampled_from(["true", "TRUE", "t", "1", "yes", "false", "F", "0"]),
+)
+CELLS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], st.SearchStrategy[str]]] = {
+    "double": (pa.float64(), st.sampled_from([0.0, -0.0, 1.0, 0.1, float("inf"), float("nan"), -3.0]), NUMBERS),
+    "float": (pa.float32(), st.sampled_from([0.0, -0.0, 1.0, 0.1, float("inf"), float("nan")]), NUMBERS),
+    "integer": (pa.int32(), st.integers(-3, 3), NUMBERS),
+    "decimal": (pa.decimal128(5, 2), st.integers(-30, 30).map(lambda tenths: Decimal(tenths) / 10), NUMBERS),
+    "boolean": (pa.bool_(), st.booleans(), TEXTS),
+    "date": (pa.date32(), st.dates(dt.date(2019, 12, 30), dt.date(2020, 1, 3)), DATES),
+    "timestamp": (pa.timestamp("us"), st.just(INSTANT), DATES),
+    "text": (pa.string(), TEXTS, TEXTS),
+}
+
+
+def plainly(kind: str, text: str) -> object:
+    """The value that a text spells, slowly and by Python alone; for the types in which it knows one."""
+    if kind in ("integer", "decimal", "double"):
+        return float(text)
+    return unicodedata.normalize("NFC", text.strip())
+
+
+@pytest.mark.parametrize("kind", CELLS)
+@settings(max_examples=40)
+@given(data=st.data())
+def test_a_row_adds_at_most_one_to_all_declared_cells_together(
+    engine: DuckDBEngine, kind: str, data: st.DataObject
+) -> None:
+    type_, cells, texts = CELLS[kind]
+    row = data.draw(st.none() | cells)
+    values: list[str | None] = data.draw(st.lists(st.none() | texts, min_size=1, max_size=8))
+    table = engine.read(Source(frame=pa.table({"v": pa.array([row], type_, from_pandas=False)})))
+    try:
+        declared = _wanted(engine, table, {}, len(values), "v", values)
+    except errors.ParameterError:
+        return
+    counts = engine.count_matching(table, declared)
+    assert sum(counts) <= 1, (row, values)
+    if kind in ("integer", "decimal", "double", "text"):
+        cell = None if row is None or row != row else float(row) if kind != "text" else plainly(kind, row)
+        assert counts == [int((None if text is None else plainly(kind, text)) == cell) for text in values]
