@@ -7,6 +7,7 @@ import json
 import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from hypothesis import strategies as st
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.identifiability import Ledger, Questions, Span, errors
+from shoal.identifiability.arithmetic import exact
 from shoal.identifiability.tables import _wanted
+from shoal.identifiability.universe import read_universe
 from tests.reference.identifiability import SeededSource
 from tests.unit.test_query_cli import command
 
@@ -215,3 +218,38 @@ def test_a_row_adds_at_most_one_to_all_declared_cells_together(
     if kind in ("integer", "decimal", "double", "text"):
         cell = None if row is None or row != row else float(row) if kind != "text" else plainly(kind, row)
         assert counts == [int((None if text is None else plainly(kind, text)) == cell) for text in values]
+
+
+# -- declared cells and ranges of other questions ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", ["Ayr ", "\u00a0Ayr", "\tAyr"])
+def test_a_cell_of_the_universe_in_two_spellings_is_refused(tmp_path: Path, other: str) -> None:
+    """m is the sum of the declared counts: a cell that stands twice would make it too large, which is not safe."""
+    (tmp_path / "census.csv").write_text(f"town,sex,count\nAyr,f,5000\nBute,f,6000\n{other},f,5000\n")
+    with pytest.raises(errors.UniverseError, match=r"Row 4 repeats one"):
+        read_universe(tmp_path / "census.csv", ["town", "sex"])
+
+
+def test_a_cell_of_the_universe_in_two_unicode_forms_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "census.csv").write_text("town,count\nM\u00fcller,5000\nMu\u0308ller,5000\n", encoding="utf-8")
+    with pytest.raises(errors.UniverseError, match="Row 3"):
+        read_universe(tmp_path / "census.csv", ["town"])
+    (tmp_path / "census.csv").write_text("town,count\nM\u00fcller,5000\n,7\nMULLER,5000\n", encoding="utf-8")
+    assert len(read_universe(tmp_path / "census.csv", ["town"])) == 3
+
+
+@pytest.mark.parametrize("step", ["1e-320", "1e400"])
+def test_a_step_that_no_float_can_hold_is_refused(step: str) -> None:
+    with pytest.raises(errors.ParameterError, match="step must be a size"):
+        Span.of(0, Fraction(step) * 10, step)
+    assert Span.of(0, Fraction(2) ** -990, Fraction(2) ** -1000).units == (0, 1024)
+
+
+@pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "-1E-0099999"])
+def test_an_exponent_that_would_take_forever_is_refused(text: str) -> None:
+    with pytest.raises(errors.ParameterError, match="rho must be a finite number"):
+        exact(text, "rho")
+    with pytest.raises(errors.ParameterError):
+        exact(Decimal(text), "rho")
+    assert exact("1e-0009999", "rho") == Fraction(1, 10**9999)

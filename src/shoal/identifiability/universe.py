@@ -2,8 +2,8 @@
 
 It comes from a census or a register, never from the table itself. A CSV file has one row for each cell: the labels of
 the published columns, as the release will show them (an empty label is a missing value), and a count. A cell that is
-not listed has nobody in it. Two spellings of one cell are refused: m, the number of candidates, is the sum of the counts,
-and one that is too large is not safe.
+not listed has nobody in it. Two spellings of one cell are refused: m, the number of candidates, is the sum of the
+counts, and one that is too large is not safe.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
         )
     places = [header.index(name) for name in columns]
     cells: dict[Cell, int] = {}
-    seen: set[Cell] = set()  # cells without what people do not see: m must not count anyone twice
+    seen: set[Cell] = set()  # cells in their canonical form: m must not count anyone twice
     for number, row in enumerate(rows, 2):
         figure = row[header.index(count)].strip() if len(row) == len(header) else ""
         if not (figure.isascii() and figure.isdigit()):
@@ -78,11 +78,11 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
                 f"least 0. Row {number} has not."
             )
         cell = tuple(row[place] or None for place in places)
-        alike = tuple(label and " ".join(unicodedata.normalize("NFKC", label).casefold().split()) for label in cell)
+        alike = tuple(label and unicodedata.normalize("NFC", label.strip()) for label in cell)
         if alike in seen:
             raise UniverseError(
-                f"Every cell must stand once in the universe file. Row {number} repeats one, perhaps in another spelling "
-                f"(letter case, blanks, Unicode): its people would be counted twice. Merge them."
+                f"Every cell must stand once in the universe file. Row {number} repeats one, perhaps with other "
+                f"blanks or another Unicode form: its people would be counted twice. Merge them."
             )
         seen.add(alike)
         cells[cell] = int(figure)
