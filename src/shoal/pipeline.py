@@ -424,7 +424,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     facts = {key: value for key, value in decided.facts.items() if key not in apart}
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
-        "plan": plain(_document(plan)),
+        "plan": plain(plan.told()),
         "source": {
             "rows": decided.rows,
             "columns": len(decided.source.columns),
@@ -452,14 +452,6 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)
-
-
-def _document(plan: Plan) -> dict[str, Any]:
-    """The plan as it was written, but for where the key of the pseudonyms is."""
-    document = dict(plan.document)
-    if "output" in document:
-        document["output"] = {key: value for key, value in document["output"].items() if key != "pseudonym_key"}
-    return document
 
 
 def _time_zone(plan: Plan | None) -> str:

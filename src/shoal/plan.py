@@ -14,19 +14,22 @@ checked when the data is.
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shoal.checked import Checked, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import HierarchyError, PlanError
+from shoal.errors import HierarchyError, PlanError, ShoalError
+from shoal.identifiability.ledger import Ledger
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import MODELS, AllOf, Model, combine
 from shoal.output import certificate_of, report_of
@@ -42,6 +45,7 @@ from shoal.schema import (
     Prefix,
     Role,
     Schema,
+    Table,
     Tree,
     Widths,
     read_table,
@@ -49,9 +53,11 @@ from shoal.schema import (
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
+LARGEST_SEED = 2**64 - 1
+
 
 @dataclass(frozen=True)
-class Output:
+class Output(Checked):
     """Where the release goes; its certificate and, unless ``report`` is False, a report are written beside it.
 
     With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
@@ -76,7 +82,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Checked):
     """What is asked for.
 
     >>> from shoal import Column, KAnonymity, Levels, Plan, Role, Schema
@@ -90,8 +96,7 @@ class Plan:
     source: Source | None = None
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
-    seed: int = 0
-    document: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
 
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
@@ -118,6 +123,10 @@ class Plan:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PlanError(f"Plan {str(path)!r} is not valid TOML: {error}.") from None
+        except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+            raise PlanError(
+                f"Plan {str(path)!r} is not usable: it is nested too deeply, or has too long a number."
+            ) from None
         return cls.from_dict(document, path.parent)
 
     @classmethod
@@ -128,21 +137,64 @@ class Plan:
             sections = _Document.model_validate(document)
         except ValidationError as error:
             raise PlanError(_first_fault(error)) from None
+        except RecursionError:
+            raise PlanError("The plan is nested too deeply to be read.") from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
-        models = tuple(_build(MODELS, dict(section), "model") for section in sections.models)
-        method = FullDomain()
+        models = tuple(make(MODELS, section, "model") for section in sections.models)
+        method: Method = FullDomain()
         if sections.method:
-            method = _build(METHODS, dict(sections.method), "method").located(folder)
+            method = make(METHODS, sections.method, "method").located(folder)
         source = None if sections.source is None else sections.source.build(folder)
         output = None
         if sections.output is not None:
             output = sections.output.build(folder)
         settings = EngineSettings(**dict(sections.engine))
-        return cls(schema, models, method, source, output, settings, sections.seed, dict(document))
+        return cls(schema, models, method, source, output, settings, sections.seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.
+
+        What is as it is by default is not said. A table in memory has no place in a file, and is left out.
+        """
+        document: dict[str, Any] = {}
+        if self.source is not None and self.source.path is not None:
+            document["source"] = _changed(self.source, "frame", "csv") | _changed(self.source.csv, "skip")
+        document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
+        document["models"] = [_named(model) for model in self.models]
+        document["method"] = _named(self.method)
+        if self.output is not None:
+            document["output"] = _changed(self.output)
+        if settings := _changed(self.engine):
+            document["engine"] = settings
+        if self.seed:
+            document["seed"] = self.seed
+        return document
+
+    def told(self) -> dict[str, Any]:
+        """The plan as the certificate tells it: what was asked for, and nothing of the machine.
+
+        Of files only their names; not where the key of the pseudonyms is, and not which engine did the work.
+        """
+        document = self.to_dict()
+        document.pop("engine", None)
+        for section in ("source", "output"):
+            if section in document:
+                document[section].pop("pseudonym_key", None)
+                document[section]["path"] = Path(document[section]["path"]).name
+        for column in document["columns"].values():
+            if "csv" in column.get("hierarchy", {}):
+                column["hierarchy"]["csv"] = Path(column["hierarchy"]["csv"]).name
+        shown = self.method.parameters
+        document["method"] = {
+            key: value if key == "name" else _section_value(shown[key])
+            for key, value in document["method"].items()
+            if key == "name" or key in shown
+        }
+        return document
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class _Source(_Section):
@@ -208,7 +260,7 @@ class _Document(_Section):
     method: dict[str, Any] | None = None
     output: _Output | None = None
     engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
-    seed: int = 0
+    seed: int = Field(0, strict=True)
 
 
 def _first_fault(error: ValidationError) -> str:
@@ -241,11 +293,15 @@ def _text(value: object) -> str:
 
 def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
     """A hierarchy from its entry in the plan, such as ``{ intervals = [5, 10] }``."""
-    kinds = [key for key in ("intervals", "cuts", "prefix", "csv", "tree", "dates", "order", "flat") if key in document]
+    kinds = [
+        key
+        for key in ("intervals", "cuts", "prefix", "csv", "table", "tree", "dates", "order", "flat")
+        if key in document
+    ]
     if len(kinds) != 1:
         raise PlanError(
-            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, tree, dates, "
-            f"order, flat; found {', '.join(kinds) or 'none of them'}."
+            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, table, tree, "
+            f"dates, order, flat; found {', '.join(kinds) or 'none of them'}."
         )
     kind, given = kinds[0], document[kinds[0]]
     options = {key: value for key, value in document.items() if key != kind}
@@ -257,7 +313,9 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
         return hierarchy
     except HierarchyError as error:
         raise HierarchyError(f"Column {name!r}: {error}") from None
-    except (TypeError, ValueError, AttributeError, KeyError):
+    except ShoalError:
+        raise
+    except Exception:  # whatever was written there, it is not a hierarchy
         raise PlanError(
             f"The hierarchy {kind!r} of column {name!r} is not written as expected. For example: {_EXAMPLES[kind]}."
         ) from None
@@ -291,7 +349,8 @@ _HIERARCHIES: dict[str, Any] = {
         Prefix(tuple(given), **options) if isinstance(given, list) else _yes(given, Prefix(**options))
     ),
     "csv": lambda given, options, folder: read_table(folder / given),
-    "tree": lambda given, options, folder: Tree(dict(given)),
+    "table": lambda given, options, folder: Table(tuple(tuple(map(_text, row)) for row in given)),
+    "tree": lambda given, options, folder: Tree(given),
     "dates": lambda given, options, folder: Calendar(tuple(given), **options),
     "order": _order,
     "flat": lambda given, options, folder: _yes(given, Flat()),
@@ -302,29 +361,12 @@ _EXAMPLES = {
     "cuts": "{ cuts = [[20, 30, 40], [30]] }",
     "prefix": "{ prefix = true } or { prefix = [1, 3], length = 5 }",
     "csv": '{ csv = "country.csv" }',
+    "table": '{ table = [["USA", "America"], ["India", "Asia"]] }',
     "tree": '{ tree = { America = ["USA", "Canada"], Asia = ["India"] } }',
     "dates": '{ dates = ["month", "year"] }',
     "order": '{ order = { values = ["low", "mid", "high"], fanout = [2] } }',
     "flat": "{ flat = true }",
 }
-
-
-def _build(known: Mapping[str, type], section: dict[str, Any], what: str) -> Any:
-    """A model or a method from its section: a name, and parameters that its class has."""
-    name = section.pop("name", None)
-    if not isinstance(name, str) or name not in known:
-        close = difflib.get_close_matches(str(name), known, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
-        raise PlanError(f"There is no {what} named {name!r}; {hint}")
-    parts = {part.name: part for part in fields(known[name])}
-    for key in section:
-        if key not in parts:
-            raise PlanError(f"The {what} {name!r} has no parameter {key!r}; it takes {', '.join(parts) or 'none'}.")
-    for key, part in parts.items():
-        if key not in section and part.default is MISSING and part.default_factory is MISSING:
-            raise PlanError(f"The {what} {name!r} needs its parameter {key!r}.")
-    frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
-    return known[name](**frozen)
 
 
 def parse_model(text: str) -> Model:
@@ -351,9 +393,78 @@ def parse_model(text: str) -> Model:
         if key in section:
             raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
         section[key] = _value(value)
-    model = _build(MODELS, section, "model")
-    assert isinstance(model, Model)
-    return model
+    return make(MODELS, section, "model")
+
+
+def _said(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if value is not None}
+
+
+def _changed(made: Any, *silent: str) -> dict[str, Any]:
+    """The fields of an object that are not as they are by default."""
+    section = {}
+    for part in fields(made):
+        value = getattr(made, part.name)
+        default = part.default_factory() if part.default_factory is not MISSING else part.default
+        if part.name not in silent and (value != default or type(value) is not type(default)):
+            section[part.name] = _section_value(value)
+    return section
+
+
+def _named(made: Model | Method) -> dict[str, Any]:
+    """A model or a method as its section of a plan."""
+    return {"name": made.name, **_changed(made)}
+
+
+def _section_value(value: Any) -> Any:
+    """A field as TOML can say it."""
+    if isinstance(value, Method):
+        return _named(value)
+    if isinstance(value, Ledger):
+        return str(value.path)
+    if isinstance(value, Fraction | Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _section_value(item) for key, item in value.items()}
+    return [_section_value(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _column_section(column: Column) -> dict[str, Any]:
+    section = _changed(column, "hierarchy", "categories")
+    if column.hierarchy is not None:
+        section["hierarchy"] = _hierarchy_section(column.hierarchy)
+    if column.categories is not None:
+        section["categories"] = [list(values) for values in column.categories.classes]
+        section |= _said({"category_names": _section_value(column.categories.names)})
+    return section | {"role": str(column.role)}
+
+
+def _hierarchy_section(hierarchy: Hierarchy) -> dict[str, Any]:
+    """A hierarchy as its entry in a plan; one of somebody else's by its kind alone, since no plan can say it."""
+    match hierarchy:
+        case Flat():
+            return {"flat": True}
+        case Widths():
+            return {"intervals": list(hierarchy.widths), **_changed(hierarchy, "widths")}
+        case Intervals():
+            return {"intervals": _section_value(hierarchy.levels)}
+        case Cuts():
+            return {"cuts": _section_value(hierarchy.levels)}
+        case Prefix():
+            steps = True if hierarchy.steps is None else list(hierarchy.steps)
+            return {"prefix": steps, **_changed(hierarchy, "steps")}
+        case Calendar():
+            return {"dates": list(hierarchy.units), **_changed(hierarchy, "units")}
+        case Ordered():
+            return {"order": _changed(hierarchy)}
+        case Tree():
+            return {"tree": _section_value(hierarchy.tree)}
+        case Table(file=Path() as file):
+            return {"csv": str(file)}
+        case Table():
+            return {"table": _section_value(hierarchy.rows)}
+        case _:
+            return {"kind": type(hierarchy).__name__}
 
 
 def _value(text: str) -> int | float | str:

@@ -17,12 +17,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.checked import LARGEST_EXPONENT
 from shoal.engines.base import Relation, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.identifiers import identifier_reason, sensitive_reason, words_of
 from shoal.schema import Role
-from shoal.schema.ranges import LARGEST_EXPONENT
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDBEngine

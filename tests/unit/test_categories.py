@@ -42,7 +42,7 @@ def test_names_of_categories() -> None:
         ((("a",), ("b",)), ("x",), "Names"),
         ((("a",), ("b",)), ("x", "x"), "Names"),
         ((("a",), ("b",)), ("x", "x", "y"), "Names"),
-        (("HIV", "Flu"), None, "list of values"),
+        (("HIV", "Flu"), None, "each item a list, each item text"),
     ],
 )
 def test_categories_that_are_wrong(

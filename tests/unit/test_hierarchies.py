@@ -166,7 +166,7 @@ def test_a_tree_may_name_its_own_root() -> None:
     "tree", [{}, {"A": []}, {"A": "text"}, {"A": {"B": 5}}, {"A": ["x"], "B": ["x"]}, {"A": {"B": ["x"]}, "C": ["B"]}]
 )
 def test_trees_that_are_wrong(tree: dict[str, object]) -> None:
-    with pytest.raises(HierarchyError, match="'c'"):
+    with pytest.raises(HierarchyError, match=r"'c'|must be made of tables"):
         Tree(tree).bind(["x"], missing=False, column="c")
 
 
@@ -316,8 +316,8 @@ def test_explicit_intervals_in_any_order_with_open_ends() -> None:
         ((((0, 10), (0, 10)),), "overlap"),
         ((((10, 0),),), "low < high"),
         ((((5, 5),),), "low < high"),
-        ((((0, float("nan")),),), "numbers"),
-        (((("a", "b"),),), "numbers"),
+        ((((0, float("nan")),),), "each item a number|list of 2"),
+        (((("a", "b"),),), "each item a number|list of 2"),
         (((),), "pairs"),
         ((((0, 10), (10, 20)), ((0, 5), (5, 20))), "Level 2.*nest"),
         ((((-INF, 10), (10, INF)), ((0, 10), (10, 20))), "Level 2.*nest"),
@@ -352,7 +352,9 @@ def test_calendar_with_a_format() -> None:
 
 @pytest.mark.parametrize("units", [(), ("week",), ("year", "month"), ("month", "month"), tuple("month")])
 def test_units_that_are_wrong(units: tuple[str, ...]) -> None:
-    with pytest.raises(HierarchyError, match="Units of dates"):
+    with pytest.raises(
+        HierarchyError, match=r"Units of dates|'units' must be a list, each item day, month, quarter, year or decade"
+    ):
         Calendar(units)
     with pytest.raises(HierarchyError, match="format"):
         Calendar(("year",), 5)  # type: ignore[arg-type]
@@ -379,7 +381,9 @@ def test_prefix_with_steps_and_values_of_different_length() -> None:
 
 @pytest.mark.parametrize("steps", [(), (0,), (-1,), (2, 1), (1, 1), (1.5,), (True,), ("1",)])
 def test_steps_that_are_wrong(steps: tuple[int, ...]) -> None:
-    with pytest.raises(HierarchyError, match="masked characters"):
+    with pytest.raises(
+        HierarchyError, match=r"masked characters|'steps' must be a list, each item a whole number of at least 1"
+    ):
         Prefix(steps)
 
 
@@ -394,7 +398,7 @@ def test_order_by_fan_out() -> None:
 
 @pytest.mark.parametrize("fanout", [(), (1,), (2, 1), (2.5,), ("2",), (True,)])
 def test_fan_outs_that_are_wrong(fanout: tuple[int, ...]) -> None:
-    with pytest.raises(HierarchyError, match="fan-out"):
+    with pytest.raises(HierarchyError, match="'fanout' must be a list, each item a whole number of at least 2"):
         Ordered(fanout)
 
 

@@ -193,7 +193,7 @@ def test_hierarchies_that_are_written_wrongly(written: dict[str, Any]) -> None:
         ({"models": [{"name": "k-anonymity", "k": "5"}]}, "whole number"),
         ({"models": [{"name": "k-anonymity", "k": True}]}, "whole number"),
         ({"models": [{"name": "k-anonymity", "k": 2}, {"name": "p-sensitive", "p": 3}]}, "p = 3 and k = 2"),
-        ({"models": [{"name": "p-alpha-sensitive", "p": 2, "alpha": -1}]}, "must not be negative"),
+        ({"models": [{"name": "p-alpha-sensitive", "p": 2, "alpha": -1}]}, "must be a number of at least 0"),
         ({"models": [{"name": "p-alpha-sensitive", "p": 2, "alpha": float("nan")}]}, "must be a number"),
         ({"method": {"name": "magic"}}, "no method named 'magic'"),
         ({"method": {"name": "levels", "suppression": 2}}, "from 0 to 1"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -49,13 +49,13 @@ def release(
     """
     from shoal import pipeline
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
-    from shoal.plan import Plan
+    from shoal.plan import EngineSettings, Plan
 
     loaded = Plan.read(plan)
     if engine is not None or master is not None:
         settings = loaded.engine
         if engine not in (None, settings.name):  # what the plan says of Spark is not for another engine
-            settings = replace(settings, name=engine, master=None, options={})
+            settings = EngineSettings(settings.memory, settings.threads, cast(Any, engine))
         loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
     if expect_head is not None:
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))

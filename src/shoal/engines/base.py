@@ -6,12 +6,16 @@ shoal as Arrow tables whose columns are named c0, c1, ... by their place in the 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
+from annotated_types import Ge, Le, MaxLen
+
+from shoal.checked import Checked, Name
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 
@@ -26,8 +30,10 @@ __all__ = [
     "Source",
     "SpreadEngine",
     "call_column",
+    "check_memory",
     "check_names",
     "check_time_zone",
+    "memory_bytes",
     "require_columns",
     "require_roles",
 ]
@@ -36,8 +42,35 @@ MOST_TOLD = 5
 UTC = "UTC"
 
 
+LEAST_MEMORY = 16 << 20
+"""Bytes below which DuckDB cannot so much as open a file."""
+
+MOST_MEMORY = 1 << 50
+MOST_THREADS = 4096
+
+
+def memory_bytes(text: str) -> int:
+    """An amount of memory such as ``4GB``, ``512MiB`` or ``1.5g``, in bytes.
+
+    >>> memory_bytes("1.5KiB"), memory_bytes("2 GB")
+    (1536, 2000000000)
+    """
+    found = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,9})?)\s*([kmgt]?)(i?)b?\s*", text.lower())
+    if found is None or (found[3] and not found[2]):
+        raise PlanError(f"An amount of memory must be written like 4GB or 512MB; found {text!r}.")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** " kmgt".index(found[2] or " "))
+
+
+def check_memory(text: str) -> None:
+    """Raise unless an engine can work within this amount of memory."""
+    if not LEAST_MEMORY <= memory_bytes(text) <= MOST_MEMORY:
+        raise PlanError(
+            f"The memory of the engine must be from {LEAST_MEMORY >> 20}MiB to {MOST_MEMORY >> 40}TiB; found {text!r}."
+        )
+
+
 @dataclass(frozen=True)
-class EngineSettings:
+class EngineSettings(Checked):
     """Which engine does the work, and how much of the machine it may use.
 
     Attributes
@@ -50,15 +83,15 @@ class EngineSettings:
         Of Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
     """
 
-    memory: str | None = None
-    threads: int | None = None
-    name: str | None = None
-    master: str | None = None
+    memory: Annotated[str, MaxLen(30)] | None = None
+    threads: Annotated[int, Ge(1), Le(MOST_THREADS)] | None = None
+    name: Literal["duckdb", "spark"] | None = None
+    master: Name | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.name not in (None, "duckdb", "spark"):
-            raise PlanError(f"The engine must be duckdb or spark; found {self.name!r}.")
+        if self.memory is not None:
+            check_memory(self.memory)
         if self.name != "spark" and (self.master is not None or self.options):
             raise PlanError(
                 'Only the engine spark has a master and options; set name = "spark" in [engine], or --engine spark.'
@@ -69,7 +102,7 @@ class EngineSettings:
 
 
 @dataclass(frozen=True)
-class Source:
+class Source(Checked):
     """Where a table comes from: a path (CSV or Parquet) or an object in memory.
 
     ``time_zone`` is the zone in which instants (times that carry a zone) are read, whatever the machine's own is.
@@ -78,7 +111,7 @@ class Source:
     path: Path | None = None
     frame: Any = None
     csv: CsvFormat = field(default_factory=CsvFormat)
-    format: str | None = None
+    format: Literal["csv", "parquet"] | None = None
     time_zone: str = UTC
 
     def __post_init__(self) -> None:

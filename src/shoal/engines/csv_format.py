@@ -12,8 +12,12 @@ import io
 import mmap
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, ClassVar
 
-from shoal.errors import TableError
+from annotated_types import Ge, MaxLen, MinLen
+
+from shoal.checked import Checked
+from shoal.errors import InputError, TableError
 
 __all__ = ["CsvFormat", "detect", "surely_named"]
 
@@ -32,7 +36,7 @@ COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, Zstandar
 
 
 @dataclass(frozen=True)
-class CsvFormat:
+class CsvFormat(Checked):
     """What is known of a CSV file; ``None`` means: find out.
 
     Attributes
@@ -49,14 +53,15 @@ class CsvFormat:
         Blank lines before the first record.
     """
 
-    delimiter: str | None = None
-    quote: str | None = None
+    delimiter: Annotated[str, MinLen(1), MaxLen(1)] | None = None
+    quote: Annotated[str, MinLen(1), MaxLen(1)] | None = None
     header: bool | None = None
     encoding: str | None = None
     missing: tuple[str, ...] = ()
     trim: bool = False
     names: tuple[str, ...] = ()
-    skip: int = 0
+    skip: Annotated[int, Ge(0)] = 0
+    fault: ClassVar[type[InputError]] = TableError
 
     def __post_init__(self) -> None:
         for name, sign in (("delimiter", self.delimiter), ("quote", self.quote)):

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import UTC, Relation, Source, check_names, check_time_zone
+from shoal.engines.base import UTC, Relation, Source, check_memory, check_names, check_time_zone
 from shoal.engines.csv_format import CsvFormat, detect, surely_named
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
@@ -51,6 +51,8 @@ class DuckDBEngine:
 
     def __init__(self, memory: str | None = None, threads: int | None = None, time_zone: str = UTC) -> None:
         check_time_zone(time_zone)
+        if memory is not None:
+            check_memory(memory)
         self._spill = make_scratch(Path(tempfile.gettempdir()), "shoal-")
         # DuckDB would otherwise fetch extensions from the network
         config: dict[str, Any] = {"temp_directory": str(self._spill), "autoinstall_known_extensions": False}

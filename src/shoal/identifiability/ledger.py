@@ -31,7 +31,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge
+
+from shoal.checked import Checked
+from shoal.errors import InputError
 from shoal.identifiability.arithmetic import (
     Rational,
     bound_from_rho,
@@ -214,7 +219,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(Checked):
     """The ledger of one data set. Make one with :meth:`create` or :meth:`open`.
 
     The object holds the path only, and each call opens the file anew: it may be shared by threads and
@@ -244,8 +249,9 @@ class Ledger:
     """
 
     path: Path
-    patience: float = 60.0
+    patience: Annotated[float, Ge(0)] = 60.0
     expected: str | None = None
+    fault: ClassVar[type[InputError]] = ParameterError
 
     def __post_init__(self) -> None:
         if self.expected is not None and not re.fullmatch(r"[0-9a-f]{64}", str(self.expected)):

@@ -20,10 +20,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shoal.checked import Checked
+from shoal.errors import InputError
 from shoal.identifiability.arithmetic import Rational, exact, exact_root, log_lower_bound, show, whole
 from shoal.identifiability.errors import ParameterError
 from shoal.identifiability.sampling import Source, bernoulli, bernoulli_exponential
@@ -168,7 +171,7 @@ def noisy_histogram(counts: Sequence[int], bound: Rational, source: Source) -> t
 
 
 @dataclass(frozen=True)
-class Span:
+class Span(Checked):
     """A public range and grid for sums: values are clipped to lower .. upper and rounded to steps.
 
     Attributes
@@ -188,28 +191,30 @@ class Span:
     lower: Fraction
     upper: Fraction
     step: Fraction
+    fault: ClassVar[type[InputError]] = ParameterError
 
     @classmethod
     def of(cls, lower: Rational, upper: Rational, step: Rational = 1) -> Span:
         """Make a span from numbers, and check it."""
-        span = cls(exact(lower, "lower"), exact(upper, "upper"), exact(step, "step"))
-        if not (span.lower < span.upper and span.step > 0):
+        return cls(exact(lower, "lower"), exact(upper, "upper"), exact(step, "step"))
+
+    def __post_init__(self) -> None:
+        if not (self.lower < self.upper and self.step > 0):
             raise ParameterError(
                 "lower must be below upper, and step above 0. "
-                f"Got {show(span.lower)}, {show(span.upper)} and {show(span.step)}."
+                f"Got {show(self.lower)}, {show(self.upper)} and {show(self.step)}."
             )
-        if not 2**-1000 <= span.step <= 2**1000:
+        if not 2**-1000 <= self.step <= 2**1000:
             raise ParameterError(
                 "step must be a size that numbers can have, from 2^-1000 to 2^1000. Got one beyond. Change the unit."
             )
-        units = (span.lower / span.step, span.upper / span.step)
+        units = (self.lower / self.step, self.upper / self.step)
         if any(unit.denominator != 1 or abs(unit) > _LARGEST_UNIT for unit in units):
             raise ParameterError(
                 "lower and upper must be multiples of step, of at most 2^53 steps. "
-                f"Got {show(span.lower)} and {show(span.upper)} with step {show(span.step)}. Change the "
+                f"Got {show(self.lower)} and {show(self.upper)} with step {show(self.step)}. Change the "
                 "step or the range."
             )
-        return span
 
     @property
     def units(self) -> tuple[int, int]:

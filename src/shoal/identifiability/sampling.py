@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import secrets
 from fractions import Fraction
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ __all__ = [
 _ROWS_AT_ONCE = 1 << 24
 
 
+@runtime_checkable
 class Source(Protocol):
     """Where random bits come from."""
 

@@ -18,6 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.checked import Checked
 from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
@@ -38,7 +39,7 @@ Where = Mapping[str, str | None]
 
 
 @dataclass(frozen=True)
-class Questions:
+class Questions(Checked):
     """Questions to one table, each booked in the table's ledger before the table is looked at.
 
     Parameters

@@ -15,10 +15,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, MinLen
 
 from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes
 from shoal.encoding.groups import group_keys, histogram
@@ -27,7 +28,6 @@ from shoal.methods.base import Method, Problem, require_feasible, suppress_faili
 from shoal.methods.pattern_set import Pattern, describe_groups
 from shoal.models import AllOf, KAnonymity
 from shoal.models.base import exact
-from shoal.models.k_anonymity import whole_number
 from shoal.schema import TOP, Calendar, Cuts, Intervals, Role, Schema, Widths
 
 __all__ = ["READINGS", "AntiUnification"]
@@ -39,7 +39,7 @@ READINGS = {
 }
 """The readings of a release, and what each claims."""
 
-ORDERS = ("<", ">")
+Order = Literal["<", ">"]
 SUPPORT = "support"
 SHOWN = 10
 """How many patterns and reasons the certificate lists."""
@@ -75,23 +75,14 @@ class AntiUnification(Method):
     the other models need at least: p records for p different values, l for l-diversity.
     """
 
-    indifferent: int = 2
-    order: tuple[str, ...] = ORDERS
-    patterns: str = "disjoint"
+    indifferent: Annotated[int, Ge(0)] = 2
+    order: Annotated[tuple[Order, ...], MinLen(1)] = ("<", ">")
+    patterns: Literal["disjoint", "model-aware", "overlapping"] = "disjoint"
     keep_rest: bool = False
-    levels: Mapping[str, int] = field(default_factory=dict)
+    levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
     name: ClassVar[str] = "anti-unification"
 
     def __post_init__(self) -> None:
-        whole_number(self.indifferent, "indifferent", 0)
-        if not isinstance(self.order, tuple) or not self.order or any(one not in ORDERS for one in self.order):
-            raise PlanError(
-                f"The order must be a list of passes, each '<' or '>', such as ['<', '>']; found {self.order!r}."
-            )
-        if self.patterns not in READINGS:
-            raise PlanError(f"The patterns must be one of {', '.join(READINGS)}; found {self.patterns!r}.")
-        if not isinstance(self.keep_rest, bool):
-            raise PlanError(f"The parameter 'keep_rest' must be true or false; found {self.keep_rest!r}.")
         if self.keep_rest and self.patterns == "overlapping":
             raise PlanError(
                 "Overlapping patterns have no rest to keep: keep_rest needs patterns = 'disjoint' or 'model-aware'."

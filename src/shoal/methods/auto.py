@@ -6,13 +6,16 @@ All that are tried publish true values, only less exact ones, so that the choice
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import MinLen
+
+from shoal.checked import Share
 from shoal.encoding import Recoding
 from shoal.errors import InfeasibleError, PlanError, ShoalError
-from shoal.methods.base import Method, Problem, share_of
+from shoal.methods.base import Method, Problem
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.utility.loss import losses
@@ -28,11 +31,10 @@ def make_method(name: str, given: Mapping[str, Any]) -> Method:
 
     if name not in METHODS:
         raise PlanError(f"There is no method named {name!r}; known are {', '.join(METHODS)}.")
-    known = {part.name for part in fields(METHODS[name])}
-    try:
-        return METHODS[name](**{key: value for key, value in given.items() if key in known})
-    except TypeError:
-        raise PlanError(f"The method {name!r} cannot be tried: it needs parameters of its own.") from None
+    parts = {part.name: part for part in fields(METHODS[name])}
+    if any(p.default is MISSING and p.default_factory is MISSING and key not in given for key, p in parts.items()):
+        raise PlanError(f"The method {name!r} cannot be tried: it needs parameters of its own.")
+    return METHODS[name](**{key: value for key, value in given.items() if key in parts})
 
 
 @dataclass(frozen=True)
@@ -49,20 +51,14 @@ class Auto(Method):
         The largest part of the rows that may be left out, for the methods that leave rows out.
     """
 
-    methods: Sequence[str] = TRUTHFUL
-    loss: str = "ncp"
-    suppression: float = 0.0
+    methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
+    loss: Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"] = "ncp"
+    suppression: Share = 0.0
     name: ClassVar[str] = "auto"
 
     def __post_init__(self) -> None:
-        share_of(self.suppression, "suppression")
-        if isinstance(self.methods, str) or not self.methods or self.name in self.methods:
+        if self.name in self.methods:
             raise PlanError("The methods to try must be a list of names of other methods, such as ['mondrian'].")
-        if self.loss not in ("ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"):
-            raise PlanError(
-                f"The loss to compare must be ncp, distortion_ratio, precision, discernibility or average_group_size; "
-                f"found {self.loss!r}."
-            )
         if any(not method.reveals_source for method in self.candidates):
             raise PlanError("Methods whose promise covers what is told about the source cannot be tried and compared.")
 

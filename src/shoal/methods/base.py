@@ -16,14 +16,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checked import Checked
 from shoal.encoding import FrequencySet, Groups, Recoding
 from shoal.engines.base import Apart, Relation
-from shoal.errors import InfeasibleError, PlanError
+from shoal.errors import InfeasibleError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
 
 __all__ = [
-    "Method", "Outcome", "Problem", "Progress", "quiet", "require_feasible", "require_whole", "row_limit", "share_of",
+    "Method", "Outcome", "Problem", "Progress", "quiet", "require_feasible", "require_whole", "row_limit",
     "suppress_failing",
 ]  # fmt: skip
 
@@ -64,7 +65,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Checked):
     """Base of all methods.
 
     ``reveals_source`` is False where the promise of the method does not allow anything to be told about the source
@@ -128,12 +129,6 @@ class Method:
         """The method's parameters by name, those left at None excepted."""
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         return {key: value for key, value in given.items() if value is not None}
-
-
-def share_of(value: object, name: str) -> None:
-    """Raise unless ``value`` is a number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise PlanError(f"The parameter {name!r} must be a number from 0 to 1; found {value!r}.")
 
 
 def row_limit(suppression: float, rows: int) -> int:

@@ -6,20 +6,24 @@ DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge
+
+from shoal.checked import Seconds, Share, Weight
 from shoal.encoding import ByLevel
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible, share_of
+from shoal.methods.base import Method, Problem, require_feasible
 from shoal.methods.levels import recode_at
 from shoal.models import AllOf
 from shoal.schema import Schema
-from shoal.utility.measures import AGGREGATES, MEASURES, Measure, make_measure
+from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
 
 __all__ = ["FullDomain"]
+
+Level = Annotated[int, Ge(0)]
 
 
 @dataclass(frozen=True)
@@ -47,27 +51,15 @@ class FullDomain(Method):
         Whether Ctrl-C takes the best solution found so far.
     """
 
-    loss: str = "ncp"
-    suppression: float = 0.0
-    levels: Mapping[str, int | tuple[int, int]] = field(default_factory=dict)
-    weights: Mapping[str, float] = field(default_factory=dict)
-    gs: float = 0.5
-    aggregate: str | None = None
-    time_limit: float | None = None
+    loss: MeasureName = "ncp"
+    suppression: Share = 0.0
+    levels: Mapping[str, Level | tuple[Level, Level]] = field(default_factory=dict)
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    gs: Share = 0.5
+    aggregate: AggregateName | None = None
+    time_limit: Seconds | None = None
     interruptible: bool = False
     name: ClassVar[str] = "full-domain"
-
-    def __post_init__(self) -> None:
-        share_of(self.suppression, "suppression")
-        share_of(self.gs, "gs")
-        if not isinstance(self.levels, Mapping) or not isinstance(self.weights, Mapping):
-            raise PlanError("Levels and weights must be given by column, such as { age = [1, 3] } and { age = 2.0 }.")
-        if self.loss not in MEASURES:
-            raise PlanError(f"The loss must be one of {', '.join(MEASURES)}; found {self.loss!r}.")
-        if self.aggregate is not None and self.aggregate not in AGGREGATES:
-            raise PlanError(f"The aggregate must be one of {', '.join(AGGREGATES)}; found {self.aggregate!r}.")
-        if any(not isinstance(weight, int | float) or not 0 < weight < math.inf for weight in self.weights.values()):
-            raise PlanError("The weights of columns must be positive numbers.")
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""

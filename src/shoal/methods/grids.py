@@ -22,22 +22,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt, Le
 
+from shoal.checked import Name, Number
 from shoal.encoding import ByGroup, FrequencySet, Groups, recode_codes
 from shoal.errors import InfeasibleError, PlanError
 from shoal.identifiability.arithmetic import (
-    Rational,
     check_crowd,
     check_sampling_rate,
     exact,
     round_up,
     sampled_bound_from_rho,
     show,
-    whole,
 )
 from shoal.identifiability.errors import ParameterError, RawColumnError, RecodingNotPublicError, UniverseError
 from shoal.identifiability.grids import (
@@ -68,7 +68,8 @@ _PUBLIC = (Flat, Table, Tree, Calendar, Prefix, Ordered, Widths, Cuts, Intervals
 
 _ORIGINS = {"declared": "declared", "private": "private-choice"}
 
-LevelsByColumn = Mapping[str, int | Sequence[int]]
+_Level = Annotated[int, Ge(0)]
+LevelsByColumn = Mapping[str, _Level | tuple[_Level, _Level]]
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,9 @@ class _Grid(Method):
     reveals_source: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
 
-    k: int
-    ledger: str | Path | Ledger
+    k: Annotated[int, Ge(2)]
+    ledger: Path | Ledger
     levels: LevelsByColumn = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        whole(self.k, "k", 2)
-        if not isinstance(self.ledger, str | Path | Ledger) or not isinstance(self.levels, Mapping):
-            raise PlanError(
-                f"The method {self.name} must have the path of a ledger, and levels by column, such as "
-                f"ledger = 'patients.ledger' and levels = {{ age = 2, zip = 3 }}."
-            )
 
     def located(self, folder: Path) -> Self:
         """See :class:`shoal.methods.base.Method`."""
@@ -178,13 +171,12 @@ class PopulationGrid(_Grid):
         The name of the column of counts in that file.
     """
 
-    universe: str | Path | int = 0
-    count_column: str = "count"
+    universe: Annotated[int, Ge(0)] | Path = 0
+    count_column: Name = "count"
     name: ClassVar[str] = "population-grid"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.universe, bool) or not isinstance(self.universe, int | str | Path) or not self.universe:
+        if not self.universe:
             raise UniverseError(
                 "A population grid must be told how many people of the universe each cell has: give universe as the "
                 "path of a CSV file with the cells and a count, or as a number that no cell is below."
@@ -275,16 +267,15 @@ class SampledGrid(_Grid):
         ``independent``: rows are sampled independently of each other. No other design is proved.
     """
 
-    beta: Rational = 0
-    bound: Rational | None = None
-    rho: Rational | None = None
+    beta: Annotated[Number, Ge(0), Le(1)] = 0
+    bound: Annotated[Number, Gt(1)] | None = None
+    rho: Annotated[Number, Gt(0), Le(1)] | None = None
     choose: str = "declared"
-    choice: Rational | None = None
+    choice: Annotated[Number, Gt(1)] | None = None
     design: str = "independent"
     name: ClassVar[str] = "sampled-grid"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_sampling_design(self.design)
         check_recoding_origin(_ORIGINS.get(str(self.choose), "other"))
         if (self.bound is None) == (self.rho is None):
@@ -297,13 +288,10 @@ class SampledGrid(_Grid):
                 "choice must be given where the levels are chosen privately (choose = 'private'), and only there: "
                 "the E that the choice may use, such as 2."
             )
-        if self.choice is not None and exact(self.choice, "choice") <= 1:
-            raise ParameterError(f"choice must be above 1, the E of the private choice. Got {self.choice!r} instead.")
         if self.bound is not None:
             check_sampling_rate(self.beta, self.bound)
         elif self.rho is not None:
             check_crowd(self.rho, self.k)
-        exact(self.beta, "beta")
 
     @property
     def promises(self) -> tuple[Model, ...]:

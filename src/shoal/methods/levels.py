@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+from annotated_types import Ge
+
+from shoal.checked import Share
 from shoal.encoding import ByLevel, Groups, recode_codes
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, row_limit, share_of, suppress_failing
+from shoal.methods.base import Method, Problem, require_feasible, row_limit, suppress_failing
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -22,16 +25,9 @@ class Levels(Method):
     Groups that fail the models are left out, if together they are at most ``suppression`` of the rows.
     """
 
-    levels: Mapping[str, int] = field(default_factory=dict)
-    suppression: float = 0.0
+    levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
+    suppression: Share = 0.0
     name: ClassVar[str] = "levels"
-
-    def __post_init__(self) -> None:
-        share_of(self.suppression, "suppression")
-        if not isinstance(self.levels, Mapping):
-            raise PlanError(
-                f"Levels must be given by column, such as {{ age = 2, zip = 1 }}; found {type(self.levels).__name__}."
-            )
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -44,7 +40,7 @@ class Levels(Method):
         levels = []
         for name, ladder in zip(problem.names, problem.ladders, strict=True):
             level = self.levels.get(name, 0)
-            if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= ladder.height:
+            if level > ladder.height:
                 raise PlanError(
                     f"The level of column {name!r} must be a whole number from 0 to {ladder.height}; found {level!r}."
                 )

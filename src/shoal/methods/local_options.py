@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from shoal.checked import make
 from shoal.errors import PlanError
 from shoal.methods.base import Method
 from shoal.schema import Schema
 
-__all__ = ["CHOICES", "LOSSES", "LocalMethod", "check_loss", "check_weights", "check_weights_of", "start_method"]
+__all__ = ["Choice", "LocalLoss", "LocalMethod", "Start", "check_weights_of", "start_method"]
 
-LOSSES = ("ncp", "granularity", "distortion-ratio", "precision")
-CHOICES = ("best", "loss", "rate")
+LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
+Choice = Literal["best", "loss", "rate"]
+if TYPE_CHECKING:
+    Start = Any  # once made, it is a method
+else:
+    Start = Method | str | Mapping[str, Any]
+"""The method from which another one starts: an object, its name, or a section with name and parameters."""
 
 
 @dataclass(frozen=True)
@@ -26,21 +32,6 @@ class LocalMethod(Method):
         import shoal.methods.local_search  # noqa: F401
 
 
-def check_loss(loss: str, choose: str = "best") -> None:
-    """Raise unless the loss and the rule for the next cut are known."""
-    if loss not in LOSSES:
-        raise PlanError(f"The loss of local recoding must be one of {', '.join(LOSSES)}; found {loss!r}.")
-    if choose not in CHOICES:
-        raise PlanError(f"The rule for the next cut must be one of {', '.join(CHOICES)}; found {choose!r}.")
-
-
-def check_weights(weights: Mapping[str, float]) -> None:
-    """Raise unless all weights are positive numbers."""
-    for weight in weights.values():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
-            raise PlanError("The weights of columns must be positive numbers.")
-
-
 def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
     """Raise where a column that is named is not a quasi-identifier."""
     for column in columns:
@@ -48,8 +39,8 @@ def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
             raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
 
 
-def start_method(start: object, owner: str, default: Method) -> Method:
-    """The method from which another one starts: an object, its name, or a section with name and parameters."""
+def start_method(start: Start | None, owner: str, default: Method) -> Method:
+    """The method from which another one starts, or the one it starts from where nothing is said."""
     if start is None:
         return default
     if isinstance(start, Method):
@@ -57,20 +48,7 @@ def start_method(start: object, owner: str, default: Method) -> Method:
     else:
         from shoal.methods import METHODS
 
-        section = {"name": start} if isinstance(start, str) else dict(start) if isinstance(start, Mapping) else {}
-        name = section.pop("name", None)
-        if name not in METHODS:
-            raise PlanError(
-                f"The method {owner!r} must start from a known method, such as start = {{ name = 'top-down' }}; "
-                f"found {name!r}."
-            )
-        frozen = {key: tuple(value) if isinstance(value, list) else value for key, value in section.items()}
-        try:
-            chosen = METHODS[name](**frozen)
-        except TypeError:
-            raise PlanError(
-                f"The start of {owner!r}, {name!r}, does not take these parameters: {sorted(section)}."
-            ) from None
+        chosen = make(METHODS, {"name": start} if isinstance(start, str) else start, "method")
     if chosen.name == owner:
         raise PlanError(f"The method {owner!r} must start from another method.")
     if not chosen.forms_groups:

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+from shoal.checked import Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
-from shoal.methods.local_options import LocalMethod, check_weights, check_weights_of
+from shoal.methods.local_options import LocalMethod, check_weights_of
 from shoal.models import AllOf, KAnonymity
 from shoal.schema import TOP, Schema
 
@@ -43,14 +44,9 @@ class LocalSuppression(LocalMethod):
         ``strict``: `*` matches only `*`. ``loose``: `*` matches everything (k-anonymity only).
     """
 
-    importance: Mapping[str, float] = field(default_factory=dict)
-    missing: str = "strict"
+    importance: Mapping[str, Weight] = field(default_factory=dict)
+    missing: Literal["strict", "loose"] = "strict"
     name: ClassVar[str] = "local-suppression"
-
-    def __post_init__(self) -> None:
-        check_weights(self.importance)
-        if self.missing not in ("strict", "loose"):
-            raise PlanError(f"The reading of suppressed cells must be strict or loose; found {self.missing!r}.")
 
     @property
     def wildcard(self) -> str | None:

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
+from annotated_types import Ge
+
+from shoal.checked import Weight
 from shoal.encoding import Recoding
 from shoal.engines.base import Apart, Relation
 from shoal.errors import PlanError
@@ -29,7 +32,6 @@ from shoal.models import (
     PSensitive,
     TCloseness,
 )
-from shoal.models.k_anonymity import whole_number
 from shoal.schema import Schema
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Cbfs", "KFirst", "Mdav", "PFirst", "Univariate", "VMdav"]
 
-SCALES = ("standard", "rank", "winsorised")
-PUBLISHED = ("mean", "median", "mode", "ancestor", "range")
+Scale = Literal["standard", "rank", "winsorised"]
+Shown = Literal["mean", "median", "mode", "ancestor", "range"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,30 +73,14 @@ class _Microaggregation(Method):
         medians, and groups do not cross blocks. See :mod:`shoal.methods.blocks`.
     """
 
-    k: int | None = None
-    weights: Mapping[str, float] = field(default_factory=dict)
-    scale: str | Mapping[str, str] = "standard"
-    publish: Mapping[str, str] = field(default_factory=dict)
+    k: Annotated[int, Ge(2)] | None = None
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    scale: Scale | Mapping[str, Scale] = "standard"
+    publish: Mapping[str, Shown] = field(default_factory=dict)
     strata: tuple[str, ...] = ()
     refine: bool = False
-    effort: int = 5000
-    block: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.k is not None:
-            whole_number(self.k, "k", 2)
-        whole_number(self.effort, "effort", 0)
-        if self.block is not None:
-            whole_number(self.block, "block", 4)
-        scales = [self.scale] if isinstance(self.scale, str) else list(self.scale.values())
-        for scale in scales:
-            if scale not in SCALES:
-                raise PlanError(f"The scale must be one of {', '.join(SCALES)}; found {scale!r}.")
-        for shown in self.publish.values():
-            if shown not in PUBLISHED:
-                raise PlanError(f"What a group publishes must be one of {', '.join(PUBLISHED)}; found {shown!r}.")
-        if any(isinstance(w, bool) or not isinstance(w, int | float) or not w > 0 for w in self.weights.values()):
-            raise PlanError("The weights of columns must be positive numbers.")
+    effort: Annotated[int, Ge(0)] = 5000
+    block: Annotated[int, Ge(4)] | None = None
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -185,13 +171,8 @@ class Cbfs(_Microaggregation):
 class VMdav(_Microaggregation):
     """MDAV with groups of k to 2k - 1 rows: a group takes a row that is nearer to it than ``gamma`` times to others."""
 
-    gamma: float = 0.2
+    gamma: Annotated[float, Ge(0)] = 0.2
     name: ClassVar[str] = "v-mdav"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.gamma, bool) or not isinstance(self.gamma, int | float) or not self.gamma >= 0:
-            raise PlanError(f"The parameter 'gamma' must be a number of at least 0; found {self.gamma!r}.")
 
     def partition(
         self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
@@ -214,11 +195,6 @@ class KFirst(_Microaggregation):
     base: Literal["mdav", "cbfs"] = "mdav"
     name: ClassVar[str] = "k-first"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.base not in ("mdav", "cbfs"):
-            raise PlanError(f"The base of k-first must be mdav or cbfs; found {self.base!r}.")
-
     def partition(
         self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
@@ -239,11 +215,6 @@ class PFirst(_Microaggregation):
     contributes: Literal["any", "lacking"] = "any"
     refine: bool = True
     name: ClassVar[str] = "p-first"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.contributes not in ("any", "lacking"):
-            raise PlanError(f"The parameter 'contributes' must be any or lacking; found {self.contributes!r}.")
 
     def partition(
         self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from shoal.checked import Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
-from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of
+from shoal.methods.local_options import Choice, LocalLoss, LocalMethod, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.spelling import canonical
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
 
     from shoal.methods.local_problem import LocalProblem, Pieces
 
-__all__ = ["PUBLISHED", "Mondrian"]
+__all__ = ["Mondrian", "Shown"]
 
-PUBLISHED = ("ancestor", "range", "centroid")
+Shown = Literal["ancestor", "range", "centroid"]
 
 
 @dataclass(frozen=True)
@@ -54,20 +55,11 @@ class Mondrian(LocalMethod):
     """
 
     strict: bool = True
-    publish: Mapping[str, str] = field(default_factory=dict)
-    loss: str = "ncp"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    choose: str = "best"
+    publish: Mapping[str, Shown] = field(default_factory=dict)
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    choose: Choice = "best"
     name: ClassVar[str] = "mondrian"
-
-    def __post_init__(self) -> None:
-        check_loss(self.loss, self.choose)
-        check_weights(self.weights)
-        if not isinstance(self.strict, bool):
-            raise PlanError(f"The parameter 'strict' must be true or false; found {self.strict!r}.")
-        for how in self.publish.values():
-            if how not in PUBLISHED:
-                raise PlanError(f"What a column publishes must be one of {', '.join(PUBLISHED)}; found {how!r}.")
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

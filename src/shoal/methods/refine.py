@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
-from shoal.errors import PlanError
 from shoal.methods.base import Problem
-from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of, start_method
-from shoal.methods.mondrian import Mondrian, ranks_of, shown_by
+from shoal.methods.local_options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
+from shoal.methods.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -46,19 +46,15 @@ class Refine(LocalMethod):
     False
     """
 
-    start: Any = None
-    loss: str = "ncp"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    publish: Mapping[str, str] = field(default_factory=dict)
-    time_limit: float | None = None
+    start: Start | None = None
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    publish: Mapping[str, Shown] = field(default_factory=dict)
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "refine"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
-        check_loss(self.loss)
-        check_weights(self.weights)
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise PlanError(f"The time limit must be a positive number of seconds; found {self.time_limit!r}.")
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from annotated_types import Ge
+
+from shoal.checked import Number, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
-from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of, start_method
+from shoal.methods.local_options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
 from shoal.methods.mondrian import ranks_of, shown_by
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf, KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, combine
-from shoal.models.base import Number
 from shoal.schema import Schema
 
 __all__ = ["Switching", "weaker"]
@@ -45,22 +47,18 @@ class Switching(LocalMethod):
         See :class:`shoal.methods.top_down.TopDown`.
     """
 
-    p: int | None = None
-    alpha: Number | None = None
-    start: Any = None
+    p: Annotated[int, Ge(1)] | None = None
+    alpha: Annotated[Number, Ge(0)] | None = None
+    start: Start | None = None
     polish: bool = True
-    loss: str = "ncp"
-    weights: Mapping[str, float] = field(default_factory=dict)
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
     name: ClassVar[str] = "switching"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
-        check_loss(self.loss)
-        check_weights(self.weights)
         if (self.p is None) != (self.alpha is None):
             raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
-        if self.p is not None:
-            self.goal(AllOf(()))
 
     def goal(self, model: AllOf) -> AllOf:
         """The models to reach: those of the plan, and (p+, α) where it is given."""

@@ -18,9 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal.checked import Weight
 from shoal.encoding import ByGroup
 from shoal.methods.base import Problem, require_feasible
-from shoal.methods.local_options import LocalMethod, check_loss, check_weights, check_weights_of
+from shoal.methods.local_options import Choice, LocalLoss, LocalMethod, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -50,14 +51,10 @@ class TopDown(LocalMethod):
     'best'
     """
 
-    loss: str = "ncp"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    choose: str = "best"
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    choose: Choice = "best"
     name: ClassVar[str] = "top-down"
-
-    def __post_init__(self) -> None:
-        check_loss(self.loss, self.choose)
-        check_weights(self.weights)
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -20,21 +20,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checked import Checked, Number, exact_number
 from shoal.encoding.groups import Groups, Histogram
 from shoal.errors import PlanError
 from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
 
-__all__ = ["AllOf", "Assessment", "Condition", "Model", "SensitiveModel", "exact"]
-
-Number = int | float | str | Fraction | Decimal
+__all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel", "exact"]
 
 
 def exact(number: Number, name: str) -> Fraction:
@@ -44,10 +42,8 @@ def exact(number: Number, name: str) -> Fraction:
     (Fraction(1, 10), Fraction(4, 3))
     """
     try:
-        if isinstance(number, bool) or (isinstance(number, float) and not math.isfinite(number)):
-            raise ValueError
-        return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
-    except (ValueError, TypeError, ZeroDivisionError):
+        return exact_number(number)
+    except ValueError:
         raise PlanError(f"The parameter {name!r} must be a number; found {number!r}.") from None
 
 
@@ -114,7 +110,7 @@ class Assessment:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Checked):
     """Base of all models."""
 
     name: ClassVar[str]

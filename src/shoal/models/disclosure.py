@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt, Le
 
 from shoal.encoding.groups import Groups, Histogram
-from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
 from shoal.models.comparison import as_float, log_is_below, no_more
-from shoal.models.k_anonymity import whole_number
 
 __all__ = ["AlphaK", "BetaLikeness", "DeltaDisclosure"]
 
@@ -32,15 +31,10 @@ NEAR = 1e-9  # distance from a bound within which floats do not decide
 class AlphaK(SensitiveModel):
     """Every group has at least ``k`` rows, and no sensitive value a larger share than ``alpha``."""
 
-    alpha: Number
-    k: int
+    alpha: Annotated[Number, Gt(0), Le(1)]
+    k: Annotated[int, Ge(2)]
     column: str | None = None
     name: ClassVar[str] = "alpha-k"
-
-    def __post_init__(self) -> None:
-        whole_number(self.k, "k", 2)
-        if not 0 < exact(self.alpha, "alpha") <= 1:
-            raise PlanError(f"The parameter 'alpha' must be above 0 and at most 1; found {self.alpha!r}.")
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -62,7 +56,7 @@ class AlphaK(SensitiveModel):
 class DeltaDisclosure(SensitiveModel):
     """The logarithm of every value's share against its share in the table is below ``delta``."""
 
-    delta: Number
+    delta: Annotated[Number, Gt(0)]
     absent: Literal["fails", "ignored"] = "fails"
     column: str | None = None
     name: ClassVar[str] = "delta-disclosure"
@@ -71,12 +65,6 @@ class DeltaDisclosure(SensitiveModel):
     def unites(self) -> bool:  # type: ignore[override]
         """Where absent values are ignored, a union can give a value a small share that neither group showed."""
         return self.absent == "fails"
-
-    def __post_init__(self) -> None:
-        if exact(self.delta, "delta") <= 0:
-            raise PlanError(f"The parameter 'delta' must be positive; found {self.delta!r}.")
-        if self.absent not in ("fails", "ignored"):
-            raise PlanError(f"The parameter 'absent' must be 'fails' or 'ignored'; found {self.absent!r}.")
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -101,16 +89,10 @@ class DeltaDisclosure(SensitiveModel):
 class BetaLikeness(SensitiveModel):
     """No value's share rises by more than ``beta`` times its share in the table."""
 
-    beta: Number
+    beta: Annotated[Number, Gt(0)]
     kind: Literal["basic", "enhanced"] = "basic"
     column: str | None = None
     name: ClassVar[str] = "beta-likeness"
-
-    def __post_init__(self) -> None:
-        if exact(self.beta, "beta") <= 0:
-            raise PlanError(f"The parameter 'beta' must be positive; found {self.beta!r}.")
-        if self.kind not in ("basic", "enhanced"):
-            raise PlanError(f"The kind of beta-likeness must be basic or enhanced; found {self.kind!r}.")
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""

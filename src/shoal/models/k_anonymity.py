@@ -6,7 +6,9 @@ Sweeney, "k-anonymity: a model for protecting privacy", 2002.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge
 
 from shoal.encoding.groups import Groups
 from shoal.errors import PlanError
@@ -29,12 +31,9 @@ class KAnonymity(Model):
     'k-anonymity'
     """
 
-    k: int
+    k: Annotated[int, Ge(2)]
     name: ClassVar[str] = "k-anonymity"
     absorbs: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        whole_number(self.k, "k", 2)
 
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""

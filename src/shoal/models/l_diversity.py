@@ -14,10 +14,11 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Gt
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
@@ -37,24 +38,17 @@ class LDiversity(SensitiveModel):
     ``l`` may be a fraction for the entropy kind.
     """
 
-    l: Number  # noqa: E741 - the letter of the literature
+    l: Annotated[Number, Ge(1)]  # noqa: E741 - the letter of the literature
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
-    c: Number | None = None
+    c: Annotated[Number, Gt(0)] | None = None
     column: str | None = None
     name: ClassVar[str] = "l-diversity"
 
     def __post_init__(self) -> None:
-        if self.kind not in ("distinct", "entropy", "recursive"):
-            raise PlanError(f"The kind of l-diversity must be distinct, entropy or recursive; found {self.kind!r}.")
-        if self.kind == "entropy":
-            if exact(self.l, "l") < 1:
-                raise PlanError(f"The parameter 'l' must be at least 1; found {self.l!r}.")
-        else:
+        if self.kind != "entropy":
             whole_number(self.l, "l", 1)
         if (self.kind == "recursive") != (self.c is not None):
             raise PlanError("The parameter 'c' must be given for recursive l-diversity, and only there.")
-        if self.c is not None and exact(self.c, "c") <= 0:
-            raise PlanError(f"The parameter 'c' must be positive; found {self.c!r}.")
 
     @property
     def absorbs(self) -> bool:  # type: ignore[override]

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
 from shoal.models.comparison import fitting
-from shoal.models.k_anonymity import whole_number
 from shoal.schema import Domain
 
 __all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "weight_units"]
@@ -33,13 +33,10 @@ __all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "weight_units
 class PSensitive(SensitiveModel):
     """Every group holds at least ``p`` distinct sensitive values."""
 
-    p: int
+    p: Annotated[int, Ge(1)]
     column: str | None = None
     name: ClassVar[str] = "p-sensitive"
     absorbs: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        whole_number(self.p, "p", 1)
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -51,15 +48,10 @@ class PSensitive(SensitiveModel):
 class _Weighted(SensitiveModel):
     """What (p, α) and (p+, α) share: categories and the total weight of a group."""
 
-    p: int
-    alpha: Number
+    p: Annotated[int, Ge(1)]
+    alpha: Annotated[Number, Ge(0)]
     column: str | None = None
     absorbs: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        whole_number(self.p, "p", 1)
-        if exact(self.alpha, "alpha") < 0:
-            raise PlanError(f"The parameter 'alpha' must not be negative; found {self.alpha!r}.")
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""

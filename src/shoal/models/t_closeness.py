@@ -12,10 +12,11 @@ Li, Li and Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-di
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.errors import PlanError
@@ -36,18 +37,10 @@ class TCloseness(SensitiveModel):
     ``"hierarchical"`` (a column with a hierarchy).
     """
 
-    t: Number
+    t: Annotated[Number, Ge(0), Le(1)]
     distance: Literal["equal", "ordered", "hierarchical"] = "equal"
     column: str | None = None
     name: ClassVar[str] = "t-closeness"
-
-    def __post_init__(self) -> None:
-        if self.distance not in ("equal", "ordered", "hierarchical"):
-            raise PlanError(
-                f"The distance of t-closeness must be equal, ordered or hierarchical; found {self.distance!r}."
-            )
-        if not 0 <= exact(self.t, "t") <= 1:
-            raise PlanError(f"The parameter 't' must be between 0 and 1; found {self.t!r}.")
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""

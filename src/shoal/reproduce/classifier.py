@@ -13,7 +13,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ORDERS", "TESTS", "Comparison", "adult_records", "compare_trees"]
 
 AGES = Widths((5,), bottom=20, top=90)  # low-19, 20-24, ..., 85-89, high-90
-ORDERS = {"(<, >)": ("<", ">"), "(>, <)": (">", "<")}
+ORDERS: dict[str, tuple[Literal["<", ">"], ...]] = {"(<, >)": ("<", ">"), "(>, <)": (">", "<")}
 TESTS = ("S1", "uci", "DB")
 PRUNING = [1e-4, 3e-4, 1e-3, 3e-3]
 THIRD = 11486 / 32561  # of the records, as in the paper's S1
@@ -78,8 +78,8 @@ def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -
     found = Comparison({test: learner.accuracy(tree, table) for test, table in tests.items()}, {}, {})
     for k in sizes:
         for name, order in ORDERS.items():
-            for way, reading in (("patterns", "overlapping"), ("records", "disjoint")):
-                method = AntiUnification(order=order, patterns=reading)
+            for way in ("patterns", "records"):
+                method = AntiUnification(order=order, patterns="overlapping" if way == "patterns" else "disjoint")
                 release = anonymize(originals, Plan(schema, (KAnonymity(k),), method))
                 tree = learner.train(release.table)
                 found.sizes[name, way, k] = release.certificate["groups"], release.certificate["suppressed"]

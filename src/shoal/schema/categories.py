@@ -16,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checked import Checked
 from shoal.errors import PlanError
 from shoal.schema.spelling import same_text
 
@@ -23,7 +24,7 @@ __all__ = ["Categories"]
 
 
 @dataclass(frozen=True)
-class Categories:
+class Categories(Checked):
     """Classes of sensitive values, the most sensitive class first; every value is in exactly one.
 
     >>> health = Categories((("HIV", "Cancer"), ("Phthisis",), ("Asthma",), ("Flu",)))
@@ -37,8 +38,6 @@ class Categories:
     names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        if any(isinstance(values, str) for values in self.classes):
-            raise PlanError("Each sensitivity category must be a list of values; found a single text.")
         if len(self.classes) < 2 or not all(self.classes):
             raise PlanError(
                 f"Sensitivity categories must be at least two non-empty lists of values, the most sensitive first; "

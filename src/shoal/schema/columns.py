@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checked import Checked, Name
 from shoal.errors import HierarchyError, PlanError
 from shoal.schema.categories import Categories
 from shoal.schema.hierarchies import Flat, Hierarchy, declared_paths
@@ -30,7 +31,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Checked):
     """A column's role, and what is known about its values.
 
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
@@ -49,8 +50,6 @@ class Column:
     exact: bool = False
 
     def __post_init__(self) -> None:
-        if self.publish not in ("values", "categories"):
-            raise PlanError(f"What a column publishes must be values or categories; found {self.publish!r}.")
         if self.pseudonym and self.role is not Role.IDENTIFIER:
             raise PlanError(f"Only an identifier can become a pseudonym; found a column of role {self.role}.")
         if self.publish == "categories" and self.categories is None:
@@ -74,10 +73,10 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Checked):
     """The columns that a plan names, in its order."""
 
-    columns: Mapping[str, Column] = field(default_factory=dict)
+    columns: Mapping[Name, Column] = field(default_factory=dict)
 
     def named(self, role: Role) -> tuple[str, ...]:
         """Names of the columns of a role, in the plan's order."""

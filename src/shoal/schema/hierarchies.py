@@ -10,13 +10,15 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
+from annotated_types import Ge, Le, MinLen
 
-from shoal.errors import HierarchyError
+from shoal.checked import Checked
+from shoal.errors import HierarchyError, InputError
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 from shoal.schema.spelling import canonical
 
@@ -42,8 +44,14 @@ class Hierarchy(Protocol):
         ...
 
 
+class Rule(Checked):
+    """Base of the hierarchies of shoal: what is wrong with one is said as such."""
+
+    fault: ClassVar[type[InputError]] = HierarchyError
+
+
 @dataclass(frozen=True)
-class Flat:
+class Flat(Rule):
     """Two levels: the value, and `*`.
 
     >>> Flat().bind(["a", "b"], missing=False).labels
@@ -59,7 +67,7 @@ class Flat:
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Rule):
     """One row per value: the value, its label at level 1, at level 2, and so on.
 
     >>> Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))).bind(["India", "USA"], False).labels
@@ -67,6 +75,7 @@ class Table:
     """
 
     rows: tuple[tuple[str, ...], ...]
+    file: Path | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.rows or not self.rows[0]:
@@ -113,13 +122,13 @@ def read_table(path: Path) -> Table:
     except csv.Error:
         raise HierarchyError(f"Hierarchy file {str(path)!r} cannot be read as CSV; check its quotes.") from None
     try:
-        return Table(tuple(rows))
+        return Table(tuple(rows), path)
     except HierarchyError as error:
         raise HierarchyError(f"Hierarchy file {str(path)!r}: {error}") from error
 
 
 @dataclass(frozen=True)
-class Tree:
+class Tree(Rule):
     """A nested mapping whose innermost lists are the values.
 
     Leaves of different depth are allowed: a shallow value stays itself until its parent's level.
@@ -129,6 +138,12 @@ class Tree:
     """
 
     tree: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "tree", _plain(self.tree))
+        except RecursionError:
+            raise HierarchyError("A tree must not be nested that deeply.") from None
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
@@ -153,6 +168,25 @@ def declared_paths(hierarchy: Hierarchy) -> list[tuple[str, ...]]:
     return []
 
 
+def _plain(node: object) -> Any:
+    """A tree of dictionaries and lists of text, and nothing else."""
+    if isinstance(node, Mapping):
+        return {str(name): _plain(child) for name, child in node.items()}
+    if isinstance(node, list | tuple):
+        return [_plain(item) if isinstance(item, Mapping) else _leaf(item) for item in node]
+    raise HierarchyError(
+        f"A tree must be made of tables and, at its ends, lists of values; found {type(node).__name__}."
+    )
+
+
+def _leaf(item: object) -> str:
+    if isinstance(item, bool):
+        return str(item).lower()
+    if not isinstance(item, str | int | float):
+        raise HierarchyError(f"The values of a tree must be text or numbers; found {type(item).__name__}.")
+    return str(item)
+
+
 def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[str, ...]]:
     """Every leaf as (value, parent, grandparent, ...)."""
     if isinstance(node, Mapping):
@@ -172,7 +206,7 @@ def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[
 
 
 @dataclass(frozen=True)
-class Prefix:
+class Prefix(Rule):
     """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
 
     ``steps`` gives how many characters are masked at each level; by default one more at each. ``length`` is how many
@@ -182,16 +216,12 @@ class Prefix:
     ('142**',)
     """
 
-    steps: tuple[int, ...] | None = None
-    length: int | None = None
+    steps: Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)] | None = None
+    length: Annotated[int, Ge(1), Le(10_000)] | None = None
 
     def __post_init__(self) -> None:
         steps = self.steps
-        if self.length is not None and not _whole((self.length,), 1):
-            raise HierarchyError(
-                f"The length of a prefix hierarchy must be a positive whole number; found {self.length!r}."
-            )
-        if steps is not None and (not _whole(steps, 1) or any(a >= b for a, b in itertools.pairwise(steps))):
+        if steps is not None and any(a >= b for a, b in itertools.pairwise(steps)):
             raise HierarchyError(
                 f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
             )
@@ -211,7 +241,7 @@ class Prefix:
 
 
 @dataclass(frozen=True)
-class Ordered:
+class Ordered(Rule):
     """Values in a given order, grouped by a fan-out at each level: neighbours join first.
 
     Without ``values``, the column's own order is taken (numbers by size, text by code point).
@@ -220,14 +250,8 @@ class Ordered:
     ('high', 'low..mid')
     """
 
-    fanout: tuple[int, ...]
+    fanout: Annotated[tuple[Annotated[int, Ge(2)], ...], MinLen(1)]
     values: tuple[str, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if not _whole(self.fanout, 2):
-            raise HierarchyError(
-                f"A fan-out must be one or more whole numbers of at least 2, such as [2, 3]; found {list(self.fanout)}."
-            )
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
@@ -250,10 +274,3 @@ class Ordered:
             return build_ladder(levels, missing, column=column)
         table = Table(tuple(tuple(row) for row in rows))
         return table.bind(values, missing, column=column)
-
-
-def _whole(numbers: Sequence[object], least: int) -> bool:
-    """Whether there are numbers, all of them whole and at least ``least``."""
-    return bool(numbers) and all(
-        isinstance(number, int) and not isinstance(number, bool) and number >= least for number in numbers
-    )

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +30,14 @@ from shoal.encoding import FrequencySet
 from shoal.errors import PlanError
 from shoal.schema import Ladder
 
-__all__ = ["AGGREGATES", "MEASURES", "Measure", "make_measure"]
+__all__ = ["AGGREGATES", "MEASURES", "AggregateName", "Measure", "MeasureName", "make_measure"]
 
-AGGREGATES = ("sum", "mean", "maximum", "geometric")
-MEASURES = (
+AggregateName = Literal["sum", "mean", "maximum", "geometric"]
+MeasureName = Literal[
     "ncp", "distortion-ratio", "precision", "entropy", "height", "discernibility", "average-class-size",
-)  # fmt: skip
+]  # fmt: skip
+AGGREGATES: tuple[str, ...] = get_args(AggregateName)
+MEASURES: tuple[str, ...] = get_args(MeasureName)
 
 
 @dataclass(frozen=True)
