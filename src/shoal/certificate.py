@@ -67,6 +67,35 @@ class Release:
         risk: Mapping[str, float] = self.certificate.content.get("risk", {})
         return risk
 
+    @property
+    def search(self) -> dict[str, Any]:
+        """Whether the recoding is proven to lose least of all that the plan allows, and the least that any can lose.
+
+        Both in the measure that the method minimizes; without a proof ``optimal`` is False, and without a bound
+        ``lower_bound`` is None.
+        """
+        told = self.certificate.content["method"]
+        searched = "optimal" in told and told["name"] != "auto"
+        return {
+            "optimal": bool(searched and told["optimal"]),
+            "lower_bound": told["lower_bound"] if searched else None,
+        }
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What a reader of the release should know, each with a code for programs and a text for people."""
+        told = self.certificate.content["method"]
+        found = []
+        if "warning" in told:
+            found.append({"code": "method", "text": str(told["warning"])})
+        if self.search["lower_bound"] is not None and not self.search["optimal"]:
+            text = (
+                f"The search was cut short: this recoding loses {told['loss']:.6g}, and it is proven only that none "
+                f"loses less than {told['lower_bound']:.6g}."
+            )
+            found.append({"code": "not-optimal", "text": text})
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """The machine-readable answer of ``shoal release --json``."""
         keys = (
@@ -74,6 +103,8 @@ class Release:
             "risk", "models", "intersection", "pseudonyms", "folded",
         )  # fmt: skip
         answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
+        answer |= self.search
+        answer["warnings"] = self.warnings
         answer["seconds"] = dict(self.seconds)
         if self.path is not None:
             answer["output"] = str(self.path)

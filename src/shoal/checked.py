@@ -111,7 +111,7 @@ class Checked:
 
 
 def _convert(made: Checked) -> None:
-    for name, (adapter, expected) in _rules(type(made)).items():
+    for name, (adapter, expected) in _rules(type(made)).items():  # type: ignore[arg-type]
         value = getattr(made, name)
         try:
             converted = adapter.validate_python(value)
@@ -151,10 +151,7 @@ def _rules(kind: type) -> dict[str, tuple[Any, str]]:
     from pydantic import TypeAdapter
 
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {
-        part.name: (TypeAdapter(_strict(hints[part.name])), in_words(hints[part.name]))
-        for part in fields(kind)  # type: ignore[arg-type]
-    }
+    return {part.name: (TypeAdapter(_strict(hints[part.name])), in_words(hints[part.name])) for part in fields(kind)}
 
 
 # -- annotations for Pydantic ---------------------------------------------------------------------------------------
@@ -202,7 +199,8 @@ def _as_number(value: object, kind: type, bounds: tuple[Any, ...]) -> int | floa
     assert isinstance(value, int | float)
     if OPEN not in bounds:
         largest = LARGEST_WHOLE if isinstance(value, int) and kind is int else 10**LARGEST_EXPONENT
-        limit = max([largest, *(bound.le for bound in bounds if isinstance(bound, Le))])
+        stated: list[Any] = [bound.le for bound in bounds if isinstance(bound, Le)]
+        limit = max([largest, *stated])
         if not -limit <= value <= limit:  # false of what is not a number, too
             raise ValueError("not a number that can be computed with")
     elif math.isnan(value):
@@ -220,16 +218,14 @@ def _as_written(value: object, bounds: tuple[Any, ...]) -> int | float | Fractio
     return number
 
 
-def _keep(number: float | Fraction, bounds: tuple[Any, ...]) -> None:
+def _keep(number: Any, bounds: tuple[Any, ...]) -> None:
     for bound in bounds:
-        kept = (
-            number >= bound.ge if isinstance(bound, Ge)
-            else number > bound.gt if isinstance(bound, Gt)
-            else number <= bound.le if isinstance(bound, Le)
-            else number < bound.lt if isinstance(bound, Lt)
-            else True
-        )  # fmt: skip
-        if not kept:
+        if (
+            (isinstance(bound, Ge) and not number >= bound.ge)
+            or (isinstance(bound, Gt) and not number > bound.gt)
+            or (isinstance(bound, Le) and not number <= bound.le)
+            or (isinstance(bound, Lt) and not number < bound.lt)
+        ):
             raise ValueError("out of bounds")
 
 

@@ -101,9 +101,11 @@ def release(
             f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
         )
     told = answer["method"]
-    if "warning" in told:
-        output.print(f"[bold yellow]Warning:[/] {safe(told['warning'])}")
-        if "risk" in answer:
+    if answer["optimal"]:
+        output.print("No recoding that the plan allows loses less: this is proven.")
+    for warning in answer["warnings"]:
+        output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
+        if warning["code"] == "method" and "risk" in answer:
             output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
     if told.get("discarded", {}).get("rare"):
         first = (f"{' with '.join(rare['columns'])} ({rare['records']})" for rare in told["discarded"]["rare"][:3])

@@ -9,38 +9,41 @@ from typing import Any
 from shoal.methods import METHODS
 from shoal.report.markup import number, prose, text
 
-__all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence"]
+__all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence", "search_sentence"]
 
 _METHODS = {
     "levels": "Each of these columns was made less exact to a degree chosen beforehand, the same for all rows.",
-    "full-domain": "Each of these columns was made less exact to the same degree for all rows; of all degrees that "
-    "meet the conditions below, those that lose least were taken.",
-    "top-down": "The columns were first hidden altogether and then made more exact again, step by step, as far as the "
-    "conditions below allow.",
-    "mondrian": "The rows were divided again and again into smaller groups of similar rows, as far as the conditions "
-    "below allow; each group shows what its rows have in common.",
-    "refine": "Similar rows were put together in groups, and rows then moved and exchanged between groups as long as "
-    "less was lost; each group shows what its rows have in common.",
+    "full-domain": "Each of these columns was made less exact to the same degree for all rows.",
+    "top-down": "The columns were first hidden altogether and then made more exact again, step by step, where the "
+    "conditions below stayed met.",
+    "mondrian": "The rows were divided again and again into smaller groups of similar rows, where the conditions "
+    "below stayed met; each group shows what its rows have in common.",
+    "refine": "Similar rows were put together in groups, and rows then moved and exchanged between groups where less "
+    "was lost; each group shows what its rows have in common.",
     "switching": "Values were made less exact where that was needed, row by row, rather than for the whole table.",
     "local-suppression": "Single values were hidden where they would make a row stand out.",
-    "mdav": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
-    "cbfs": "Similar rows were put together in small groups; all rows of a group show the same typical value.",
+    "mdav": "Similar rows were put together in small groups; all rows of a group show the same.",
+    "cbfs": "Similar rows were put together in small groups; all rows of a group show the same.",
     "v-mdav": "Similar rows were put together in groups, small where rows lie close together and larger elsewhere; all "
-    "rows of a group show the same typical value.",
-    "univariate": "The rows were put in order and cut into small groups where least is lost; all rows of a group show "
-    "the same typical value.",
-    "k-first": "Similar rows were put together in small groups and the groups then joined until each holds enough "
-    "different sensitive values; all rows of a group show the same typical value.",
+    "rows of a group show the same.",
+    "univariate": "The rows were put in order and cut into small groups where little is lost; all rows of a group show "
+    "the same.",
+    "k-first": "Similar rows were put together in groups, in larger and larger ones until each holds enough different "
+    "sensitive values; all rows of a group show the same.",
     "p-first": "Similar rows of different sensitive values were put together in small groups; all rows of a group show "
-    "the same typical value.",
+    "the same.",
     "anti-unification": "The table was described by patterns: a pattern shows what its rows have in common and hides "
     "the rest.",
     "population-grid": "The columns were made less exact by a grid that was fixed without looking at these people.",
     "sampled-grid": "A random part of the rows was drawn, and its columns were made less exact by a grid that was "
     "fixed without looking at these people.",
-    "auto": "Several methods were tried; of the results that meet the conditions below, the one that loses least was "
-    "taken.",
+    "auto": "Several methods were tried; of their results that meet the conditions below, the one that loses least was "
+    "taken. A method that was not tried may lose less.",
 }
+_PRIVATE_CHOICE = (
+    "A random part of the rows was drawn, and its columns were made less exact by a grid; how coarse it is was chosen "
+    "by looking at these people, with noise that hides each of them."
+)
 
 ATTACKS = {
     "homogeneity": "Everyone in the group has the same value, so that it is known of each",
@@ -61,16 +64,36 @@ MEASURES = {
 
 
 def method_sentence(method: Mapping[str, Any]) -> str:
-    """One sentence on how groups were formed; for a method that is not known here, its own description."""
+    """One sentence on how groups were formed; for a method that is not known here, its own description.
+
+    Of a search, what is proven about it and what is not.
+    """
     name = str(method["name"])
     if name == "auto" and method.get("chosen") in _METHODS:
         return f"{_METHODS[name]} {_METHODS[str(method['chosen'])]}"
+    if method.get("parameters", {}).get("choose") == "private":
+        return _PRIVATE_CHOICE
     if name in _METHODS:
-        return _METHODS[name]
+        return " ".join(filter(None, (_METHODS[name], search_sentence(method))))
     if name in METHODS:
         about = inspect.getdoc(METHODS[name]) or ""
         return prose(" ".join(about.split("\n\n")[0].split()), 400)
     return f"The method was {prose(name)}."
+
+
+def search_sentence(method: Mapping[str, Any]) -> str:
+    """How good the degrees are that a search over all of them took; nothing of a method without such a search."""
+    if "optimal" not in method or method["name"] == "auto":
+        return ""
+    if method["optimal"]:
+        return (
+            "Of all degrees that the plan allows and that meet the conditions below, those that lose least were taken."
+        )
+    least, loss = float(method["lower_bound"]), float(method["loss"])
+    return (
+        f"The search was cut short: the degrees that were taken lose {loss:.6g}, and it is proven only that none lose "
+        f"less than {least:.6g}. Others may lose less than these."
+    )
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
@@ -94,17 +117,17 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
             return f"Every group holds at least {value['p']} different values of {about}."
         case "p-alpha-sensitive":
             return (
-                f"Every group holds at least {value['p']} different values of {about}, not all of them among the most "
-                f"sensitive: their weights add up to {value['alpha']} or more."
+                f"Every group holds at least {value['p']} different values of {about}, and the weights of its rows, 0 "
+                f"for the most sensitive values and 1 for the least, add up to {value['alpha']} or more."
             )
         case "p-plus-alpha-sensitive":
             return (
-                f"Every group holds values of {about} from at least {value['p']} categories of sensitivity, whose "
-                f"weights add up to {value['alpha']} or more."
+                f"Every group holds values of {about} from at least {value['p']} categories of sensitivity, and the "
+                f"weights of its rows, 0 for the most sensitive category and 1 for the least, add up to "
+                f"{value['alpha']} or more."
             )
         case "l-diversity":
-            kind = value.get("kind", "distinct")
-            return f"Every group holds at least {value['l']} well represented values of {about} ({kind})."
+            return _diversity_sentence(given.get("kind", "distinct"), value, about)
         case "t-closeness":
             return (
                 f"In every group {about} is distributed nearly as in the whole table: the distance is at most "
@@ -124,6 +147,20 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
         case _:
             pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
             return f"The condition {prose(model['name'])} holds in every group ({pairs})."
+
+
+def _diversity_sentence(kind: str, value: Mapping[str, str], about: str) -> str:
+    if kind == "distinct":
+        return f"Every group holds at least {value['l']} different values of {about}."
+    if kind == "entropy":
+        return (
+            f"In every group the values of {about} are spread at least as evenly as {value['l']} equally frequent ones "
+            f"would be (entropy l-diversity)."
+        )
+    return (
+        f"In every group the most frequent value of {about} has fewer rows than {value['c']} times those of the values "
+        f"from the {value['l']}th most frequent on (recursive l-diversity)."
+    )
 
 
 def _shown(value: Any) -> str:

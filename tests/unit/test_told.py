@@ -1,0 +1,240 @@
+"""The certificate tells the plan that was carried out, and the report and the answer what is proven of the search."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import shoal
+from shoal.certificate import Certificate, Release
+from shoal.cli.app import app
+from shoal.engines.base import EngineSettings, Source, memory_bytes
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import PlanError
+from shoal.plan import Output, Plan
+from shoal.report.wording import method_sentence, model_sentence
+from shoal.schema import (
+    Calendar,
+    Categories,
+    Column,
+    Cuts,
+    Flat,
+    Intervals,
+    Ordered,
+    Prefix,
+    Role,
+    Schema,
+    Table,
+    Tree,
+    Widths,
+)
+
+QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
+TABLE = pa.table({"a": ["1", "2", "1", "2"], "s": ["p", "q", "p", "q"]})
+SCHEMA = Schema({"a": Column(QUASI, Widths((2,))), "s": Column(SENSITIVE)})
+
+HIERARCHIES = [
+    Flat(), Table((("1", "x"), ("2", "x"))), Tree({"x": ["1"], "y": {"z": ["2"]}}), Prefix(), Prefix((1, 2), 3),
+    Ordered((2,)), Ordered((2, 2), ("1", "2")), Widths((5, 10)), Widths((0.5,), 1, -2.5, 10), Cuts(((1, 2), (2,))),
+    Intervals((((-math.inf, 2), (2, math.inf)),)), Calendar(), Calendar(("year",), "%d.%m.%Y"),
+]  # fmt: skip
+METHODS = [
+    shoal.FullDomain(), shoal.FullDomain("entropy", 0.1, {"a": (0, 1)}, {"a": 2}, 1, "mean", 2.5, True),
+    shoal.Levels({"a": 1}, 0.5), shoal.Refine(start=shoal.Mondrian(strict=False), publish={"a": "range"}),
+    shoal.Switching(p=2, alpha="4/3", start={"name": "top-down", "choose": "rate"}), shoal.Auto(("levels",)),
+    shoal.AntiUnification(order=(">",), levels={"a": 1}),
+    shoal.VMdav(k=3, gamma=0.5, strata=("a",), scale={"a": "rank"}),
+    shoal.LocalSuppression({"a": 2.5}), shoal.Univariate(k=4), shoal.KFirst(base="cbfs"), shoal.PFirst(refine=False),
+]  # fmt: skip
+MODELS = [
+    shoal.KAnonymity(3), shoal.LDiversity(2.5, "entropy"), shoal.LDiversity(2, "recursive", "7/3", "s"),
+    shoal.TCloseness(Fraction(1, 3)), shoal.AlphaK("0.5", 2), shoal.DeltaDisclosure(1.5, "ignored"),
+    shoal.BetaLikeness(2, "enhanced"), shoal.PPlusAlphaSensitive(2, "1/3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("hierarchy", HIERARCHIES, ids=repr)
+def test_a_plan_with_any_hierarchy_is_its_own_document(hierarchy) -> None:
+    plan = Plan(Schema({"a": Column(QUASI, hierarchy)}), (shoal.KAnonymity(2),))
+    assert Plan.from_dict(plan.to_dict()) == plan
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_plan_with_any_method_is_its_own_document(method) -> None:
+    plan = Plan(SCHEMA, (shoal.KAnonymity(2),), method)
+    assert Plan.from_dict(plan.to_dict()) == plan
+    json.dumps(plan.to_dict())
+
+
+def test_a_plan_with_everything_is_its_own_document() -> None:
+    schema = Schema({
+        "n": Column(Role.IDENTIFIER, pseudonym=True),
+        "a": Column(QUASI, order=("1", "2")),
+        "s": Column(SENSITIVE, categories=Categories((("p",), ("q",)), ("high", "low")), publish="categories"),
+        "o": Column(Role.OTHER),
+    })  # fmt: skip
+    source = Source(Path("/a/b/t.txt"), csv=CsvFormat(";", "'", True, "latin-1", ("?",), True, ("x",)), format="csv")
+    output = Output(Path("/c/r.csv"), True, False, True, Path("/secret/key"))
+    engine = EngineSettings("1GB", 2, "spark", "local[2]", {"spark.secret": "word"})
+    plan = Plan(schema, tuple(MODELS[:1]), shoal.Levels(), source, output, engine, 2**64 - 1)
+    assert Plan.from_dict(plan.to_dict()) == plan
+    told = json.dumps(plan.told())
+    for private in ("/a/b", "/c/", "secret", "key", "word", "local[2]"):
+        assert private not in told
+    assert plan.told()["source"]["path"] == "t.txt"
+    assert plan.told()["output"] == {"path": "r.csv", "overwrite": True, "report": False, "spreadsheet_safe": True}
+
+
+def test_every_model_is_told_with_its_parameters() -> None:
+    plan = Plan(SCHEMA, tuple(MODELS))
+    assert Plan.from_dict(plan.to_dict()).models == tuple(MODELS)
+
+
+def test_the_certificate_of_a_plan_in_python_tells_it() -> None:
+    plan = Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.Levels({"a": 1}))
+    told = shoal.anonymize(TABLE, plan).certificate["plan"]
+    assert told["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
+    assert told["models"] == [{"name": "k-anonymity", "k": 2}]
+    assert told["method"] == {"name": "levels", "levels": {"a": 1}}
+    changed = replace(plan, models=(shoal.KAnonymity(2), shoal.LDiversity(1)))
+    told = shoal.anonymize(TABLE, changed).certificate["plan"]
+    assert told["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
+    assert Plan.from_dict(told) == changed
+
+
+def write_plan(folder: Path, **more: object) -> Path:
+    (folder / "t.csv").write_text("a,s\n1,p\n2,q\n1,p\n2,q\n")
+    (folder / "h.csv").write_text("1;x\n2;x\n")
+    plan = {
+        "source": {"path": str(folder / "t.csv")},
+        "columns": {"a": {"role": "quasi-identifier", "hierarchy": {"csv": str(folder / "h.csv")}},
+                    "s": {"role": "other"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "output": {"path": str(folder / "r.csv")},
+        **more,
+    }  # fmt: skip
+    import tomli_w
+
+    (folder / "plan.toml").write_text(tomli_w.dumps(plan))
+    return folder / "plan.toml"
+
+
+def test_with_a_recoding_the_certificate_names_the_method_that_was_used(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    shoal.release(plan, save_recoding=True)
+    again = shoal.release(plan, overwrite=True, recoding=tmp_path / "r.recoding").certificate
+    assert again["plan"]["method"]["name"] == again["method"]["name"] == "levels"
+    assert "full-domain" not in again.to_json()
+
+
+def test_no_path_of_the_machine_is_in_a_certificate(tmp_path: Path) -> None:
+    made = shoal.release(write_plan(tmp_path))
+    assert str(tmp_path) not in made.certificate.to_json()
+    assert made.certificate["plan"]["source"] == {"path": "t.csv"}
+    assert made.certificate["plan"]["columns"]["a"]["hierarchy"] == {"csv": "h.csv"}
+
+
+# -- what is proven of the search --------------------------------------------------------------------------------
+
+
+def test_the_answer_says_that_an_optimum_is_proven(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    answer = json.loads(CliRunner().invoke(app, ["release", str(plan), "--json"]).stdout)
+    assert answer["optimal"] is True
+    assert answer["lower_bound"] == answer["method"]["loss"]
+    assert answer["warnings"] == []
+    shown = CliRunner().invoke(app, ["release", str(plan), "--overwrite"]).stdout
+    assert "No recoding that the plan allows loses less" in shown
+    assert "those that lose least were taken" in (tmp_path / "r.report.html").read_text()
+
+
+def test_a_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
+    answer = shoal.release(write_plan(tmp_path, method={"name": "levels"})).to_dict()
+    assert answer["optimal"] is False
+    assert answer["lower_bound"] is None
+    assert "least" not in method_sentence(answer["method"])
+
+
+def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
+    told = {"name": "full-domain", "parameters": {}, "optimal": False, "loss": 0.5, "lower_bound": 0.25}
+    sentence = method_sentence(told)
+    assert "lose least" not in sentence
+    assert "lose 0.5" in sentence
+    assert "none lose less than 0.25" in sentence
+    answer = Release(None, Certificate({"method": told})).to_dict()
+    assert (answer["optimal"], answer["lower_bound"]) == (False, 0.25)
+    assert [warning["code"] for warning in answer["warnings"]] == ["not-optimal"]
+    assert "less than 0.25" in answer["warnings"][0]["text"]
+
+
+def test_auto_does_not_pass_on_the_proof_of_the_method_it_chose() -> None:
+    told = {"name": "auto", "parameters": {}, "chosen": "full-domain", "optimal": True, "loss": 0.5, "lower_bound": 0.5}
+    assert Release(None, Certificate({"method": told})).search == {"optimal": False, "lower_bound": None}
+    assert "A method that was not tried may lose less" in method_sentence(told)
+
+
+def test_a_privately_chosen_grid_is_not_said_to_be_fixed_beforehand() -> None:
+    private = method_sentence({"name": "sampled-grid", "parameters": {"choose": "private"}})
+    assert "without looking" not in private
+    declared = method_sentence({"name": "sampled-grid", "parameters": {"choose": "declared"}})
+    assert "without looking" in declared
+
+
+def test_diversity_is_told_by_its_kind() -> None:
+    def told(**parameters: object) -> str:
+        return model_sentence({"name": "l-diversity", "parameters": parameters}, ("s",))
+
+    assert "at least 2 different values" in told(l=2)
+    assert "different values" not in told(l=2, kind="entropy")
+    assert "3 times" in told(l=2, kind="recursive", c=3)
+
+
+# -- settings that cannot work -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", ["1KB", "0GB", "1", "-1GB", "GB", "", "1e9", "99999999999TB", "one", "10%"])
+def test_an_amount_of_memory_that_cannot_work_is_refused(memory: str, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="memory"):
+        EngineSettings(memory)
+    plan = write_plan(tmp_path, engine={"memory": memory})
+    assert CliRunner().invoke(app, ["release", str(plan)]).exception.exit_status == 2  # type: ignore[union-attr]
+    with pytest.raises(PlanError, match="memory"):
+        shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["a"], memory=memory)
+
+
+def test_amounts_of_memory() -> None:
+    assert [memory_bytes(text) for text in ("512MiB", "1.5 GB", "2g", "100")] == [1 << 29, 15 * 10**8, 2 * 10**9, 100]
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1"])
+def test_a_seed_that_is_no_number_of_64_bits_is_refused(seed: object) -> None:
+    document = Plan(SCHEMA, (shoal.KAnonymity(2),)).to_dict()
+    with pytest.raises(PlanError, match="seed"):
+        Plan.from_dict({**document, "seed": seed})
+    with pytest.raises(PlanError, match="seed"):
+        Plan(SCHEMA, (shoal.KAnonymity(2),), seed=seed)  # type: ignore[arg-type]
+    assert Plan.from_dict({**document, "seed": 2**64 - 1}).seed == 2**64 - 1
+
+
+def test_a_recoding_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    (tmp_path / "deep.recoding").write_text("[" * 200_000)
+    with pytest.raises(PlanError, match="not a recoding"):
+        shoal.release(plan, recoding=tmp_path / "deep.recoding")
+    (tmp_path / "deep.recoding").write_text('{"levels": ' + "[" * 200_000)
+    with pytest.raises(PlanError, match="not a recoding"):
+        shoal.release(plan, recoding=tmp_path / "deep.recoding")
+
+
+def test_a_plan_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+    for text in ("a = " + "[" * 100_000, "seed = 1" + "0" * 5000, "a = " + "{a=" * 100_000):
+        (tmp_path / "plan.toml").write_text(text)
+        with pytest.raises(PlanError, match="plan"):
+            Plan.read(tmp_path / "plan.toml")
