@@ -1,0 +1,216 @@
+"""Codes, groups and what groups publish, each against its obvious twin."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.encoding import frequency, recoding
+from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column
+from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by
+from shoal.encoding.representative import publish_groups
+from shoal.errors import PlanError
+from shoal.schema import TOP, Domain
+from shoal.schema.ladder import build_ladder
+
+matrices = st.integers(0, 4).flatmap(
+    lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=20)
+)
+
+
+def matrix(rows):
+    return np.asarray(rows, np.int32).reshape(len(rows), -1)
+
+
+def numbers(rows):
+    """Every row's place among the distinct rows in order."""
+    places = {row: place for place, row in enumerate(sorted(set(map(tuple, rows))))}
+    return [places[tuple(row)] for row in rows]
+
+
+@given(matrices)
+def test_rows_are_numbered_in_the_order_of_their_codes(rows):
+    number, count = group_keys(matrix(rows), [4] * len(rows[0]))
+    assert number.tolist() == numbers(rows)
+    assert count == len(set(map(tuple, rows)))
+
+
+@given(matrices, st.integers(0, 2**31 - 1))
+def test_a_key_above_what_a_whole_number_holds_is_numbered_anew_and_keeps_the_order(rows, far):
+    wide = [[code * (far // 4 + 1) for code in row] for row in rows]
+    sizes = [2**31 - 1] * len(rows[0])
+    number, count = group_keys(matrix(wide), sizes)
+    assert number.tolist() == numbers(wide)
+    assert count == len(set(map(tuple, wide)))
+    key, span = row_keys(matrix(wide), sizes)
+    assert 0 <= key.min() <= key.max() < span
+
+
+def test_a_key_is_the_number_that_the_codes_write():
+    key, span = row_keys(matrix([[1, 2, 3], [0, 0, 1]]), [2, 3, 5])
+    assert (key.tolist(), span) == ([1 * 15 + 2 * 5 + 3, 1], 30)
+    assert row_keys(matrix([[0], [0]]), [0])[0].tolist() == [0, 0]
+
+
+def test_few_and_many_possible_keys_are_numbered_alike():
+    rows = np.random.default_rng(1).integers(0, 50, (300, 2)).astype(np.int32)
+    for sizes in ([50, 50], [50, 5_000]):
+        number, count = group_keys(rows, sizes)
+        assert number.tolist() == numbers(rows.tolist())
+        assert count == len(np.unique(rows, axis=0))
+
+
+def test_amounts_are_added_in_their_own_type():
+    whole = sum_by(np.asarray([0, 2, 0]), np.asarray([2**60, 7, 1]), 3)
+    assert whole.tolist() == [2**60 + 1, 0, 7]
+    many = sum_by(np.asarray([1, 1]), np.asarray([2**70, 1], object), 2)
+    assert many.tolist() == [0, 2**70 + 1]
+
+
+entries = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4), st.integers(1, 9)), max_size=25)
+
+
+@given(entries)
+def test_a_histogram_counts_what_a_counter_counts(rows):
+    group, value, count = (np.asarray([row[i] for row in rows], dtype) for i, dtype in enumerate((int, np.int32, int)))
+    found = histogram(group, value, count, 4, Domain("s", 5))
+    counted: Counter[tuple[int, int]] = Counter()
+    for g, v, n in rows:
+        if v >= 0:
+            counted[g, v] += n
+    spans = list(zip(found.start[:-1], found.start[1:], strict=True))
+    told = {(g, int(found.value[i])): int(found.count[i]) for g, (a, b) in enumerate(spans) for i in range(a, b)}
+    assert told == counted
+    assert list(told) == sorted(told)
+    assert found.start.tolist()[0] == 0
+    assert found.known.tolist() == [sum(n for (g, _), n in counted.items() if g == each) for each in range(4)]
+    assert found.total.tolist() == [sum(n for (_, v), n in counted.items() if v == each) for each in range(5)]
+    assert found.distinct.tolist() == [sum(g == each for g, _ in counted) for each in range(4)]
+    assert found.owner.tolist() == [g for g, _ in sorted(counted)]
+    assert found.largest().tolist() == [
+        max([n for (g, _), n in counted.items() if g == e], default=0) for e in range(4)
+    ]
+
+
+def test_groups_tell_their_rows_and_find_a_column():
+    one, other = (
+        histogram(np.asarray([0, 1]), np.asarray([0, 1], np.int32), np.asarray([2, 3]), 2, Domain(name, 2))
+        for name in ("s", "t")
+    )
+    groups = Groups(np.asarray([2, 3]), (one, other))
+    assert (groups.count, groups.rows) == (2, 5)
+    assert groups.histogram("t") is other
+    larger = groups.within([np.asarray([7, 8]), np.asarray([9, 9])])
+    assert [h.total.tolist() for h in larger.histograms] == [[7, 8], [9, 9]]
+    with pytest.raises(ValueError, match="zip"):
+        groups.within([np.asarray([7, 8])])
+
+
+@pytest.mark.parametrize(
+    ("values", "text", "codes"),
+    [
+        (["10", "9", None, "9"], ("9", "10"), [1, 0, 2, 0]),
+        (["10", "9", "x"], ("10", "9", "x"), [0, 1, 2]),
+        (["1.0", "1", "01"], ("01", "1", "1.0"), [2, 1, 0]),
+        ([10, 9, None], ("9", "10"), [1, 0, 2]),
+        ([None, None], (), [0, 0]),
+    ],
+)
+def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, codes):
+    kind = pa.int64() if values[0] == 10 else pa.string()
+    half = len(values) // 2
+    column = pa.chunked_array([pa.array(values[:half], kind), pa.array(values[half:], kind)])
+    dictionary, found = encode_column(column, "a", 3)
+    assert (dictionary.name, dictionary.place) == ("a", 3)
+    assert dictionary.text == text
+    assert [str(value) for value in dictionary.values.to_pylist()] == list(text)
+    assert dictionary.missing is (None in values)
+    assert dictionary.size == len(text) + (None in values)
+    assert found.tolist() == codes
+    again, same = encode_column(column.dictionary_encode(), "a", 3)
+    assert (again.text, same.tolist()) == (text, codes)
+
+
+def test_a_column_without_cells_has_no_codes():
+    dictionary, codes = encode_column(pa.chunked_array([], pa.string()), "a", 0)
+    assert (dictionary.size, codes.tolist()) == (0, [])
+    assert frequency._numpy(pa.chunked_array([], pa.int64())).tolist() == []
+
+
+LEAVES = [("a", "x"), ("b", "x"), ("c", "y"), ("d", "y")]
+
+
+def frequencies_of(codes, counts):
+    texts = tuple(leaf for leaf, _ in LEAVES)
+    dictionary = Dictionary("q", 0, pa.array(texts), texts, True)
+    codes = np.asarray(codes, np.int32).reshape(-1, 1)
+    return FrequencySet((dictionary,), (), (), codes, np.zeros((len(codes), 0), np.int32), np.asarray(counts))
+
+
+def ladder():
+    return build_ladder([[leaf for leaf, _ in LEAVES], [above for _, above in LEAVES]], missing=True)
+
+
+@pytest.mark.parametrize(
+    ("how", "codes", "label", "height", "share"),
+    [
+        ("ancestor", [0, 0], "a", 0.0, 0.2),
+        ("ancestor", [0, 1], "x", 0.5, 0.4),
+        ("ancestor", [1, 2], TOP, 1.0, 1.0),
+        ("ancestor", [4], None, 0.0, 0.2),
+        ("ancestor", [3, 4], TOP, 1.0, 1.0),
+        ("star", [1, 1], "b", 0.0, 0.2),
+        ("star", [0, 1], TOP, 1.0, 1.0),
+        ("star", [4], None, 0.0, 0.2),
+    ],
+)
+def test_a_group_publishes_what_its_rows_share(how, codes, label, height, share):
+    """Two groups: the one in question, and one of a single value before it."""
+    frequencies = frequencies_of([2, *codes], [1] * (len(codes) + 1))
+    group = np.asarray([0] + [1] * len(codes))
+    made = publish_groups(frequencies, [ladder()], np.arange(len(group)), group, frequencies.count, how, {"told": 1})
+    assert list(made.labels[0]) == ["c", label]
+    assert made.height[:, 0].tolist() == [0.0, height]
+    assert made.share[:, 0].tolist() == pytest.approx([0.2, share])
+    assert made.facts == {"told": 1}
+
+
+def test_entries_are_put_in_the_order_of_rows_and_then_groups():
+    frequencies = frequencies_of([0, 1], [3, 1])
+    row, group, count = np.asarray([1, 0, 0]), np.asarray([0, 1, 0]), np.asarray([1, 2, 1])
+    made = publish_groups(frequencies, [ladder()], row, group, count, ["ancestor"])
+    assert (made.row.tolist(), made.group.tolist(), made.count.tolist()) == ([0, 0, 1], [0, 1, 0], [1, 2, 1])
+    assert list(made.labels[0]) == ["x", "a"]
+    with pytest.raises(PlanError, match="one of ancestor"):
+        publish_groups(frequencies, [ladder()], row, group, count, "bogus")
+
+
+def test_combinations_in_no_group_are_not_counted():
+    domain = Domain("s", 2)
+    texts = ("a", "b")
+    secret = Dictionary("s", 1, pa.array(texts), texts, False)
+    q = frequencies_of([0, 1, 2], [5, 7, 11])
+    frequencies = FrequencySet(q.quasi, (secret,), (domain,), q.codes, np.asarray([[0], [1], [1]], np.int32), q.count)
+    part = frequencies.groups_of(np.asarray([0, -1, 1]), 2)
+    assert part.size.tolist() == [5, 11]
+    assert part.histograms[0].total.tolist() == [5, 11]
+    whole = frequencies.groups_of(np.asarray([0, 0, 1]), 2)
+    assert whole.size.tolist() == [12, 11]
+    assert whole.histograms[0].total.tolist() == [5, 18]
+    assert frequencies.rows == 23
+    inverse, groups = frequencies.group(frequencies.codes // 2, [2])
+    assert (inverse.tolist(), groups.size.tolist()) == ([0, 0, 1], [12, 11])
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c"])] * 2), min_size=1, max_size=8))
+def test_groups_are_ranked_by_what_they_show_with_missing_first(shown):
+    ranks = recoding._ranks([[row[0] for row in shown], pa.array([row[1] for row in shown], pa.string())])
+    told = [tuple("" if cell is None else cell for cell in row) for row in shown]
+    for one, mine in zip(ranks, told, strict=True):
+        for other, theirs in zip(ranks, told, strict=True):
+            assert (one < other) == (mine < theirs)
