@@ -155,9 +155,7 @@ def _touched(trees: list[Path], store: Path, rooms: set[str]) -> type_of_map:
         if f"-{source}-" not in old.name:
             old.unlink()
     jobs = [
-        Job(str(path), _follow(path, kept[path].with_suffix(".part")), 1800)
-        for path in tests
-        if not kept[path].exists()
+        Job(str(path), _follow(path, kept[path].with_suffix(".part")), 900) for path in tests if not kept[path].exists()
     ]
     for outcome in run_all(jobs, trees):
         report = kept[Path(outcome.job.name)]
@@ -206,7 +204,7 @@ def _trials(
                 break
             names.append(name)
         jobs.append(
-            Job(str(number), _meet(names), 15 + 4 * min(spent, BUDGET), (f"src/shoal/{mutant.module}", mutant.text))
+            Job(str(number), _meet(names), 15 + 3 * min(spent, BUDGET), (f"src/shoal/{mutant.module}", mutant.text))
         )
     for outcome in run_all(jobs, trees):
         yield chosen[int(outcome.job.name)][1], outcome

@@ -36,7 +36,7 @@ FILE = 1 << 30
 
 @dataclass(frozen=True)
 class Job:
-    """Something for a child to do in a tree: where nothing is said it lasts at most `seconds`."""
+    """Something for a child to do in a tree, in at most so many seconds of a processor (and twenty times that in all)."""
 
     name: str
     do: Callable[[Path], int]
@@ -98,7 +98,7 @@ def run_all(jobs: Iterable[Job], trees: list[Path]) -> Iterable[Outcome]:
         for process, (job, tree, started, kept) in list(running.items()):
             ended, status = os.waitpid(process, os.WNOHANG)
             seconds = time.monotonic() - started
-            late = not ended and seconds > job.seconds
+            late = not ended and seconds > 20 * job.seconds
             if late:
                 _end(process)
                 os.waitpid(process, 0)
@@ -109,7 +109,8 @@ def run_all(jobs: Iterable[Job], trees: list[Path]) -> Iterable[Outcome]:
                     (tree / job.changed[0]).write_text(kept)
                 free.append(tree)
                 printed = (tree / "printed").read_text(errors="replace")[-3000:]
-                yield Outcome(job, None if late else os.waitstatus_to_exitcode(status), seconds, printed)
+                code = os.waitstatus_to_exitcode(status)
+                yield Outcome(job, None if late or code == -signal.SIGXCPU else code, seconds, printed)
 
 
 def _change(tree: Path, job: Job) -> str | None:
@@ -138,6 +139,7 @@ def _fork(job: Job, tree: Path) -> int:
         os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (FILE, FILE))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(job.seconds), int(job.seconds) + 5))
         printed = os.open(tree / "printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)

@@ -1,0 +1,41 @@
+"""What is installed is what was locked."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+LOCK = (PROJECT / "requirements" / "lock.txt").read_text()
+
+
+def name(requirement):
+    return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower().replace("_", "-").replace(".", "-")
+
+
+def test_every_locked_package_has_one_version_and_hashes():
+    packages = LOCK.replace("\\\n", " ").splitlines()
+    assert len(packages) > 20
+    for line in packages:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.+!]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *", line), (
+            line
+        )
+
+
+def test_the_lock_names_no_place_to_fetch_from():
+    assert "://" not in LOCK
+    assert "index" not in LOCK
+
+
+def test_everything_that_is_needed_is_locked():
+    locked = {name(line) for line in LOCK.splitlines() if not line.startswith(" ")}
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    extras = [one for group in project["optional-dependencies"].values() for one in group]
+    wanted = (PROJECT / "requirements" / "dev.txt").read_text().splitlines()
+    needed = [*project["dependencies"], *extras, *(line for line in wanted if line and not line.startswith("#"))]
+    assert {name(one) for one in needed} <= locked
+
+
+def test_set_up_refuses_a_file_that_was_not_locked():
+    assert "--require-hashes --requirement requirements/lock.txt" in (PROJECT / "scripts" / "setup").read_text()
