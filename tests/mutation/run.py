@@ -36,7 +36,7 @@ FILE = 1 << 30
 
 @dataclass(frozen=True)
 class Job:
-    """Something for a child to do in a tree, in at most so many seconds of a processor (and twenty times that in all)."""
+    """Something for a child to do in a tree; `seconds` are of a processor, and the clock gets twenty times that."""
 
     name: str
     do: Callable[[Path], int]
