@@ -41,10 +41,10 @@ from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import Model, combine
-from shoal.output import check_output, publish, sha256_of, size_of, staging
+from shoal.output import check_inputs, check_output, places_of, publish, recoding_of, sha256_of, size_of, staging
 from shoal.plan import Plan, parse_model, plain
 from shoal.report import render
-from shoal.reuse import carry_over, lay_together, recoding_of, saved_recoding
+from shoal.reuse import carry_over, lay_together, saved_recoding
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import losses
 from shoal.verify import CheckResult, check_relation, verify, verify_apart, verify_patterns
@@ -119,44 +119,66 @@ def release(
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
-    in_parts = runs_on_spark(plan.engine)
-    check_output(path, plan.output.overwrite if overwrite is None else overwrite, in_parts=in_parts)
-    if plan.source.path is not None and path.exists() and path.samefile(plan.source.path):
-        raise OutputError("The output must not be the source itself; choose another name.")
-    kept = recoding_of(path)
-    if save_recoding and kept.exists() and not (plan.output.overwrite if overwrite is None else overwrite):
-        raise OutputError(f"The recoding {str(kept)!r} exists. Remove it, or allow overwriting (--overwrite).")
+    may_replace = plan.output.overwrite if overwrite is None else overwrite
     watch = _Watch(progress)
-    with staging(path) as folder, open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
-        decided = _decide(engine, plan.source, plan, watch)
-        staged = folder / f"table{path.suffix.lower()}"
-        with watch("writing"):
-            harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
-            engine.write(harmless.table if harmless else decided.released, staged)
-        with watch("verifying"):
-            written = engine.read(Source(staged, csv=RELEASED_CSV))
-            checked = _verify(engine, harmless.restore(engine, written) if harmless else written, plan, decided)
-        extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": sha256_of(staged)}}
-        if previous is not None:
-            with watch("comparing"):
-                extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED_CSV)
-        certificate = _certificate(plan, decided, checked, extra)
-        texts = {plan.output.certificate: certificate.to_json()}
-        if save_recoding:
-            texts = {kept: saved_recoding(decided.problem, decided.recoding, extra["output"]), **texts}
-        description = None
-        if plan.output.report:
-            with watch("describing"):
-                description = _describe(plan, decided, checked)
-                texts = {plan.output.report_path: render(certificate, description), **texts}
-        others = [(folder / f"{number}.text", place) for number, place in enumerate(texts)]
-        try:
-            for part, place in others:
-                part.write_text(texts[place], encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise OutputError(f"The certificate cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
-        publish((staged, path), others, () if plan.output.report else (plan.output.report_path,))
+    with staging(path) as folder:
+        check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
+        check_inputs(path, {**_inputs(plan), "previous release": () if previous is None else (Path(previous),)})
+        with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
+            decided = _decide(engine, plan.source, plan, watch)
+            staged = folder / f"table{path.suffix.lower()}"
+            with watch("writing"):
+                harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
+                engine.write(harmless.table if harmless else decided.released, staged)
+            with watch("verifying"):
+                written = engine.read(Source(staged, csv=RELEASED_CSV))
+                checked = _verify(engine, harmless.restore(engine, written) if harmless else written, plan, decided)
+            digest = sha256_of(staged)
+            extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": digest}}
+            if previous is not None:
+                with watch("comparing"):
+                    extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED_CSV)
+            certificate = _certificate(plan, decided, checked, extra)
+            texts: dict[Path, str] = {}
+            description = None
+            if plan.output.report:
+                with watch("describing"):
+                    description = _describe(plan, decided, checked)
+                    texts[plan.output.report_path] = render(certificate, description)
+            if save_recoding:
+                texts[recoding_of(path)] = saved_recoding(decided.problem, decided.recoding, extra["output"])
+            texts[plan.output.certificate] = certificate.to_json()
+            others = _stage(texts, folder)
+        # the recoding that was used is the new release's too
+        used = () if recoding is None else (Path(recoding).resolve(),)
+        outdated = [place for place in places_of(path)[1:] if place not in texts and place.resolve() not in used]
+        publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
     return Release(None, certificate, path, watch.seconds, description)
+
+
+def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
+    """Write the papers of a release into the folder where it is made ready; pairs of from and to."""
+    others = [(folder / f"{number}.text", place) for number, place in enumerate(texts)]
+    try:
+        for part, place in others:
+            part.write_text(texts[place], encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise OutputError(f"The certificate cannot be written to {str(folder.parent)!r}: {error.strerror}.") from None
+    return others
+
+
+def _inputs(plan: Plan) -> dict[str, tuple[Path, ...]]:
+    """The files that a release is made from, by what they are: none may be replaced by it."""
+    assert plan.source is not None
+    assert plan.output is not None
+    found = {
+        "source": plan.source.path,
+        "key of the pseudonyms": plan.output.pseudonym_key,
+    }
+    return {
+        **{what: (file,) for what, file in found.items() if file is not None},
+        "plan or one of its files": (*plan.files, *plan.method.files),
+    }
 
 
 def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -97,6 +97,8 @@ class Plan(Checked):
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
     seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
+    files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
+    """The plan file and the hierarchies' files that it names."""
 
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
@@ -127,7 +129,8 @@ class Plan(Checked):
             raise PlanError(
                 f"Plan {str(path)!r} is not usable: it is nested too deeply, or has too long a number."
             ) from None
-        return cls.from_dict(document, path.parent)
+        plan = cls.from_dict(document, path.parent)
+        return replace(plan, files=(path, *plan.files))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: Path | None = None) -> Plan:
@@ -149,7 +152,9 @@ class Plan(Checked):
         if sections.output is not None:
             output = sections.output.build(folder)
         settings = EngineSettings(**dict(sections.engine))
-        return cls(schema, models, method, source, output, settings, sections.seed)
+        hierarchies = (section.hierarchy or {} for section in sections.columns.values())
+        files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
+        return cls(schema, models, method, source, output, settings, sections.seed, files)
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.

@@ -25,14 +25,9 @@ from shoal.methods import Levels, Problem
 from shoal.plan import Plan
 from shoal.schema import Calendar, Cuts, Intervals, Prefix, Schema, Widths
 
-__all__ = ["Carried", "carry_over", "lay_together", "recoding_of", "saved_recoding"]
+__all__ = ["Carried", "carry_over", "lay_together", "saved_recoding"]
 
 FORMAT = "shoal recoding 1"
-
-
-def recoding_of(path: Path) -> Path:
-    """Where the recoding of a released table is kept: released.csv -> released.recoding."""
-    return path.with_name(f"{path.stem}.recoding")
 
 
 def saved_recoding(problem: Problem | None, recoding: Recoding | None, release: Mapping[str, Any]) -> str:

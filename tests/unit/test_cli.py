@@ -441,13 +441,18 @@ def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkey
         run()
 
 
-def test_an_interrupt(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt(
+    tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     from shoal import pipeline
 
     def interrupt(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
 
     prepare(tmp_path)
+    # in the background a process may have been started that ignores Ctrl-C
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, handler))
     monkeypatch.setattr(pipeline, "check_output", interrupt)
     before = contents(tmp_path)
     done = shoal("release", "plan.toml", "--json")

@@ -14,9 +14,9 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "checked", "schema", "engines", "encoding", "kernels", "models", "utility", "identifiability", "risk",
-    "methods", "verify", "output", "plan", "reuse", "description", "certificate", "report", "pipeline", "data",
-    "identifiers", "profile", "draft", "exploration", "compilation", "reproduce", "cli",
+    "errors", "stopping", "checked", "schema", "engines", "encoding", "kernels", "models", "utility",
+    "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description", "certificate",
+    "report", "pipeline", "data", "identifiers", "profile", "draft", "exploration", "compilation", "reproduce", "cli",
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from shoal import stopping
 from shoal.cli import attack, check, compare, compiling, demo, explore, ledger, minimal, plan, query, release, reproduce
 from shoal.errors import ShoalError
 
@@ -57,25 +58,44 @@ def run() -> NoReturn:
     """Run a command; show an error as one line on standard error."""
     wants_json = "--json" in sys.argv
     gc.set_threshold(100_000, 20, 20)  # loading libraries makes many objects and frees few: look for garbage rarely
-    try:
-        status = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
-    except ShoalError as error:
-        _fail(str(error), type(error).__name__, error.exit_status, wants_json)
-    except Exception as error:
-        if hasattr(error, "format_message"):  # an option or argument that is not as it should be
-            _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
-        if os.environ.get("SHOAL_DEBUG"):
+    with stopping.listening():
+        try:
+            status = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
+        except BaseException as error:
+            number = stopping.asked()
+            if number is not None:  # engines make errors of their own of it
+                _fail(_where_it_stopped(), "Interrupted", 128 + number, wants_json)
+            if isinstance(error, Exception):
+                _explain(error, wants_json)
             raise
-        _fail(
-            f"A fault in shoal ({_kind(error)}); please report it with this line. SHOAL_DEBUG=1 shows the whole trace, "
-            f"which may show data.",
-            "Fault",
-            70,
-            wants_json,
-        )
-    if status == INTERRUPTED:
-        _fail("Interrupted; nothing was written.", "Interrupted", INTERRUPTED, wants_json)
-    sys.exit(status)
+        if status == INTERRUPTED:
+            _fail(_where_it_stopped(), "Interrupted", INTERRUPTED, wants_json)
+        sys.exit(status)
+
+
+def _explain(error: Exception, wants_json: bool) -> NoReturn:
+    if isinstance(error, ShoalError):
+        _fail(str(error), type(error).__name__, error.exit_status, wants_json)
+    if hasattr(error, "format_message"):  # an option or argument that is not as it should be
+        _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
+    if os.environ.get("SHOAL_DEBUG"):
+        raise error
+    _fail(
+        f"A fault in shoal ({_kind(error)}); please report it with this line. SHOAL_DEBUG=1 shows the whole trace, "
+        f"which may show data.",
+        "Fault",
+        70,
+        wants_json,
+    )
+
+
+def _where_it_stopped() -> str:
+    """What is true of the output when a run was asked to stop; a release is there whole or not at all."""
+    output = sys.modules.get("shoal.output")
+    written = output.published if output is not None else []
+    if not written:
+        return "Interrupted; no release was written."
+    return f"Interrupted after the release was written: {str(written[-1])!r} and what belongs to it are whole."
 
 
 def _kind(error: BaseException) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +54,7 @@ class DuckDBEngine:
             check_memory(memory)
         self._spill = make_scratch(Path(tempfile.gettempdir()), "shoal-")
         # DuckDB would otherwise fetch extensions from the network
-        config: dict[str, Any] = {"temp_directory": str(self._spill), "autoinstall_known_extensions": False}
+        config: dict[str, Any] = {"temp_directory": str(self._spill.path), "autoinstall_known_extensions": False}
         if memory is not None:
             config["memory_limit"] = memory
         if threads is not None:
@@ -63,7 +62,7 @@ class DuckDBEngine:
         try:
             self._connection = duckdb.connect(":memory:", config=config)
         except duckdb.Error as error:
-            shutil.rmtree(self._spill, ignore_errors=True)
+            self._spill.remove()
             raise TableError(
                 f"The engine does not take these settings (memory {memory!r}, threads {threads!r})."
             ) from error
@@ -81,7 +80,7 @@ class DuckDBEngine:
     def close(self) -> None:
         """Let go of the data and remove what was spilled."""
         self._connection.close()
-        shutil.rmtree(self._spill, ignore_errors=True)
+        self._spill.remove()
 
     def interrupt(self) -> None:
         """Stop a running statement."""

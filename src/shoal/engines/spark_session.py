@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.engines.scratch import make_scratch
+from shoal.engines.scratch import Held, make_scratch
 from shoal.errors import InputError, PlanError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 class OpenSession:
     """A session, and how to let go of it."""
 
-    def __init__(self, spark: SparkSession, gateway: Any = None, scratch: Path | None = None) -> None:
+    def __init__(self, spark: SparkSession, gateway: Any = None, scratch: Held | None = None) -> None:
         self.spark = spark
         self._gateway = gateway
         self._scratch = scratch
@@ -63,7 +63,7 @@ class OpenSession:
                 gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.remove()
 
 
 def is_spark_frame(data: Any) -> bool:
@@ -120,7 +120,8 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    held = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    scratch = held.path
     debug = bool(os.environ.get("SHOAL_DEBUG"))
     given = {
         "spark.app.name": "shoal",
@@ -161,7 +162,7 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
                 raise
     except Exception as error:
         reason = _reason((scratch / "java.log").read_text(errors="replace"), error)
-        shutil.rmtree(scratch, ignore_errors=True)
+        held.remove()
         if not isinstance(error, PySparkException) and "Py4J" not in type(error).__name__:
             raise
         raise InputError(
@@ -172,7 +173,7 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
         context.pythonExec = sys.executable  # functions run beside Spark by this Python, not by any that is found
     with contextlib.suppress(ValueError):  # not in the main thread, where Spark sets no handler either
         signal.signal(signal.SIGINT, interrupted)
-    return OpenSession(SparkSession(context), gateway, scratch)
+    return OpenSession(SparkSession(context), gateway, held)
 
 
 @contextlib.contextmanager

@@ -112,6 +112,11 @@ class Method(Checked):
         """The same method, with its paths taken from ``folder`` instead of from the working directory."""
         return self
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What the method reads or writes beside table and plan; no release may take its place."""
+        return ()
+
     def ready(self) -> None:
         """Raise before the table is read where something outside plan and table is not as it must be."""
 

@@ -121,6 +121,11 @@ class _Grid(Method):
         """See :class:`shoal.methods.base.Method`: the same cells, of all rows, at the declared levels."""
         return _Rehearsal({name: _ends(given)[0] for name, given in self.levels.items()}, suppression=1.0)
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See :class:`shoal.methods.base.Method`."""
+        return (self.ledger.path if isinstance(self.ledger, Ledger) else Path(self.ledger),)
+
     def opened(self) -> Ledger:
         """The ledger, which must exist."""
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
@@ -138,8 +143,7 @@ class _Grid(Method):
     def parameters(self) -> Mapping[str, Any]:
         """The method's parameters; of files their names alone, since the certificate tells nothing of the machine."""
         given = dict(super().parameters)
-        path = self.ledger.path if isinstance(self.ledger, Ledger) else Path(self.ledger)
-        return {**given, "ledger": path.name}
+        return {**given, "ledger": self.files[0].name}
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,11 @@ class PopulationGrid(_Grid):
         """See :class:`shoal.methods.base.Method`."""
         method = super().located(folder)
         return method if isinstance(self.universe, int) else replace(method, universe=folder / self.universe)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See :class:`shoal.methods.base.Method`."""
+        return super().files if isinstance(self.universe, int) else (*super().files, Path(self.universe))
 
     def ready(self) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -1,0 +1,168 @@
+"""Private folders: a live run's is never removed, a dead run's is, and nobody else's is touched."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shoal.engines import scratch
+from shoal.engines.scratch import LOCK, hold, make_scratch
+
+LIVE = """
+import sys
+from pathlib import Path
+from shoal.engines.scratch import make_scratch
+held = make_scratch(Path(sys.argv[1]), "shoal-")
+(held.path / "records").write_text("live")
+print(held.path, flush=True)
+sys.stdin.read()
+"""
+
+
+def start(folder: Path, *before: str) -> subprocess.Popen[str]:
+    command = [*before, sys.executable, "-c", LIVE, str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def abandon(folder: Path) -> Path:
+    """A folder as a killed run leaves it."""
+    folder.mkdir()
+    (folder / LOCK).touch()
+    (folder / "records").write_text("left")
+    return folder
+
+
+def test_a_folder_is_private_and_removed(tmp_path: Path) -> None:
+    held = make_scratch(tmp_path, "shoal-")
+    assert stat.S_IMODE(held.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((held.path / LOCK).stat().st_mode) == 0o600
+    (held.path / "deep").mkdir()
+    (held.path / "deep" / "records").write_text("x")
+    held.remove()
+    held.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_live_run_of_another_process_namespace_keeps_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There its number means no process, or another: as if every process were gone."""
+
+    def gone(*_: Any) -> None:
+        raise ProcessLookupError
+
+    with start(tmp_path) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "kill", gone)
+            make_scratch(tmp_path, "shoal-").remove()
+        assert (folder / "records").read_text() == "live"
+        process.send_signal(signal.SIGKILL)
+    make_scratch(tmp_path, "shoal-").remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_live_run_in_a_container_keeps_its_folder(tmp_path: Path) -> None:
+    other = ("unshare", "--pid", "--fork", "--kill-child")
+    if shutil.which("unshare") is None or subprocess.run([*other, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine does not let us make a process namespace")
+    with start(tmp_path, *other) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        make_scratch(tmp_path, "shoal-").remove()
+        assert (folder / "records").read_text() == "live"
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def test_what_a_dead_run_left_is_removed(tmp_path: Path) -> None:
+    abandon(tmp_path / f"shoal-{os.getpid()}-abc")
+    (tmp_path / "shoal-17-empty").mkdir()  # killed before it had a lock
+    make_scratch(tmp_path, "shoal-").remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_a_run_s_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "shoal-2024-backup").mkdir()
+    (tmp_path / "shoal-2024-backup" / "mine").touch()
+    abandon(tmp_path / "shoal-notes")
+    abandon(tmp_path / "other-17-abc")
+    (tmp_path / "shoal-17-file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    make_scratch(tmp_path, "shoal-").remove()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
+    target, folder = abandon(tmp_path / "target"), tmp_path / "work"
+    folder.mkdir()
+    (folder / "shoal-17-abc").symlink_to(target)
+    make_scratch(folder, "shoal-").remove()
+    assert (target / "records").read_text() == "left"
+    assert (target / LOCK).exists()
+    assert (folder / "shoal-17-abc").is_symlink()
+    with pytest.raises(OSError):  # noqa: PT011 - which one depends on the system
+        hold(folder / "shoal-17-abc")
+    fake = folder / "shoal-17-xyz"
+    fake.mkdir()
+    (fake / LOCK).symlink_to(target / LOCK)
+    with pytest.raises(OSError):  # noqa: PT011
+        hold(fake)
+
+
+def test_a_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = abandon(tmp_path / "shoal-17-abc")
+    own = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    with pytest.raises(PermissionError):
+        hold(folder)
+    scratch._remove_abandoned(folder)
+    assert (folder / "records").read_text() == "left"
+    monkeypatch.undo()
+    scratch._remove_abandoned(folder)
+    assert not folder.exists()
+
+
+def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, swept = tempfile.mkdtemp, []
+
+    def sweep(**given: Any) -> str:
+        made = make(**given)
+        if len(swept) < 3:
+            swept.append(made)
+            scratch._remove_abandoned(Path(made))
+        return made
+
+    monkeypatch.setattr(tempfile, "mkdtemp", sweep)
+    held = make_scratch(tmp_path, "shoal-")
+    assert [path.name for path in tmp_path.iterdir()] == [held.path.name]
+    assert not any(Path(made).exists() for made in swept)
+    held.remove()
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, lock = abandon(tmp_path / "shoal-17-abc"), fcntl.flock
+
+    def too_late(handle: int, kind: int) -> None:
+        (folder / LOCK).unlink()
+        (folder / LOCK).touch()  # of the next run
+        lock(handle, kind)
+
+    monkeypatch.setattr(fcntl, "flock", too_late)
+    with pytest.raises(FileNotFoundError):
+        hold(folder)
