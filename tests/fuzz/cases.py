@@ -65,7 +65,7 @@ def make_case(seed: int) -> Case:
     files["good.csv"] = _plain(header, rows)
     files["kept.recoding"] = _recoding(chance)
     files["ledger"] = _ledger(chance)
-    for _ in range(chance.choice([0, 0, 1, 1, 2])):
+    for _ in range(chance.choice([0, 0, 0, 0, 1, 1, 2])):
         _disturb(chance, document)
     files["plan.toml"] = _toml(chance, document)
     return Case(files, _commands(chance, name, document), secrets, seed)
@@ -81,15 +81,15 @@ ODD = ["", " ", "NA", "-0", "0.0", "-0.0", "1e400", "nan", "inf", "1_000", "9" *
 
 def _table(chance: random.Random, secrets: tuple[str, ...]) -> tuple[list[str], list[list[str]]]:
     rows = []
-    for number in range(chance.choice([0, 1, 3, 12, 40, 40, 80])):
+    for number in range(chance.choice([0, 1, 3, 12, 40, 40, 40, 80, 80])):
         day = f"{chance.randrange(1990, 1994)}-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d}"
         rows.append([f"n{number}", str(chance.randrange(18, 70)), chance.choice(PLACES), day, chance.choice(ILLS)])
-    for _ in range(chance.choice([0, 0, 1, 3])):
+    for _ in range(chance.choice([0, 0, 0, 1, 3])):
         if rows:
             chance.choice(rows)[chance.randrange(5)] = chance.choice(ODD)
     for secret in secrets:
         if rows:
-            chance.choice(rows)[chance.choice([0, 0, 0, 1, 2, 3, 4])] = secret
+            chance.choice(rows)[chance.choice([0] * 12 + [1, 2, 3, 4])] = secret
     return ["name", "age", "place", "born", "ill"], rows
 
 
@@ -102,13 +102,13 @@ def _plain(header: list[str], rows: list[list[str]]) -> bytes:
 def _csv(chance: random.Random, header: list[str], rows: list[list[str]]) -> bytes:
     text = io.StringIO()
     delimiter = chance.choice([",", ",", ",", ";", "\t", "|"])
-    kept = [header] if chance.random() < 0.93 else []
+    kept = [header] if chance.random() < 0.96 else []
     csv.writer(
         text, delimiter=delimiter, lineterminator=chance.choice(["\n", "\n", "\r\n", "\r"]),
         quoting=chance.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
     ).writerows([*kept, *rows])  # fmt: skip
-    raw = text.getvalue().encode(chance.choice(["utf-8"] * 8 + ["utf-16", "utf-8-sig"]), "replace")
-    return _damage(chance, raw) if chance.random() < 0.35 else raw
+    raw = text.getvalue().encode(chance.choice(["utf-8"] * 18 + ["utf-16", "utf-8-sig"]), "replace")
+    return _damage(chance, raw) if chance.random() < 0.15 else raw
 
 
 def _damage(chance: random.Random, raw: bytes) -> bytes:
@@ -140,9 +140,8 @@ def _parquet(chance: random.Random, header: list[str], rows: list[list[str]]) ->
 def _typed(chance: random.Random, texts: list[str | None], pa: Any) -> Any:
     """A column of some type that its texts can be read in; text where they cannot."""
     whole = [int(text) if text and text.isascii() and text.isdigit() and len(text) < 18 else None for text in texts]
-    kind = chance.choice(
-        ["text"] * 4 + ["int", "int", "float", "decimal", "date", "time", "dictionary", "bool", "null", "list"]
-    )
+    kinds = ["text"] * 4 + ["int", "int", "float", "decimal", "date", "time", "dictionary", "bool", "null"]
+    kind = "list" if chance.random() < 0.01 else chance.choice(kinds)
     if kind == "int" and any(number is not None for number in whole):
         width = chance.choice([pa.int64(), pa.int64(), pa.uint64(), pa.float64(), pa.float32()])
         return pa.array(whole, width)
@@ -192,13 +191,20 @@ def _plan(chance: random.Random, header: list[str]) -> dict[str, Any]:
     columns["ill"] = {"role": chance.choice(["sensitive"] * 4 + ["other"])}
     if chance.random() < 0.6 and columns["ill"]["role"] == "sensitive":
         columns["ill"]["categories"] = [["HIV"], ["gout", "rash"], ["flu"]]
-    models: list[dict[str, Any]] = [{"name": "k-anonymity", "k": chance.choice([2, 2, 3, 5])}]
-    if columns["ill"]["role"] == "sensitive" and chance.random() < 0.7:
+    models: list[dict[str, Any]] = [{"name": "k-anonymity", "k": chance.choice([2, 2, 3, 3])}]
+    method = _method(chance)
+    if "levels" in method:
+        method["levels"] = {name: 1 for name in hierarchies if columns[name]["role"] == "quasi-identifier"}
+    narrow = method["name"] in KEEP_K_ONLY or "missing" in method
+    if columns["ill"]["role"] == "sensitive" and chance.random() < (0.1 if narrow else 0.8):
         models.append(_model(chance))
     return {
-        "source": {}, "columns": columns, "models": models, "method": _method(chance),
+        "source": {}, "columns": columns, "models": models, "method": method,
         "engine": {"threads": 1}, "seed": chance.randrange(5),
     }  # fmt: skip
+
+
+KEEP_K_ONLY = ("mdav", "univariate", "cbfs", "v-mdav", "k-first", "anti-unification")
 
 
 def _model(chance: random.Random) -> dict[str, Any]:
@@ -268,7 +274,7 @@ def _toml(chance: random.Random, document: dict[str, Any]) -> bytes:
     import tomli_w
 
     raw = tomli_w.dumps(document).encode()
-    return _damage(chance, raw) if chance.random() < 0.08 else raw
+    return _damage(chance, raw) if chance.random() < 0.04 else raw
 
 
 # -- the other files -------------------------------------------------------------------------------
