@@ -1,7 +1,8 @@
 """Does a table meet a model? Asked of any table, and of every release before it is written.
 
 The answer starts from the rows: they are grouped again by what they show, and every group is assessed. How
-the table was made plays no part.
+the table was made plays no part. Of a release a second opinion is asked for, which counts and judges for itself
+(:mod:`shoal.gate`); where the two differ in anything, nothing is written.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import wildcard_counts
 from shoal.engines.base import Apart, Engine, Relation, require_columns
 from shoal.errors import PlanError, VerificationError
+from shoal.gate import Judgement, Sensitive, columns_needed, count_groups, count_loosely, differences, judge, together
+from shoal.gate import list_sensitive as list_sensitive_again
 from shoal.models import AllOf, KAnonymity, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
@@ -46,9 +49,12 @@ class ModelVerdict:
     effective: dict[str, float | int]
     failing_groups: int
     failing_rows: int
+    judged_by: str | None = None
+    """Of a release: whether the gate has judged it too, or the model alone."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; infinite figures become text, fractions too."""
+        told = {} if self.judged_by is None else {"judged_by": self.judged_by}
         return {
             "name": self.name,
             "parameters": {key: _plain(value) for key, value in self.parameters.items()},
@@ -56,6 +62,7 @@ class ModelVerdict:
             "effective": {key: _plain(value) for key, value in self.effective.items()},
             "failing_groups": self.failing_groups,
             "failing_rows": self.failing_rows,
+            **told,
         }
 
 
@@ -111,9 +118,14 @@ def _plain(value: Any) -> Any:
 
 
 def check_relation(
-    engine: Engine, table: Relation, schema: Schema, models: Sequence[Model] | AllOf, wildcard: str | None = None
+    engine: Engine,
+    table: Relation,
+    schema: Schema,
+    models: Sequence[Model] | AllOf,
+    wildcard: str | None = None,
+    counted: pa.Table | None = None,
 ) -> CheckResult:
-    """Check a table against models. Costs one aggregation over its rows.
+    """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``.
 
     ``wildcard`` is a label that may stand for any value: a group is then as large as the rows that could be taken for
     its own. Only k-anonymity has such a reading.
@@ -123,7 +135,9 @@ def check_relation(
     looked_at = (*schema.quasi_identifiers, *schema.sensitive)
     require_columns(table, looked_at)
     model = models if isinstance(models, AllOf) else combine(models)
-    frequencies = read_frequency_set(engine, two_zeros(engine, table, schema), schema, ordered=False)
+    if counted is None:
+        table = two_zeros(engine, table, schema)
+    frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     if wildcard is None:
@@ -183,24 +197,60 @@ def verify(
     rows: int,
     wildcard: str | None = None,
 ) -> CheckResult:
-    """Check a release before it leaves; ``rows`` is how many the method meant to release."""
-    return _require(check_relation(engine, released, schema, models, wildcard), rows)
+    """Check a release before it leaves, twice; ``rows`` is how many the method meant to release."""
+    looked_at = (*schema.quasi_identifiers, *schema.sensitive)
+    require_columns(released, looked_at)
+    released = two_zeros(engine, released, schema)
+    counted = engine.frequencies(released, released.places(looked_at))
+    model = models if isinstance(models, AllOf) else combine(models)
+    result = check_relation(engine, released, schema, model, wildcard, counted)
+    return _require(result, _second_opinion(counted, released, schema, model, wildcard), model, rows)
 
 
-def _require(result: CheckResult, rows: int) -> CheckResult:
-    """Raise unless the models hold and no row is too many or too few."""
-    if result.rows != rows:
+def _second_opinion(
+    counted: pa.Table, released: Relation, schema: Schema, model: AllOf, wildcard: str | None
+) -> Judgement:
+    """What the gate finds in the combinations of a release, with their counts."""
+    places = released.places(schema.quasi_identifiers)
+    if wildcard is not None:
+        return judge(count_loosely(counted, places, wildcard), (), model.parts)
+    columns = {
+        name: (place, counted.column(f"c{place}"), counted.column("n"))
+        for name in columns_needed(model.parts, schema.sensitive)
+        for place in released.places((name,))
+    }
+    sensitive = list_sensitive_again(columns, schema)
+    return judge(count_groups(counted, places, sensitive), sensitive, model.parts)
+
+
+def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> CheckResult:
+    """Raise unless the models hold, no row is too many or too few, and the gate agrees in every figure."""
+    if not result.rows == own.rows == rows or rows < 1:
         raise VerificationError(
-            f"The release has {result.rows} rows where the method accounted for {rows}. This is a fault in shoal; "
-            f"nothing was written."
+            f"The release has {result.rows} rows ({own.rows} when counted again) where the method accounted for "
+            f"{rows}. This is a fault in shoal; nothing was written."
         )
+    if (result.groups, result.smallest_group) != (own.groups, own.smallest):
+        raise VerificationError(
+            f"The release has {result.groups} groups of at least {result.smallest_group} rows, but {own.groups} of at "
+            f"least {own.smallest} when counted again. This is a fault in shoal; nothing was written."
+        )
+    verdicts = []
+    for part, told, opinion in zip(model.parts, result.models, own.opinions, strict=True):
+        differ = [] if opinion is None else differences(opinion, part, told.holds, told.effective)
+        if differ:
+            raise VerificationError(
+                f"Two ways to judge {part.name} differ in {' and in '.join(differ)}. This is a fault in shoal; nothing "
+                f"was written."
+            )
+        verdicts.append(replace(told, judged_by="the model alone" if opinion is None else "the model and the gate"))
     if not result.holds:
         failing = ", ".join(model.name for model in result.models if not model.holds)
         raise VerificationError(
             f"The release does not meet {failing} in {result.failing_groups} groups of {result.groups}. A fault "
             f"in shoal; nothing was written."
         )
-    return result
+    return replace(result, models=tuple(verdicts))
 
 
 @dataclass(frozen=True)
@@ -213,6 +263,7 @@ class _Part:
     failing: tuple[tuple[int, int], ...]
     conditions: tuple[tuple[Condition, ...], ...]
     sizes: tuple[int, ...]
+    own: Judgement
 
 
 def verify_apart(counted: Apart, released: Relation, schema: Schema, model: AllOf, rows: int) -> CheckResult:
@@ -223,7 +274,13 @@ def verify_apart(counted: Apart, released: Relation, schema: Schema, model: AllO
     sensitive = list_sensitive(counted, released, schema)
     model.check(sensitive.domains)
     places = released.places(schema.quasi_identifiers)
-    parts: list[_Part] = counted.gather_by(places, functools.partial(_assess_part, places, sensitive, model))
+    columns = {}
+    for name in columns_needed(model.parts, schema.sensitive):
+        (place,) = released.places((name,))
+        values = counted.values(place)
+        columns[name] = (place, values.column(f"c{place}"), values.column("n"))
+    again = list_sensitive_again(columns, schema)
+    parts: list[_Part] = counted.gather_by(places, functools.partial(_assess_part, places, sensitive, again, model))
     verdicts = []
     for number, part in enumerate(model.parts):
         worst = [one.conditions[number] for one in parts]
@@ -238,17 +295,19 @@ def verify_apart(counted: Apart, released: Relation, schema: Schema, model: AllO
     result = CheckResult(
         sum(one.rows for one in parts),
         sum(one.groups for one in parts),
-        min(one.smallest for one in parts),
+        min((one.smallest for one in parts), default=0),
         tuple(verdicts),
         len(failing),
         sum(failing),
         tuple(failing),
         folded=sensitive.folded,
     )
-    return _require(result, rows)
+    return _require(result, together([one.own for one in parts], model.parts), model, rows)
 
 
-def _assess_part(places: Sequence[int], sensitive: SensitiveLists, model: AllOf, table: pa.Table) -> _Part:
+def _assess_part(
+    places: Sequence[int], sensitive: SensitiveLists, again: tuple[Sensitive, ...], model: AllOf, table: pa.Table
+) -> _Part:
     """The verdict on the groups of one part, runs where it is; every group is whole in its part."""
     coded = [encode_column(table.column(f"c{place}"), "", place) for place in places]
     inverse, count = group_keys(np.stack([codes for _, codes in coded], axis=1), [d.size for d, _ in coded])
@@ -268,6 +327,7 @@ def _assess_part(places: Sequence[int], sensitive: SensitiveLists, model: AllOf,
             for one in assessed
         ),
         tuple(groups.size[bad].tolist()),
+        judge(count_groups(table, places, again), again, model.parts),
     )
 
 

@@ -147,15 +147,18 @@ class FrequencySet:
         return tuple(ladders)
 
 
-def read_frequency_set(engine: Engine, table: Relation, schema: Schema, *, ordered: bool = True) -> FrequencySet:
+def read_frequency_set(
+    engine: Engine, table: Relation, schema: Schema, *, ordered: bool = True, counted: pa.Table | None = None
+) -> FrequencySet:
     """Ask the engine for the combinations of a table's quasi-identifiers and sensitive values, and code them.
 
     Costs one aggregation in the engine, and time and memory in proportion to the number of distinct
-    combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it.
+    combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it;
+    ``counted`` are the combinations, where the engine has been asked before.
     """
     names = (*schema.quasi_identifiers, *schema.sensitive)
     places = table.places(names)
-    counted = engine.frequencies(table, places)
+    counted = engine.frequencies(table, places) if counted is None else counted
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")

@@ -1,0 +1,194 @@
+"""The groups of a published table, counted from its values once more.
+
+Values are numbered by Arrow and grouped by Arrow's hash tables or Python's own dictionaries: no code and no packed key
+of the search is met again. Of groups with the same counts only one is kept, and how many there are of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from shoal.schema import Domain, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "list_sensitive"]
+
+Held = tuple[tuple[int, int], ...]
+"""What a group holds of a sensitive column: value numbers and their counts, in order; missing values are not held."""
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """A sensitive column of the whole published table.
+
+    Attributes
+    ----------
+    number
+        The number of each value, by its text; spellings of one value have one number, of what is missing none.
+    total
+        How many rows have each value, by number.
+    domain
+        What the plan says of the values: categories, order, hierarchy.
+    """
+
+    name: str
+    place: int
+    number: Mapping[str, int | None]
+    total: tuple[int, ...]
+    domain: Domain
+
+    def numbers(self, column: pa.ChunkedArray) -> list[int | None]:
+        """The value number of each cell; None is missing."""
+        texts, codes = _encode(column)
+        number = [None if text is None else self.number[text] for text in texts]
+        return [None if code is None else number[code] for code in codes]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Sizes of groups, and per sensitive column what groups hold, each with how many groups are so."""
+
+    rows: int
+    groups: int
+    sizes: Counter[int]
+    held: Mapping[str, Counter[tuple[int, Held]]]
+
+
+def list_sensitive(columns: Mapping[str, tuple[int, pa.ChunkedArray, Any]], schema: Schema) -> tuple[Sensitive, ...]:
+    """The sensitive columns from their values and counts: by name the place, cells and how many rows have each."""
+    return tuple(_list_values(name, *found, schema) for name, found in columns.items())
+
+
+def _list_values(name: str, place: int, column: pa.ChunkedArray, rows: Any, schema: Schema) -> Sensitive:
+    texts, codes = _encode(column)
+    key = schema.columns[name].key if _is_text(column) else str
+    by_key: dict[str, int] = {}
+    number: dict[str, int | None] = {}
+    first: list[str] = []
+    for text in _in_order([text for text in texts if text is not None]):
+        found = key(text)
+        number[text] = None if found is None else by_key.setdefault(found, len(by_key))
+        if len(first) < len(by_key):
+            first.append(text)
+    total = [0] * len(first)
+    for code, count in zip(codes, rows.to_pylist(), strict=True):
+        text = None if code is None else texts[code]
+        value = None if text is None else number[text]
+        if value is not None:
+            total[value] += count
+    return Sensitive(name, place, number, tuple(total), schema.domain(name, first))
+
+
+def _is_text(column: pa.ChunkedArray) -> bool:
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _in_order(texts: list[str]) -> list[str]:
+    """Numbers by size, other text by code point: of several spellings of a value the first one speaks for it."""
+    try:
+        return sorted(texts, key=lambda text: (float(text), text))
+    except ValueError:
+        return sorted(texts)
+
+
+def count_groups(counted: pa.Table, quasi: Sequence[int], sensitive: Sequence[Sensitive]) -> Counts:
+    """Group the combinations of a table (c<place>, n) by what they show in the places ``quasi``."""
+    import pyarrow as pa
+
+    keys = {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
+    listed = pa.table({**keys, "row": pa.array(range(counted.num_rows), pa.int64()), "n": counted.column("n")})
+    found = listed.group_by(list(keys), use_threads=False).aggregate([("row", "list"), ("n", "sum")])
+    sizes = found.column("n_sum").to_pylist()
+    held: dict[str, Counter[tuple[int, Held]]] = {}
+    if sensitive:
+        members, ends = _flat(found.column("row_list"))
+        count = counted.column("n").to_pylist()
+        for one in sensitive:
+            held[one.name] = _held(one.numbers(counted.column(f"c{one.place}")), count, members, ends, sizes)
+    return Counts(sum(sizes), len(sizes), Counter(sizes), held)
+
+
+def _held(
+    value: Sequence[int | None], count: Sequence[int], members: Sequence[int], ends: Sequence[int], sizes: Sequence[int]
+) -> Counter[tuple[int, Held]]:
+    """What each group holds: its members are the next of ``members``, up to its end."""
+    alike: Counter[tuple[int, Held]] = Counter()
+    start = 0
+    for size, end in zip(sizes, ends, strict=True):
+        counts: dict[int, int] = {}
+        for member in members[start:end]:
+            number = value[member]
+            if number is not None:
+                counts[number] = counts.get(number, 0) + count[member]
+        alike[size, tuple(sorted(counts.items()))] += 1
+        start = end
+    return alike
+
+
+def count_loosely(counted: pa.Table, quasi: Sequence[int], wildcard: str) -> Counts:
+    """Groups where a label may stand for any value: each with the rows that agree with it wherever both show one.
+
+    Patterns of shown columns are compared in pairs, on the columns that both show.
+    """
+    columns = []
+    for place in quasi:
+        texts, codes = _encode(counted.column(f"c{place}"))
+        columns.append([_cell(None if code is None else texts[code], wildcard) for code in codes])
+    size: Counter[tuple[Any, ...]] = Counter()
+    for cells, count in zip(zip(*columns, strict=True), counted.column("n").to_pylist(), strict=True):
+        size[cells] += count
+    classes: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}
+    for cells in size:
+        classes.setdefault(tuple(j for j, cell in enumerate(cells) if cell is not None), []).append(cells)
+    total: Counter[tuple[Any, ...]] = Counter()
+    for mine, groups in classes.items():
+        for theirs, others in classes.items():
+            common = sorted({*mine} & {*theirs})
+            rows: Counter[tuple[Any, ...]] = Counter()
+            for cells in others:
+                rows[tuple(cells[j] for j in common)] += size[cells]
+            for cells in groups:
+                total[cells] += rows[tuple(cells[j] for j in common)]
+    return Counts(sum(size.values()), len(size), Counter(total.values()), {})
+
+
+def _cell(text: str | None, wildcard: str) -> tuple[str | None] | None:
+    """None for what may be any value; a missing value is one of its own."""
+    return None if text == wildcard else (text,)
+
+
+def _encode(column: pa.ChunkedArray) -> tuple[list[str | None], list[int | None]]:
+    """The distinct values of a column as text, and the place of each cell's value among them; None is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = _whole(column)
+    return pc.cast(whole.dictionary, pa.string()).to_pylist(), whole.indices.to_pylist()
+
+
+def _indices(column: pa.ChunkedArray) -> pa.Array:
+    return _whole(column).indices
+
+
+def _whole(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    import pyarrow as pa
+
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    chunks = encoded.unify_dictionaries().chunks
+    return pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
+
+
+def _flat(lists: pa.ChunkedArray) -> tuple[list[int], list[int]]:
+    """All members of lists one after another, and where each list ends."""
+    import pyarrow as pa
+
+    whole = pa.concat_arrays(lists.chunks)
+    return whole.flatten().to_pylist(), whole.offsets.to_pylist()[1:]

@@ -1,0 +1,400 @@
+"""The gate judges as the models do, whatever the counts and parameters, and lets nothing out that either rejects."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.gate
+import shoal.verify
+from shoal.encoding.groups import Groups, histogram
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import VerificationError
+from shoal.gate import DEFINITIONS, Counts, Opinion, Sensitive, differences, judge
+from shoal.gate.enclosures import BelowExponential, exponential, logarithm, product_is_at_least_one
+from shoal.models import (
+    MODELS,
+    AlphaK,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    PAlphaSensitive,
+    PPlusAlphaSensitive,
+    PSensitive,
+    TCloseness,
+    combine,
+)
+from shoal.models.base import Assessment, Condition, Model
+from shoal.schema import Categories, Column, Role, Schema, Tree
+from shoal.verify import ModelVerdict, verify
+
+VALUES = ("a", "b", "c", "d", "e", "f")
+CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
+TREE = {"x": ["a", "b"], "y": ["c", "d"], "z": ["e", "f"]}
+SCHEMA = Schema({"s": Column(Role.SENSITIVE, hierarchy=Tree(TREE), categories=Categories(CLASSES), order=VALUES)})
+
+# -- the two arithmetics ------------------------------------------------------------------------------
+
+small = st.integers(0, 9)
+huge = st.one_of(small, st.sampled_from([2**31, 2**40 - 1, 2**53, 2**53 + 1, 10**16]), st.integers(0, 2**56))
+tables = st.one_of(
+    st.lists(st.lists(counts, min_size=7, max_size=7), min_size=1, max_size=5) for counts in (small, huge)
+)
+shares = st.one_of(
+    st.sampled_from([1, 0.5, 0.3333333333333333, "1/3", 0.2, 1e-300, "99999999999999999999/100000000000000000000"]),
+    st.fractions(Fraction(1, 10**40), 1),
+    st.floats(1e-6, 1),
+)
+amounts = st.one_of(
+    st.sampled_from(
+        [1.4142135623730951, 1, 2, 3, 0.5, 1e-300, 1e300, "1e400", "0.69314718055994530941723212145817656"]
+    ),
+    st.fractions(Fraction(1, 10**30), 50),
+    st.floats(1e-6, 50),
+)
+models = st.one_of(
+    st.builds(KAnonymity, st.one_of(st.integers(2, 30), st.just(2**53 + 1), st.just(10**400))),
+    st.builds(PSensitive, st.integers(1, 7)),
+    st.builds(PAlphaSensitive, st.integers(1, 7), amounts),
+    st.builds(PPlusAlphaSensitive, st.integers(1, 4), amounts),
+    st.builds(PAlphaSensitive, st.just(1), st.just(0)),
+    st.builds(LDiversity, st.integers(1, 7)),
+    st.builds(
+        lambda least: LDiversity(least, "entropy"), st.one_of(st.integers(1, 6), st.fractions(1, 6), st.floats(1, 6))
+    ),
+    st.builds(lambda place, c: LDiversity(place, "recursive", c), st.integers(1, 6), amounts),
+    st.builds(TCloseness, st.one_of(shares, st.just(0)), st.sampled_from(["equal", "ordered", "hierarchical"])),
+    st.builds(AlphaK, shares, st.integers(2, 9)),
+    st.builds(DeltaDisclosure, amounts, st.sampled_from(["fails", "ignored"])),
+    st.builds(BetaLikeness, amounts, st.sampled_from(["basic", "enhanced"])),
+)
+
+
+def both_ways(table):
+    """Groups for the models and counts for the gate, from the counts of a, ..., f and of missing values."""
+    table = [counts if sum(counts) else [*counts[:-1], 1] for counts in table]
+    present = [j for j in range(6) if any(counts[j] for counts in table)]
+    domain = SCHEMA.domain("s", [VALUES[j] for j in present])
+    flat = [(g, i, counts[j]) for g, counts in enumerate(table) for i, j in enumerate(present) if counts[j]]
+    owner, value, count = (np.asarray([entry[i] for entry in flat], np.int64) for i in range(3))
+    size = np.asarray([sum(counts) for counts in table], np.int64)
+    groups = Groups(size, (histogram(owner, value.astype(np.int32), count, len(table), domain),))
+    totals = tuple(sum(counts[j] for counts in table) for j in present)
+    column = Sensitive("s", 1, {VALUES[j]: i for i, j in enumerate(present)}, totals, domain)
+    held = [tuple((i, counts[j]) for i, j in enumerate(present) if counts[j]) for counts in table]
+    sizes = [int(n) for n in size]
+    alike = Counter(zip(sizes, held, strict=True))
+    return groups, column, held, Counts(sum(sizes), len(sizes), Counter(sizes), {"s": alike})
+
+
+def same_opinion(model, table):
+    groups, column, held, counts = both_ways(table)
+    told = model.assess(groups)
+    verdict = DEFINITIONS[model.name].judge(model, column)
+    found = [verdict(int(size), one) for size, one in zip(groups.size, held, strict=True)]
+    assert [holds for holds, _ in found] == told.holds.tolist(), model
+    (opinion,) = judge(counts, (column,), (model,)).opinions
+    assert differences(opinion, model, bool(told.holds.all()), told.effective) == [], (model, opinion, told.effective)
+    return opinion
+
+
+@settings(max_examples=400, deadline=None)
+@given(tables, models)
+@example([[1999, 1, 0, 0, 0, 0, 0]], AlphaK(0.3333333333333333, 5))
+@example([[3000, 1000, 0, 0, 0, 0, 0]], LDiversity(2, "recursive", 1.4142135623730951))
+@example([[0, 0, 0, 0, 0, 0, 5], [1, 1, 0, 0, 0, 0, 0]], TCloseness(1))
+@example([[0, 0, 0, 0, 0, 0, 5]], TCloseness(1, "ordered"))
+@example([[7, 0, 0, 0, 0, 0, 5]], TCloseness(1e-300, "ordered"))
+@example([[7, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0]], BetaLikeness(1e-300, "enhanced"))
+@example([[4 * 2**50, 2**50, 2**50, 2**50, 2**50, 0, 0]], LDiversity(4, "entropy"))
+@example([[2**60, 0, 0, 0, 0, 0, 0], [0, 2**60, 0, 0, 0, 0, 0]], TCloseness(0.5, "hierarchical"))
+@example([[5, 0, 0, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0, 0]], BetaLikeness("1e400", "enhanced"))
+@example([[2**62, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 2**61, 0]], PAlphaSensitive(1, 2**61))
+def test_models_and_gate_agree(table, model):
+    same_opinion(model, table)
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables, st.data())
+def test_models_and_gate_agree_at_the_bound_itself(table, data):
+    """A parameter that a group meets exactly, and the ones next to it on either side."""
+    shift = data.draw(st.sampled_from([0, 1, -1])) * Fraction(1, 10**40)
+    counts = data.draw(st.sampled_from(table))
+    known = sum(counts[:6])
+    if not known:
+        return
+    share = Fraction(max(counts[:6]), known) + shift
+    if 0 < share <= 1:
+        same_opinion(AlphaK(share, 2), table)
+    for ell in (1, 2, 3):
+        ordered = sorted(counts[:6], reverse=True)
+        tail = sum(ordered[ell - 1 :])
+        if tail and Fraction(ordered[0], tail) + shift > 0:
+            same_opinion(LDiversity(ell, "recursive", Fraction(ordered[0], tail) + shift), table)
+    total = [sum(other[j] for other in table) for j in range(6)]
+    risen = max(Fraction(counts[j] * sum(total), known * total[j]) for j in range(6) if counts[j]) - 1 + shift
+    if risen > 0:
+        same_opinion(BetaLikeness(risen), table)
+    moved = sum(abs(Fraction(counts[j], known) - Fraction(total[j], sum(total))) for j in range(6)) / 2 + shift
+    if 0 <= moved <= 1:
+        same_opinion(TCloseness(moved), table)
+
+
+def test_every_model_has_a_definition_of_its_own():
+    assert set(DEFINITIONS) == set(MODELS)
+
+
+def test_the_gate_uses_nothing_that_models_or_the_search_use():
+    """The order of imports forbids it; this says so of every file."""
+    for path in Path(shoal.gate.__file__).parent.glob("*.py"):
+        text = path.read_text()
+        for room in ("models", "encoding", "kernels", "methods", "verify", "risk", "utility"):
+            assert f"shoal.{room} import" not in text
+        assert "import numpy" not in text
+        assert ".assess(" not in text
+
+
+# -- enclosures ---------------------------------------------------------------------------------------
+
+
+@given(st.fractions(0, 60), st.sampled_from([8, 64, 200]))
+def test_exponentials_are_enclosed(power, bits):
+    low, high = exponential(power, bits)
+    context = Context(prec=160)
+    exact = context.exp(context.divide(Decimal(power.numerator), Decimal(power.denominator)))
+    assert low <= Fraction(exact) * 2**bits + Fraction(1, 2**200)
+    assert high >= Fraction(exact) * 2**bits - Fraction(1, 2**200)
+    assert high - low <= 2 * (3 * power + bits + 10) * (1 + Fraction(exact))
+
+
+@given(st.one_of(st.integers(1, 100), st.integers(1, 2**130)), st.sampled_from([8, 64, 200]))
+def test_logarithms_are_enclosed(number, bits):
+    low, high = logarithm(number, bits)
+    exact = Fraction(Context(prec=160).ln(Decimal(number))) * 2**bits
+    assert low - Fraction(1, 2**200) <= exact <= high + Fraction(1, 2**200)
+    assert high - low <= 10 * bits * number.bit_length()
+
+
+def test_a_ratio_is_compared_with_a_power_of_e_however_close():
+    below = BelowExponential(Fraction(1))
+    digits = "2.71828182845904523536028747135266249775724709369995957496696762772407663035354759457138217"
+    e = Fraction(digits)
+    assert below(e.numerator, e.denominator)
+    e += Fraction(1, 10 ** (len(digits) - 2))
+    assert not below(e.numerator, e.denominator)
+    assert BelowExponential(Fraction(1, 10**300))(5, 5)
+    assert not BelowExponential(Fraction(1, 10**300))(10**40 + 1, 10**40)
+    assert BelowExponential(Fraction(10**300))(2**100, 1)
+
+
+@given(st.lists(st.tuples(st.integers(1, 40), st.integers(-6, 6)), max_size=6))
+def test_products_of_powers_are_compared_with_one(powers):
+    exact = math.prod((Fraction(base) ** exponent for base, exponent in powers), start=Fraction(1))
+    assert product_is_at_least_one(powers) == (exact >= 1)
+    again = [(base, exponent * 10**40) for base, exponent in powers]
+    assert product_is_at_least_one(again) == (exact >= 1)
+
+
+# -- what the gate lets out ---------------------------------------------------------------------------
+
+TABLE = pa.table(
+    {
+        "q": ["x"] * 4 + ["y"] * 4,
+        "r": [None] * 4 + ["1"] * 4,
+        "s": list("aabbaabb"),
+        "o": range(8),
+    }
+)
+ROLES = Schema(
+    {
+        "q": Column(Role.QUASI_IDENTIFIER),
+        "r": Column(Role.QUASI_IDENTIFIER),
+        "s": Column(Role.SENSITIVE),
+        "o": Column(Role.OTHER),
+    }
+)
+MODEL = combine([KAnonymity(4), PSensitive(2), AlphaK(0.5, 2)])
+
+
+def asked(table=TABLE, model=MODEL, rows=8, wildcard=None):
+    with DuckDBEngine() as engine:
+        return verify(engine, engine.read(Source(frame=table)), ROLES, model, rows, wildcard)
+
+
+def test_a_good_release_passes_and_says_who_judged():
+    result = asked()
+    assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
+    assert result.to_dict()["models"][0]["judged_by"] == "the model and the gate"
+    assert (result.rows, result.groups, result.smallest_group) == (8, 2, 4)
+
+
+@pytest.mark.parametrize("rows", [7, 9, 0])
+def test_a_row_too_many_or_too_few_is_not_let_out(rows):
+    with pytest.raises(VerificationError, match=f"accounted for {rows}"):
+        asked(rows=rows)
+
+
+@pytest.mark.parametrize("model", [KAnonymity(5), PSensitive(3), AlphaK(0.4, 2), LDiversity(3, "entropy")])
+def test_a_release_that_fails_a_model_is_not_let_out(model):
+    with pytest.raises(VerificationError, match=f"does not meet {model.name}"):
+        asked(model=combine([model]))
+
+
+def lie(monkeypatch, kind, **changes):
+    """Let a model's assess tell something else than it finds."""
+    honest = kind.assess
+
+    def assess(self, groups):
+        found = honest(self, groups)
+        return replace(found, **{key: change(found) for key, change in changes.items()})
+
+    monkeypatch.setattr(kind, "assess", assess)
+
+
+def test_a_model_that_says_yes_to_everything_is_overruled(monkeypatch):
+    lie(monkeypatch, KAnonymity, holds=lambda found: np.ones_like(found.holds))
+    with pytest.raises(VerificationError, match=r"judge k-anonymity differ in whether it holds and in what its"):
+        asked(model=combine([KAnonymity(5)]))
+
+
+def test_a_model_that_says_no_to_everything_is_a_fault(monkeypatch):
+    lie(monkeypatch, KAnonymity, holds=lambda found: np.zeros_like(found.holds))
+    with pytest.raises(VerificationError, match="differ in whether it holds"):
+        asked()
+
+
+@pytest.mark.parametrize("figure", [3.0, 5.0, math.inf])
+def test_a_figure_that_the_gate_does_not_find_is_a_fault(monkeypatch, figure):
+    told = (Condition("k", np.asarray([figure]), 4.0),)
+    lie(monkeypatch, KAnonymity, conditions=lambda _: told)
+    with pytest.raises(VerificationError, match="differ in what the table reaches"):
+        asked()
+
+
+def test_a_figure_that_contradicts_the_verdict_is_a_fault():
+    """Within rounding of what the gate finds, but on the other side of the bound."""
+    model = AlphaK(0.5, 2)
+    own = Opinion(True, {"k": 4, "alpha": 0.5})
+    assert differences(own, model, True, {"k": 4, "alpha": 0.5}) == []
+    assert differences(own, model, True, {"k": 4, "alpha": 0.5 + 1e-12}) == ["what its figures mean"]
+    assert differences(own, model, True, {"k": 4}) == ["what the table reaches", "what its figures mean"]
+    strict = DeltaDisclosure(1)
+    assert differences(Opinion(True, {"delta": 1.0}), strict, True, {"delta": 1.0}) == ["what its figures mean"]
+    assert differences(Opinion(True, {"delta": 1.0}), strict, True, {"delta": 1 - 1e-12}) == []
+    recursive = LDiversity(2, "recursive", 3)
+    assert differences(Opinion(True, {"c": 3.0}), recursive, True, {"c": 3}) == ["what its figures mean"]
+    assert differences(Opinion(False, {"c": math.inf}), recursive, False, {"c": math.inf}) == []
+
+
+def test_rows_or_groups_that_are_packed_wrongly_are_a_fault(monkeypatch):
+    import shoal.encoding.frequency as frequency
+
+    monkeypatch.setattr(frequency, "group_keys", lambda codes, sizes: (np.zeros(len(codes), np.int64), 1))
+    with pytest.raises(VerificationError, match="1 groups of at least 8 rows, but 2 of at least 4"):
+        asked()
+
+
+def test_rows_that_are_counted_wrongly_are_a_fault(monkeypatch):
+    import shoal.encoding.frequency as frequency
+
+    honest = frequency.sum_by
+    monkeypatch.setattr(frequency, "sum_by", lambda *given: honest(*given) * 2)
+    with pytest.raises(VerificationError, match="has 16 rows"):
+        asked(rows=16)
+
+
+@dataclass(frozen=True)
+class _Even(Model):
+    """A third party's model."""
+
+    name: ClassVar[str] = "even"
+
+    def assess(self, groups):
+        return Assessment(groups.size % 2 == 0, ())
+
+
+def test_a_model_that_the_gate_does_not_know_is_asked_alone_and_the_certificate_says_so():
+    result = asked(model=combine([KAnonymity(2), _Even()]))
+    assert [model.to_dict()["judged_by"] for model in result.models] == ["the model and the gate", "the model alone"]
+    odd = TABLE.slice(0, 7)
+    with pytest.raises(VerificationError, match="does not meet even in 1 groups of 2"):
+        asked(odd, model=combine([KAnonymity(2), _Even()]), rows=7)
+
+
+def test_a_check_of_any_table_asks_the_models_alone():
+    told = shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["q", "r"]).models[0]
+    assert told.judged_by is None
+    assert "judged_by" not in told.to_dict()
+
+
+def test_loose_groups_are_counted_by_the_gate_too(monkeypatch):
+    table = pa.table(
+        {"q": ["x", "x", "*", "y", "y"], "r": ["1", "*", "1", "*", "1"], "s": list("aabba"), "o": range(5)}
+    )
+    model = combine([KAnonymity(3)])
+    # x1: x1, x*, *1; x*: x1, x*, *1; *1: all but... y* and y1 too; y*: *1, y*, y1; y1: the same
+    assert asked(table, model, 5, "*").models[0].effective == {"k": 3}
+    with pytest.raises(VerificationError, match="does not meet k-anonymity"):
+        asked(table, combine([KAnonymity(4)]), 5, "*")
+    honest = shoal.verify.wildcard_counts
+    monkeypatch.setattr(shoal.verify, "wildcard_counts", lambda codes, size: honest(codes, size) + 1)
+    with pytest.raises(VerificationError, match="when counted again"):
+        asked(table, model, 5, "*")
+
+
+@pytest.mark.parametrize("column", ["s", "t"])
+def test_a_model_of_one_column_is_judged_on_that_column(column):
+    table = TABLE.append_column("t", pa.array(["a", "b", "c", "d"] * 2))
+    schema = Schema({**ROLES.columns, "t": Column(Role.SENSITIVE)})
+    for model, good in [(PSensitive(2), True), (PSensitive(3), False), (PSensitive(3, column=column), column == "t")]:
+        with DuckDBEngine() as engine:
+            relation = engine.read(Source(frame=table))
+            if good:
+                result = verify(engine, relation, schema, [model], 8)
+                assert result.models[0].effective == {"p": 4 if model.column == "t" else 2}
+            else:
+                with pytest.raises(VerificationError, match="does not meet p-sensitive"):
+                    verify(engine, relation, schema, [model], 8)
+
+
+def test_a_release_asks_the_gate(monkeypatch, tmp_path):
+    """In memory, rehearsed and written: without the gate's consent nothing comes out."""
+    monkeypatch.setattr(shoal.verify, "judge", lambda *_: replace(HONEST, opinions=(Opinion(False, {"k": 2}),)))
+    plan = {
+        "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"},
+                    "o": {"role": "other"}},
+        "models": [{"name": "k-anonymity", "k": 4}],
+        "method": {"name": "levels"},
+    }  # fmt: skip
+    with pytest.raises(VerificationError, match="differ in whether it holds"):
+        shoal.anonymize(TABLE, plan)
+    import pyarrow.parquet as pq
+
+    pq.write_table(TABLE, tmp_path / "in.parquet")
+    written = {**plan, "source": {"path": str(tmp_path / "in.parquet")}, "output": {"path": str(tmp_path / "out.csv")}}
+    with pytest.raises(VerificationError):
+        shoal.release(written)
+    with pytest.raises(VerificationError):
+        shoal.pipeline.rehearse(shoal.Plan.from_dict(written))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
+
+
+HONEST = shoal.gate.Judgement(8, 2, 4, ())
+
+
+def test_verdicts_that_were_not_judged_by_the_gate_do_not_claim_it():
+    assert ModelVerdict("k-anonymity", {"k": 2}, True, {"k": 2}, 0, 0).judged_by is None
