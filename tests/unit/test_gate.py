@@ -76,7 +76,7 @@ models = st.one_of(
     st.builds(
         lambda least: LDiversity(least, "entropy"), st.one_of(st.integers(1, 6), st.fractions(1, 6), st.floats(1, 6))
     ),
-    st.builds(lambda place, c: LDiversity(place, "recursive", c), st.integers(1, 6), amounts),
+    st.builds(LDiversity, st.integers(1, 6), st.just("recursive"), amounts),
     st.builds(TCloseness, st.one_of(shares, st.just(0)), st.sampled_from(["equal", "ordered", "hierarchical"])),
     st.builds(AlphaK, shares, st.integers(2, 9)),
     st.builds(DeltaDisclosure, amounts, st.sampled_from(["fails", "ignored"])),
