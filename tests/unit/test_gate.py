@@ -60,14 +60,12 @@ shares = st.one_of(
     st.floats(1e-6, 1),
 )
 amounts = st.one_of(
-    st.sampled_from(
-        [1.4142135623730951, 1, 2, 3, 0.5, 1e-300, 1e300, "1e400", "0.69314718055994530941723212145817656"]
-    ),
+    st.sampled_from([1.4142135623730951, 1, 2, 3, 0.5, 1e-300, 1e300, "0.69314718055994530941723212145817656"]),
     st.fractions(Fraction(1, 10**30), 50),
     st.floats(1e-6, 50),
 )
 models = st.one_of(
-    st.builds(KAnonymity, st.one_of(st.integers(2, 30), st.just(2**53 + 1), st.just(10**400))),
+    st.builds(KAnonymity, st.one_of(st.integers(2, 30), st.just(2**53 + 1))),
     st.builds(PSensitive, st.integers(1, 7)),
     st.builds(PAlphaSensitive, st.integers(1, 7), amounts),
     st.builds(PPlusAlphaSensitive, st.integers(1, 4), amounts),
@@ -122,7 +120,7 @@ def same_opinion(model, table):
 @example([[7, 0, 0, 0, 0, 0, 0], [9, 0, 0, 0, 0, 0, 0]], BetaLikeness(1e-300, "enhanced"))
 @example([[4 * 2**50, 2**50, 2**50, 2**50, 2**50, 0, 0]], LDiversity(4, "entropy"))
 @example([[2**60, 0, 0, 0, 0, 0, 0], [0, 2**60, 0, 0, 0, 0, 0]], TCloseness(0.5, "hierarchical"))
-@example([[5, 0, 0, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0, 0]], BetaLikeness("1e400", "enhanced"))
+@example([[5, 0, 0, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0, 0]], BetaLikeness(1e300, "enhanced"))
 @example([[2**62, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 2**61, 0]], PAlphaSensitive(1, 2**61))
 def test_models_and_gate_agree(table, model):
     same_opinion(model, table)
@@ -398,3 +396,14 @@ HONEST = shoal.gate.Judgement(8, 2, 4, ())
 
 def test_verdicts_that_were_not_judged_by_the_gate_do_not_claim_it():
     assert ModelVerdict("k-anonymity", {"k": 2}, True, {"k": 2}, 0, 0).judged_by is None
+
+
+def test_spellings_of_one_value_are_one_to_the_gate_too():
+    spelled = pa.table(
+        {**{name: TABLE[name] for name in "qro"}, "s": ["HIV", "hiv ", "flu", None, "1", "1.0", "2", " "]}
+    )
+    result = asked(spelled, combine([KAnonymity(4), PSensitive(2), TCloseness(0.6)]))
+    assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
+    assert result.models[1].effective == {"p": 2}
+    with pytest.raises(VerificationError, match="does not meet p-sensitive"):
+        asked(spelled, combine([PSensitive(3)]))

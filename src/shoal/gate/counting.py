@@ -77,8 +77,8 @@ def _list_values(name: str, place: int, column: pa.ChunkedArray, rows: Any, sche
             first.append(text)
     total = [0] * len(first)
     for code, count in zip(codes, rows.to_pylist(), strict=True):
-        text = None if code is None else texts[code]
-        value = None if text is None else number[text]
+        cell = None if code is None else texts[code]
+        value = None if cell is None else number[cell]
         if value is not None:
             total[value] += count
     return Sensitive(name, place, number, tuple(total), schema.domain(name, first))
