@@ -76,12 +76,6 @@ class Condition:
         return cls(parameter, settle(value, limit, holds, at_least=at_least, strict=strict), limit, at_least)
 
     @property
-    def shortfall(self) -> npt.NDArray[np.float64]:
-        """How much each group lacks, 0 where it lacks nothing."""
-        lack = self.bound - self.value if self.at_least else self.value - self.bound
-        return np.maximum(lack, 0.0)
-
-    @property
     def worst(self) -> float:
         """The figure of the worst group: the parameter that the table really has."""
         if not len(self.value):

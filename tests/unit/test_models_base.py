@@ -1,0 +1,93 @@
+"""What all models share: figures beside their bounds, and models taken together."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from shoal.errors import PlanError
+from shoal.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
+from shoal.models.base import Assessment, Condition, exact
+
+
+def condition(values, bound, *, at_least, parameter="k"):
+    return Condition(parameter, np.asarray(values, np.float64), bound, at_least)
+
+
+def test_the_worst_group_is_the_one_nearest_to_breaking_the_bound():
+    assert condition([4, 2, 9], 5, at_least=True).worst == 2
+    assert condition([4, 2, 9], 5, at_least=False).worst == 9
+    assert condition([], 5, at_least=True).worst == math.inf
+    assert condition([], 5, at_least=False).worst == 0
+
+
+def test_several_figures_of_one_parameter_are_told_as_the_worst():
+    told = Assessment(
+        np.asarray([True]),
+        (
+            condition([4], 1, at_least=True), condition([3], 1, at_least=True), condition([7], 1, at_least=True),
+            condition([0.25], 1, at_least=False, parameter="t"), condition([0.5], 1, at_least=False, parameter="t"),
+            condition([0.3], 1, at_least=False, parameter="t"),
+            condition([math.inf], 1, at_least=False, parameter="beta"),
+        ),
+    ).effective  # fmt: skip
+    assert told == {"k": 3, "t": 0.5, "beta": math.inf}
+    assert isinstance(told["k"], int)
+
+
+def test_models_together_are_as_monotone_as_the_weakest():
+    weak = DeltaDisclosure(1, absent="ignored")
+    both = KAnonymity(2) & weak & (KAnonymity(3) & PSensitive(2))
+    assert both.parts == (KAnonymity(2), weak, KAnonymity(3), PSensitive(2))
+    assert (both.unites, both.absorbs) == (False, False)
+    assert (combine([KAnonymity(2), PSensitive(2)]).unites, combine([KAnonymity(2), PSensitive(2)]).absorbs) == (
+        True,
+        True,
+    )
+    union = combine([KAnonymity(2), AlphaK(Fraction(1, 2), 2)])
+    assert (union.unites, union.absorbs) == (True, False)
+    assert " & " in str(union)
+
+
+def test_parameters_that_were_not_given_are_not_told():
+    assert dict(PSensitive(2).parameters) == {"p": 2}
+    assert str(PSensitive(2)) == "p-sensitive(p=2)"
+    assert dict(PSensitive(2, column="s").parameters) == {"p": 2, "column": "s"}
+
+
+def test_p_may_be_as_large_as_k_and_no_larger():
+    assert combine([KAnonymity(3), KAnonymity(2), PSensitive(3)]).parts[-1] == PSensitive(3)
+    with pytest.raises(PlanError, match="p = 4 and k = 3"):
+        combine([KAnonymity(3), KAnonymity(2), PSensitive(4)])
+    assert combine([PSensitive(4)]).parts == (PSensitive(4),)
+    with pytest.raises(PlanError, match="At least one model"):
+        combine([])
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, True, "x", "1/0", None])
+def test_a_parameter_is_the_number_that_was_written(wrong):
+    assert exact(0.1, "alpha") == Fraction(1, 10)
+    with pytest.raises(PlanError, match="'alpha'"):
+        exact(wrong, "alpha")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: KAnonymity(1), lambda: PSensitive(0), lambda: AlphaK(0, 2), lambda: AlphaK(Fraction(11, 10), 2),
+        lambda: AlphaK(1, 1), lambda: DeltaDisclosure(0), lambda: BetaLikeness(0), lambda: LDiversity(0),
+        lambda: LDiversity(2, kind="recursive", c=0), lambda: LDiversity(2, kind="recursive"),
+    ],
+)  # fmt: skip
+def test_the_first_parameter_outside_its_bounds_is_refused(make):
+    with pytest.raises(PlanError):
+        make()
+
+
+def test_the_last_parameter_inside_its_bounds_is_taken():
+    assert AlphaK(1, 2).k == KAnonymity(2).k == 2
+    assert PSensitive(1).p == LDiversity(1).l == 1
+    assert LDiversity(2, kind="recursive", c=Fraction(1, 100)).l == 2
