@@ -7,6 +7,7 @@ secrets, which no error may tell.
 from __future__ import annotations
 
 import base64
+import copy
 import csv
 import io
 import json
@@ -59,7 +60,8 @@ def make_case(seed: int) -> Case:
     parquet = chance.random() < 0.3
     name = "source.parquet" if parquet else "source.csv"
     document["source"]["path"] = name
-    document["output"] = {"path": chance.choice(["released.csv", "released.parquet"])}
+    output = chance.choice(["released.csv", "released.parquet"])
+    document["output"] = {"path": output}
     files = {name: _parquet(chance, header, rows) if parquet else _csv(chance, header, rows)}
     files["place.csv"] = _hierarchy(chance)
     files["good.csv"] = _plain(header, rows)
@@ -68,7 +70,7 @@ def make_case(seed: int) -> Case:
     for _ in range(chance.choice([0, 0, 0, 0, 1, 1, 2])):
         _disturb(chance, document)
     files["plan.toml"] = _toml(chance, document)
-    return Case(files, _commands(chance, name, document), secrets, seed)
+    return Case(files, _commands(chance, name, output), secrets, seed)
 
 
 # -- tables ----------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def _typed(chance: random.Random, texts: list[str | None], pa: Any) -> Any:
     kind = "list" if chance.random() < 0.01 else chance.choice(kinds)
     if kind == "int" and any(number is not None for number in whole):
         width = chance.choice([pa.int64(), pa.int64(), pa.uint64(), pa.float64(), pa.float32()])
-        return pa.array(whole, width)
+        return pa.array(whole, pa.int64()).cast(width, safe=False)
     if kind == "float":
         odd = [0.0, -0.0, float("nan"), float("inf"), 1e308, 5e-324, 0.1]
         return pa.array([chance.choice(odd) if chance.random() < 0.1 else float(chance.randrange(5)) for _ in texts])
@@ -261,12 +263,12 @@ def _disturb(chance: random.Random, document: dict[str, Any]) -> None:
     if key == "path":  # a file that is not there is of no interest
         return
     if how < 0.7:
-        node[key] = chance.choice(STRANGE)
+        node[key] = copy.deepcopy(chance.choice(STRANGE))
     elif how < 0.85:
         del node[key]
     elif isinstance(node, dict):
         node[chance.choice(["role", "k", "l", "time_limit", "weights", "publish", "exact", "age", "x"])] = (
-            chance.choice(STRANGE)
+            copy.deepcopy(chance.choice(STRANGE))
         )
 
 
@@ -333,9 +335,8 @@ WRITTEN = [
 ]  # fmt: skip
 
 
-def _commands(chance: random.Random, source: str, document: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
+def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[str, ...], ...]:
     form = ("--json",) if chance.random() < 0.6 else ()
-    output = document["output"]["path"] if isinstance(document.get("output"), dict) else "released.csv"
     ask = ("--ledger", "ledger", "--rho", chance.choice(["1/500", "0.002", "0", "x", "1e-400", "1/0"]))
     value = chance.choice(["flu", "", "x", "20", "1.0", "nan", "-0.0", "é", "9" * 40])
     part, most = chance.choice(["0.1", "1", "0", "nan"]), chance.choice(["99", "1e400", "-5", "x"])
