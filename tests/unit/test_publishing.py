@@ -285,8 +285,8 @@ def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path)
 
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
-def test_a_whole_release_is_stopped_at_every_step_of_its_own(tmp_path: Path, target: str) -> None:
-    """From the plan to the last file, by the command itself; one signal after the other."""
+def test_a_whole_release_is_stopped_at_every_other_step(tmp_path: Path, target: str) -> None:
+    """From the plan to the last file, by the command itself, with one signal after the other."""
     from shoal.pipeline import release
 
     first, second = tmp_path / "first", tmp_path / "second"
