@@ -32,6 +32,7 @@ from shoal.engines.base import (
     Relation,
     Source,
     SpreadEngine,
+    memory_bytes,
     require_columns,
     require_roles,
 )
@@ -46,6 +47,7 @@ from shoal.plan import Plan, parse_model, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together, saved_recoding
 from shoal.schema import Column, Role, Schema
+from shoal.threads import at_most
 from shoal.utility.loss import losses
 from shoal.verify import CheckResult, check_relation, verify, verify_apart, verify_patterns
 
@@ -381,7 +383,8 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         table, problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
-        with told_of_compiling(plan.method, watch.progress):
+        _require_room(plan, problem)
+        with at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
     with watch("applying"):
@@ -391,6 +394,18 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
     else:
         kept = int(recoding.count.sum())
     return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts), problem, recoding)
+
+
+def _require_room(plan: Plan, problem: Problem) -> None:
+    """Raise where what the method must hold beside the engine is known to be more than the plan's memory."""
+    if plan.engine.memory is None:
+        return
+    needed, given = plan.method.room(problem), memory_bytes(plan.engine.memory)
+    if needed > given:
+        raise PlanError(
+            f"The method {plan.method.name} must hold at least {needed / 1e6:,.0f} MB of this table at once, and the "
+            f"plan gives {given / 1e6:,.0f} MB ([engine] memory). Raise it, or generalize columns before."
+        )
 
 
 def _is_spread(engine: Engine) -> TypeGuard[SpreadEngine]:

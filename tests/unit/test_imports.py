@@ -14,8 +14,8 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "stopping", "checked", "schema", "engines", "gate", "encoding", "kernels", "models", "utility",
-    "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description", "certificate",
+    "errors", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding", "kernels", "models",
+    "utility", "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description", "certificate",
     "report", "pipeline", "data", "identifiers", "profile", "draft", "exploration", "compilation", "reproduce", "cli",
 )  # fmt: skip
 

@@ -238,3 +238,38 @@ def test_a_plan_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
         (tmp_path / "plan.toml").write_text(text)
         with pytest.raises(PlanError, match="plan"):
             Plan.read(tmp_path / "plan.toml")
+
+
+# -- values that have no place -----------------------------------------------------------------------------------
+
+STRANGE = {
+    "an interval": pa.array([(1, 0, 0), (1, 0, 0), (0, 77, 0), (0, 77, 0)], pa.month_day_nano_interval()),
+    "a duration": pa.array([1, 1, 77, 77], pa.duration("us")),
+    "bytes": pa.array([b"77"] * 4, pa.binary(2)),
+}
+FAR = {
+    "whole numbers beyond 2^53": pa.array([2**53 + 7, 2**53 + 77, 5, 6], pa.int64()),
+    "decimals beyond 2^53": pa.array([10**30, 10**30 + 77, 5, 6], pa.decimal128(38, 0)),
+    "floats whose squares are infinite": pa.array([1e308, -1e308, 5, 6.0]),
+    "numbers as text whose squares are infinite": pa.array(["1e308", "-1e308", "5", "77"]),
+    "times after year 9999": pa.array([2**62, 2**62 + 77, 5, 6], pa.timestamp("us")),
+}
+
+
+@pytest.mark.parametrize("method", ["levels", "mdav"])
+@pytest.mark.parametrize("values", STRANGE.values(), ids=STRANGE)
+def test_a_column_without_order_or_text_is_refused_by_name(values: pa.Array, method: str) -> None:
+    plan = {"columns": {"col": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
+    with pytest.raises(shoal.TableError, match="'col'") as caught:
+        shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": method}})
+    assert "77" not in str(caught.value)
+    with pytest.raises(shoal.TableError, match="'col'"):
+        shoal.check(pa.table({"col": values}), ["k-anonymity k=2"], quasi_identifiers=["col"])
+
+
+@pytest.mark.parametrize("values", FAR.values(), ids=FAR)
+def test_numbers_that_have_no_distance_are_refused_by_the_name_of_their_column(values: pa.Array) -> None:
+    plan = {"columns": {"col": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
+    with pytest.raises(PlanError, match="'col'") as caught:
+        shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": "mdav"}})
+    assert "77" not in str(caught.value)

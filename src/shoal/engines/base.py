@@ -75,8 +75,12 @@ class EngineSettings(Checked):
 
     Attributes
     ----------
-    memory, threads
-        Limits; all cores by default. On Spark they are those of the driver, and hold where a session is started.
+    memory
+        What the engine may hold of the table; beyond it DuckDB uses the disk. The interpreter, its libraries, the coded
+        combinations and what a method works on come on top. Where a method is known to need more than this for itself,
+        the run is refused. On Spark it is the driver's, and holds where a session is started.
+    threads
+        How many threads the engine and the methods may use; all cores by default.
     name
         ``duckdb`` (this machine) or ``spark``; by default Spark for Spark's own frames, and DuckDB otherwise.
     master, options

@@ -386,6 +386,14 @@ def _mixed(frame: Any) -> str:
     return "The table cannot be turned into Arrow columns; convert its columns to plain types first."
 
 
+_PLAIN = (
+    pa.types.is_null, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+    pa.types.is_date, pa.types.is_time, pa.types.is_timestamp, pa.types.is_string, pa.types.is_large_string,
+    pa.types.is_string_view,
+)  # fmt: skip
+"""Kinds of values that have an order and a text; intervals, durations and bytes have not both."""
+
+
 def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
     """Columns of a typed table, with NaN and the declared markers as missing."""
     cells = []
@@ -397,7 +405,7 @@ def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
             raise TableError(
                 f"Column {part.name!r} holds {value_type}; only plain values can be anonymized. Unnest it first."
             )
-        if pa.types.is_binary(value_type) or pa.types.is_large_binary(value_type) or pa.types.is_duration(value_type):
+        if not any(is_kind(value_type) for is_kind in _PLAIN):
             raise TableError(
                 f"Column {part.name!r} holds {value_type}, which has no text. Convert it to text or numbers."
             )

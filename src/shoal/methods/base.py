@@ -102,6 +102,11 @@ class Method(Checked):
         """Form groups of a table with more rows than :attr:`together`, where its rows are."""
         raise NotImplementedError
 
+    def room(self, problem: Problem) -> int:
+        """Bytes that :meth:`decide` holds at least: the combinations, coded."""
+        frequencies = problem.frequencies
+        return int(frequencies.codes.nbytes + frequencies.secrets.nbytes + frequencies.count.nbytes)
+
     def warm(self) -> None:
         """Load what :meth:`decide` needs; called while the table is being read."""
 

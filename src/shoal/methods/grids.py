@@ -276,7 +276,7 @@ class SampledGrid(_Grid):
         ``independent``: rows are sampled independently of each other. No other design is proved.
     """
 
-    beta: Annotated[Number, Ge(0), Le(1)] = 0
+    beta: Number = 0
     bound: Annotated[Number, Gt(1)] | None = None
     rho: Annotated[Number, Gt(0), Le(1)] | None = None
     choose: str = "declared"

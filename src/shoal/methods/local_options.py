@@ -18,7 +18,7 @@ Choice = Literal["best", "loss", "rate"]
 if TYPE_CHECKING:
     Start = Any  # once made, it is a method
 else:
-    Start = Method | str | Mapping[str, Any]
+    Start = Method | str | Mapping[str, Any] | None
 """The method from which another one starts: an object, its name, or a section with name and parameters."""
 
 
@@ -39,7 +39,7 @@ def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
             raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
 
 
-def start_method(start: Start | None, owner: str, default: Method) -> Method:
+def start_method(start: Start, owner: str, default: Method) -> Method:
     """The method from which another one starts, or the one it starts from where nothing is said."""
     if start is None:
         return default

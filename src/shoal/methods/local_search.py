@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from shoal.kernels.specialization import MOST_PASSES, cut_groups, make_scratch
 from shoal.kernels.switching import switch_rows
 from shoal.kernels.tally import lacks_of, make_tally
 from shoal.methods.local_problem import LocalProblem, Pieces
+from shoal.threads import spread
 
 __all__ = ["Refined", "Switched", "cut", "loss_of", "refine", "switch"]
 
@@ -43,8 +43,7 @@ def cut(local: LocalProblem, pieces: Pieces, *, strict: bool, choose: str) -> Pi
 
     if choose != "best":
         return run(choose == "rate")
-    with ThreadPoolExecutor(2) as pool:
-        by_loss, by_rate = pool.map(run, (False, True))
+    by_loss, by_rate = spread(run, (False, True))
     return by_loss if loss_of(local, by_loss) <= loss_of(local, by_rate) else by_rate
 
 

@@ -107,6 +107,11 @@ class _Microaggregation(Method):
             raise PlanError(f"The method {self.name} needs a group size: give k, or the model k-anonymity.")
         return max(sizes)
 
+    def room(self, problem: Problem) -> int:
+        """See :class:`shoal.methods.base.Method`; every row is a point, held once as it is and once in a tree."""
+        rows = problem.frequencies.rows if self.block is None else min(self.block, problem.frequencies.rows)
+        return super().room(problem) + 2 * 8 * rows * len(problem.names)
+
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
         import shoal.methods.points  # noqa: F401 - compiled code takes a moment to load

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checked import LARGEST_WHOLE
 from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.errors import InfeasibleError, PlanError
+from shoal.kernels import kdtree, partition, pool
 from shoal.kernels.judge import (
     CATEGORIES,
     CLOSENESS,
@@ -45,6 +47,7 @@ from shoal.methods.base import Problem, Progress, require_feasible
 from shoal.models import AllOf, AlphaK, LDiversity, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, TCloseness
 from shoal.models.base import SensitiveModel, exact
 from shoal.schema import Domain, Ladder
+from shoal.threads import allowed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +59,7 @@ __all__ = [
     "numbers_of", "own_totals", "partition_rows", "publish", "rules_of", "settle", "show_groups", "strata_of",
 ]  # fmt: skip
 
+LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
 SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
 LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
@@ -91,6 +95,7 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
     """Form groups by a microaggregation method, stratum by stratum, and publish them."""
     frequencies = problem.frequencies
     require_feasible(problem)
+    _limit_kernels()
     k = method.group_size(problem.model)
     if frequencies.rows < k:
         raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
@@ -120,6 +125,12 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
         made += int(found.max(initial=-1)) + 1
     settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
     return publish(frequencies, problem.ladders, columns, row, settled, facts)
+
+
+def _limit_kernels() -> None:
+    """Let trees and searches use no more threads than are allowed; their results do not depend on it."""
+    most = min(4, allowed())
+    kdtree.THREADS = pool.THREADS = partition.THREADS = most
 
 
 def partition_rows(
@@ -253,6 +264,16 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
             return None
     if not len(numbers):
         return None
+    if pa.types.is_decimal(kind) and np.abs(numbers).max() > LARGEST_WHOLE:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
+            f"as another role, or as text with a hierarchy."
+        )
+    if np.isfinite(numbers).all() and np.abs(numbers).max() > LARGEST_SQUARED:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 10^150, whose squares are too large to be computed with. "
+            f"Declare them as missing, or change the unit."
+        )
     if not np.isfinite(numbers).all():
         raise PlanError(
             f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."

@@ -6,9 +6,7 @@ with the whole table compare with all of it. See :mod:`shoal.methods.blocks` for
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +44,7 @@ from shoal.methods.points import (
 )
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder, Schema
+from shoal.threads import spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -327,8 +326,8 @@ def aggregate_in_blocks(method: _Microaggregation, problem: Problem) -> ByGroup:
 
     # the largest first, so that no core waits long at the end
     largest_first = np.argsort(-blocks.rows, kind="stable")
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, len(members))) as pool:
-        found = dict(zip(largest_first.tolist(), pool.map(lambda b: run(members[b]), largest_first), strict=True))
+    parts = spread(lambda number: run(members[number]), largest_first.tolist())
+    found = dict(zip(largest_first.tolist(), parts, strict=True))
     rows, groups = [], []
     made = 0
     for number in range(len(members)):

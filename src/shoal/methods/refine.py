@@ -46,7 +46,7 @@ class Refine(LocalMethod):
     False
     """
 
-    start: Start | None = None
+    start: Start = None
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
     publish: Mapping[str, Shown] = field(default_factory=dict)

@@ -49,7 +49,7 @@ class Switching(LocalMethod):
 
     p: Annotated[int, Ge(1)] | None = None
     alpha: Annotated[Number, Ge(0)] | None = None
-    start: Start | None = None
+    start: Start = None
     polish: bool = True
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)

@@ -1,0 +1,84 @@
+"""``[engine] threads`` holds for the methods too, and a method that cannot fit into ``[engine] memory`` is refused."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.errors import PlanError
+from shoal.methods.base import Method
+from shoal.threads import allowed, at_most, spread
+
+
+def most_at_once(limit: int, items: int) -> int:
+    """How many of some tasks, each with tasks of its own, run at once."""
+    lock, now, most = threading.Lock(), 0, 0
+
+    def inner(_: int) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+
+    with at_most(limit):
+        spread(lambda _: spread(inner, range(items)), range(items))
+    return most
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 5])
+def test_threads_within_threads_stay_within_the_limit(limit: int) -> None:
+    assert most_at_once(limit, 4) <= limit
+
+
+def test_results_come_in_the_order_of_the_items() -> None:
+    assert spread(lambda x: x * x, range(20)) == [x * x for x in range(20)]
+    assert spread(abs, []) == []
+
+
+def test_a_limit_ends_with_its_block() -> None:
+    before = allowed()
+    with at_most(1):
+        assert allowed() == 1
+        with at_most(None):
+            assert allowed() == 1
+    assert allowed() == before
+
+
+def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    decide = shoal.Levels.decide
+
+    def look(self: shoal.Levels, problem: object) -> object:
+        seen.append(allowed())
+        return decide(self, problem)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(shoal.Levels, "decide", look)
+    plan = {
+        "columns": {"a": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "levels"},
+        "engine": {"threads": 3},
+    }
+    shoal.anonymize(pa.table({"a": ["1", "1"]}), plan)
+    assert seen == [3]
+
+
+def test_a_method_that_needs_more_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = {
+        "columns": {"a": {"role": "quasi-identifier"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "levels"},
+        "engine": {"memory": "64MB"},
+    }
+    table = pa.table({"a": ["1", "1"]})
+    shoal.anonymize(table, plan)
+    monkeypatch.setattr(Method, "room", lambda self, problem: 65 * 10**6)
+    with pytest.raises(PlanError, match=r"must hold at least 65 MB.*gives 64 MB"):
+        shoal.anonymize(table, plan)
