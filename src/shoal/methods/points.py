@@ -129,8 +129,8 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
 
 def _limit_kernels() -> None:
     """Let trees and searches use no more threads than are allowed; their results do not depend on it."""
-    most = min(4, allowed())
-    kdtree.THREADS = pool.THREADS = partition.THREADS = most
+    for kernels in (kdtree, pool, partition):
+        vars(kernels)["THREADS"] = min(4, allowed())
 
 
 def partition_rows(
