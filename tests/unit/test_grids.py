@@ -498,24 +498,24 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
     "beta too large for rho": (
         swapped("bound = 2", "rho = 0.00003").replace('"1/2"', "0.9"), 2, "SamplingRateError", "Sample fewer",
     ),
-    "beta is no number": (swapped('beta = "1/2"', 'beta = "half"'), 2, "ParameterError", "beta"),
+    "beta is no number": (swapped('beta = "1/2"', 'beta = "half"'), 2, "PlanError", "'beta' must be a number"),
     "levels by search": (swapped("bound", 'choose = "search"\nbound'), 2, "RecodingNotPublicError", "privately"),
     "levels by no name": (swapped("bound", 'choose = "private-choice"\nbound'), 2, "RecodingNotPublicError", "plan"),
-    "levels are no table": (swapped("{ age = 2, town = 1 }", "2"), 2, "PlanError", "levels by column"),
-    "a ledger that is no path": (swapped('"people.ledger"', "7"), 2, "PlanError", "path of a ledger"),
+    "levels are no table": (swapped("{ age = 2, town = 1 }", "2"), 2, "PlanError", "'levels' must be a table"),
+    "a ledger that is no path": (swapped('"people.ledger"', "7"), 2, "PlanError", "'ledger' must be a path"),
     "a level is not declared": (swapped(", town = 1", ""), 2, "RecodingNotPublicError", "Column 'town' has none"),
     "a level is too high": (swapped("town = 1", "town = 3"), 2, "PlanError", "from 0 to 2"),
-    "a level is negative": (swapped("town = 1", "town = -1"), 2, "PlanError", "from 0 to 2"),
+    "a level is negative": (swapped("town = 1", "town = -1"), 2, "PlanError", "of at least 0"),
     "a range of levels is declared": (swapped("town = 1", "town = [0, 1]"), 2, "PlanError", "a whole number from 0"),
     "a level of no column": (swapped("town = 1", "twon = 1"), 2, "PlanError", "'twon'"),
     "bound and rho": (swapped("bound = 2", "bound = 2\nrho = 0.001"), 2, "ParameterError", "both"),
     "neither bound nor rho": (swapped("bound = 2\n", ""), 2, "ParameterError", "neither"),
     "a choice of no use": (swapped("bound = 2", "bound = 2\nchoice = 2"), 2, "ParameterError", "choose = 'private'"),
-    "a choice of nothing": (PRIVATE.replace("choice = 3", "choice = 1"), 2, "ParameterError", "above 1"),
+    "a choice of nothing": (PRIVATE.replace("choice = 3", "choice = 1"), 2, "PlanError", "above 1"),
     "a sample of fixed size": (
         swapped("bound = 2", 'bound = 2\ndesign = "fixed-size"'), 2, "FixedSizeSamplingError", "Give beta",
     ),
-    "k of one": (swapped("k = 66", "k = 1"), 2, "ParameterError", "at least 2"),
+    "k of one": (swapped("k = 66", "k = 1"), 2, "PlanError", "at least 2"),
     "no ledger": (swapped("people.ledger", "other.ledger"), 2, "LedgerNotFoundError", "Create it first"),
     "another file": (swapped("people.ledger", "people.csv"), 2, "LedgerUnreadableError", "SQLite"),
     "ledger not named": (swapped('ledger = "people.ledger"\n', ""), 2, "PlanError", "'ledger'"),
@@ -610,7 +610,7 @@ def test_a_declared_length_makes_prefixes_public() -> None:
     assert declared.bind(["123"], False).labels[1] == ("123*",)
     with pytest.raises(shoal.HierarchyError, match="1 distinct value"):
         declared.bind(["123456"], False)
-    with pytest.raises(shoal.HierarchyError, match="positive whole number"):
+    with pytest.raises(shoal.HierarchyError, match="whole number from 1"):
         Prefix(length=0)
     plan = Schema({"zip": Column(Role.QUASI_IDENTIFIER, declared)})
     Plan(plan, (), SampledGrid(66, "l", {"zip": 2}, beta="1/2", bound=2))
