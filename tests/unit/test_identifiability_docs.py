@@ -137,7 +137,7 @@ def test_commands_of_the_page(
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("console")
     commands = [shlex.split(line.removeprefix("$ ")) for line in block.splitlines()]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for command in commands:
         monkeypatch.setattr(sys, "argv", command)
         with pytest.raises(SystemExit) as ended:
