@@ -407,3 +407,26 @@ def test_spellings_of_one_value_are_one_to_the_gate_too():
     assert result.models[1].effective == {"p": 2}
     with pytest.raises(VerificationError, match="does not meet p-sensitive"):
         asked(spelled, combine([PSensitive(3)]))
+
+
+@pytest.mark.parametrize("fewer", [0, 1])
+def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypatch, fewer):
+    """One record less fits each pattern than it says; as many as it says is right."""
+    honest = shoal.verify.expose_patterns
+
+    def expose(*given):
+        told = honest(*given)
+        return replace(told, support=told.support - fewer)
+
+    monkeypatch.setattr(shoal.verify, "expose_patterns", expose)
+    plan = {
+        "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"}},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "anti-unification", "patterns": "overlapping"},
+    }
+    table = TABLE.drop_columns(["o"])
+    if fewer:
+        with pytest.raises(VerificationError, match="do not have the records they say"):
+            shoal.anonymize(table, plan)
+    else:
+        assert shoal.anonymize(table, plan).certificate["models"][0]["effective"] == {"k": 2}
