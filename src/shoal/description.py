@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding
+from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding, kept_combinations
 from shoal.methods import Problem
 from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
@@ -89,7 +89,8 @@ class ColumnFacts:
     Attributes
     ----------
     values, labels
-        How many different values it had, and how many it has in the release.
+        How many different values the released rows had, and how many they have in the release. Rows that were left
+        out are not counted: the difference would tell that somebody had a value of his own.
     level, height
         The level of the hierarchy at which it is published, where that is one level, and the highest.
     lost
@@ -142,7 +143,11 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
         sizes = [dictionary.size for dictionary in frequencies.quasi]
         before = table_facts(frequencies.group(frequencies.codes, sizes)[1], edges, least)
         quasi = {facts.name: facts for facts in _quasi_identifiers(problem, recoding, least)}
-        sensitive = {dictionary.name: len(dictionary.text) for dictionary in frequencies.sensitive}
+        kept = frequencies.secrets[kept_combinations(recoding)]
+        sensitive = {
+            dictionary.name: len(np.unique(kept[kept[:, s] >= 0, s]))
+            for s, dictionary in enumerate(frequencies.sensitive)
+        }
         columns = [
             quasi.get(facts.name, ColumnFacts(facts.name, facts.role, values=sensitive.get(facts.name)))
             for facts in columns
@@ -216,7 +221,7 @@ def _quasi_identifiers(problem: Problem, recoding: Recoding, least: int) -> list
             ColumnFacts(
                 dictionary.name,
                 Role.QUASI_IDENTIFIER,
-                dictionary.size,
+                int((before > 0).sum()),
                 len(labels),
                 level,
                 ladder.height,

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 from shoal import __version__
 from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe, describe_apart
-from shoal.encoding import ByLevel, ByPattern, Recoding, apply, read_frequency_set
+from shoal.encoding import ByLevel, ByPattern, Recoding, apply, kept_combinations, read_frequency_set, released_ladders
 from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_zero
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
@@ -387,6 +387,8 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         with at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
+        ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
+        problem = replace(problem, ladders=ladders)
     with watch("applying"):
         released = apply(engine, table, _published_columns(table, plan), frequencies, ladders, recoding)
     if isinstance(recoding, ByLevel):
@@ -441,7 +443,8 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
         return verify_apart(counted, written, schema, plan.model, decided.kept)
     if isinstance(decided.recoding, ByPattern) and problem is not None:
         return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
-    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard)
+    source = None if problem is None else problem.frequencies
+    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source)
 
 
 def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:

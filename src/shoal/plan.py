@@ -335,10 +335,11 @@ def _intervals(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
 
 
 def _order(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
-    if set(given) - {"values", "fanout"}:
+    if set(given) - {"values", "fanout", "ranges"}:
         raise KeyError
     values = given.get("values")
-    return Ordered(tuple(given["fanout"]), None if values is None else tuple(map(_text, values)))
+    ends = {"ranges": given["ranges"]} if "ranges" in given else {}
+    return Ordered(tuple(given["fanout"]), None if values is None else tuple(map(_text, values)), **ends)
 
 
 def _yes(given: Any, hierarchy: Hierarchy) -> Hierarchy:

@@ -8,6 +8,7 @@ the table was made plays no part. Of a release a second opinion is asked for, wh
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from shoal.encoding.apart import SensitiveLists, list_sensitive
 from shoal.encoding.canonical import two_zeros
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
-from shoal.encoding.wildcards import wildcard_counts
+from shoal.encoding.wildcards import certain_candidates, crowd
 from shoal.engines.base import Apart, Engine, Relation, require_columns
 from shoal.errors import PlanError, VerificationError
 from shoal.gate import Judgement, Sensitive, columns_needed, count_groups, count_loosely, differences, judge, together
@@ -71,8 +72,9 @@ class CheckResult:
     """The answer for a table.
 
     Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the failing groups'
-    sizes, from small to large. ``found`` are the groups themselves. ``folded`` tells of sensitive columns how many
-    spellings were counted as another one.
+    sizes, from small to large. ``found`` are the groups themselves, where the models looked at these. ``folded`` tells
+    of sensitive columns how many spellings were counted as another one. ``average`` is the mean over rows of one over
+    the rows that could be taken for it; groups over rows where it is not given.
     """
 
     rows: int
@@ -84,6 +86,7 @@ class CheckResult:
     failing_sizes: tuple[int, ...] = ()
     found: Groups | None = field(default=None, repr=False, compare=False)
     folded: Mapping[str, int] = field(default_factory=dict)
+    average: float | None = None
 
     @property
     def holds(self) -> bool:
@@ -93,7 +96,8 @@ class CheckResult:
     @property
     def risk(self) -> dict[str, float]:
         """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
-        return {"highest": 1 / self.smallest_group, "average": self.groups / self.rows}
+        average = self.groups / self.rows if self.average is None or self.found is not None else self.average
+        return {"highest": 1 / self.smallest_group, "average": average}
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -124,11 +128,13 @@ def check_relation(
     models: Sequence[Model] | AllOf,
     wildcard: str | None = None,
     counted: pa.Table | None = None,
+    source: FrequencySet | None = None,
 ) -> CheckResult:
     """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``.
 
-    ``wildcard`` is a label that may stand for any value: a group is then as large as the rows that could be taken for
-    its own. Only k-anonymity has such a reading.
+    ``wildcard`` is a label that may stand for any value. With ``source``, the original, a group is then as large as the
+    smaller of two numbers: the people who can be behind it, and the rows that can be theirs. Without it, as what is
+    certain whatever the label stands for, which is never more. Only k-anonymity has such a reading.
     """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
@@ -144,18 +150,35 @@ def check_relation(
         return replace(assess_groups(groups, model), folded=frequencies.folded)
     if not all(isinstance(part, KAnonymity) for part in model.parts):
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
-    seen = _matching(frequencies, inverse, groups, wildcard)
+    seen = _matching(frequencies, inverse, groups, wildcard, source)
     return replace(assess_groups(groups, model, seen), folded=frequencies.folded)
 
 
-def _matching(frequencies: FrequencySet, inverse: npt.NDArray[np.int64], groups: Groups, wildcard: str) -> Groups:
+def _matching(
+    frequencies: FrequencySet,
+    inverse: npt.NDArray[np.int64],
+    groups: Groups,
+    wildcard: str,
+    source: FrequencySet | None,
+) -> Groups:
     """The groups, each with as many rows as could be taken for one of its own."""
     codes = np.zeros((groups.count, len(frequencies.quasi)), np.int32)
     codes[inverse] = frequencies.codes
+    known = None if source is None else np.zeros_like(source.codes)
     for j, dictionary in enumerate(frequencies.quasi):
-        if wildcard in dictionary.text:
-            codes[codes[:, j] == dictionary.text.index(wildcard), j] = -1
-    return Groups(wildcard_counts(codes, groups.size))
+        # empty text and a missing value are the same to a reader of a CSV
+        texts: list[str | None] = [text or None for text in dictionary.text] + [None]
+        place: dict[str | None, int] = {}
+        own = np.asarray([-1 if text == wildcard else place.setdefault(text, len(place)) for text in texts], np.int32)
+        codes[:, j] = own[codes[:, j]]
+        if source is not None and known is not None:
+            texts = [text or None for text in source.quasi[j].text] + [None]
+            known[:, j] = np.asarray([place.setdefault(text, len(place)) for text in texts], np.int32)[
+                source.codes[:, j]
+            ]
+    if source is None or known is None:
+        return Groups(certain_candidates(codes, groups.size))
+    return Groups(crowd(known, source.count, codes, groups.size))
 
 
 def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> CheckResult:
@@ -185,7 +208,8 @@ def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> C
         int(fails.sum()),
         int(groups.size[fails].sum()),
         tuple(int(size) for size in np.sort(groups.size[fails])),
-        groups,
+        groups if seen is groups else None,
+        average=float((groups.size / np.maximum(seen.size, 1)).sum()) / groups.rows,
     )
 
 
@@ -196,6 +220,7 @@ def verify(
     models: Sequence[Model] | AllOf,
     rows: int,
     wildcard: str | None = None,
+    source: FrequencySet | None = None,
 ) -> CheckResult:
     """Check a release before it leaves, twice; ``rows`` is how many the method meant to release."""
     looked_at = (*schema.quasi_identifiers, *schema.sensitive)
@@ -203,17 +228,27 @@ def verify(
     released = two_zeros(engine, released, schema)
     counted = engine.frequencies(released, released.places(looked_at))
     model = models if isinstance(models, AllOf) else combine(models)
-    result = check_relation(engine, released, schema, model, wildcard, counted)
-    return _require(result, _second_opinion(counted, released, schema, model, wildcard), model, rows)
+    result = check_relation(engine, released, schema, model, wildcard, counted, source)
+    return _require(result, _second_opinion(counted, released, schema, model, wildcard, source), model, rows)
 
 
 def _second_opinion(
-    counted: pa.Table, released: Relation, schema: Schema, model: AllOf, wildcard: str | None
+    counted: pa.Table,
+    released: Relation,
+    schema: Schema,
+    model: AllOf,
+    wildcard: str | None,
+    source: FrequencySet | None = None,
 ) -> Judgement:
     """What the gate finds in the combinations of a release, with their counts."""
     places = released.places(schema.quasi_identifiers)
     if wildcard is not None:
-        return judge(count_loosely(counted, places, wildcard), (), model.parts)
+        assert source is not None
+        people: Counter[tuple[str | None, ...]] = Counter()
+        texts = [[text or None for text in (*dictionary.text, None)] for dictionary in source.quasi]
+        for codes, count in zip(source.codes.tolist(), source.count.tolist(), strict=True):
+            people[tuple(text[code] for text, code in zip(texts, codes, strict=True))] += count
+        return judge(count_loosely(counted, places, wildcard, people), (), model.parts)
     columns = {
         name: (place, counted.column(f"c{place}"), counted.column("n"))
         for name in columns_needed(model.parts, schema.sensitive)

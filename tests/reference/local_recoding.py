@@ -130,6 +130,18 @@ def matching_rows(rows, wildcard="*"):
     ]
 
 
+def loose_crowd(people, rows, wildcard="*"):
+    """Of each person the rows that can be theirs, and of each row the people who can be behind it."""
+
+    def fits(person, row):
+        return all(shown in (value, wildcard) for value, shown in zip(person, row, strict=True))
+
+    return (
+        [sum(fits(person, row) for row in rows) for person in people],
+        [sum(fits(person, row) for person in people) for row in rows],
+    )
+
+
 def greedy_suppression(rows, k, order):
     """Suppress column by column, the least important first, in every row that too few rows match.
 

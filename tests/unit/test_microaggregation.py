@@ -141,8 +141,11 @@ def test_groups_publish_what_the_plan_says():
     tree = quasi(hierarchy=Tree({"north": ["a", "b"], "south": ["c", "d"]}))
     shown = release(table, Mdav(publish={"x": "median"}), shoal.KAnonymity(3), place=tree).table.to_pylist()
     assert shown == [{"x": 2, "place": "north"}] * 3 + [{"x": 101, "place": "south"}] * 3
-    ranges = release(table, Mdav(publish={"x": "range", "place": "mode"}), shoal.KAnonymity(3), place=tree)
+    exact = Mdav(publish={"x": "range", "place": "mode"}, ranges="exact")
+    ranges = release(table, exact, shoal.KAnonymity(3), place=tree)
     assert {tuple(row.values()) for row in ranges.table.to_pylist()} == {("1..6", "a"), ("100..108", "d")}
+    ranges = release(table, Mdav(publish={"x": "range", "place": "mode"}), shoal.KAnonymity(3), place=tree)
+    assert {tuple(row.values()) for row in ranges.table.to_pylist()} == {("<8", "a"), (">=98", "d")}
 
 
 def test_real_values_such_as_minus_999_are_values():

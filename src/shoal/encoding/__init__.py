@@ -2,7 +2,16 @@
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
 from shoal.encoding.groups import Groups, Histogram
-from shoal.encoding.recoding import ByGroup, ByLevel, ByPattern, Recoding, apply, recode_codes
+from shoal.encoding.recoding import (
+    ByGroup,
+    ByLevel,
+    ByPattern,
+    Recoding,
+    apply,
+    kept_combinations,
+    recode_codes,
+    released_ladders,
+)
 from shoal.encoding.representative import publish_groups
 
 __all__ = [
@@ -15,7 +24,9 @@ __all__ = [
     "Histogram",
     "Recoding",
     "apply",
+    "kept_combinations",
     "publish_groups",
     "read_frequency_set",
     "recode_codes",
+    "released_ladders",
 ]

@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     from shoal.engines.base import Engine, Relation
 
-__all__ = ["Dictionary", "FrequencySet", "Spellings", "encode_column", "fold_column", "read_frequency_set"]
+__all__ = [
+    "Dictionary",
+    "FrequencySet",
+    "Spellings",
+    "encode_column",
+    "fold_column",
+    "read_frequency_set",
+    "sort_values",
+]
 
 
 @dataclass(frozen=True)
@@ -226,7 +234,7 @@ def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dicti
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     chunks = encoded.unify_dictionaries().chunks
     whole = pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
-    values, text, order = _sorted(whole.dictionary)
+    values, text, order = sort_values(whole.dictionary)
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     rank[-1] = len(order)  # missing: the last code
@@ -235,7 +243,7 @@ def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dicti
     return Dictionary(name, place, values, text, missing), rank[_numpy(index)]
 
 
-def _sorted(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArray[np.int64]]:
+def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArray[np.int64]]:
     """Values in order, the same as text, and which place each had.
 
     Numbers and dates are ordered by size, text that is all numbers by size too, other text by code point.

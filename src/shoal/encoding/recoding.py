@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.frequency import Dictionary, FrequencySet
+from shoal.encoding.frequency import Dictionary, FrequencySet, sort_values
 from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys, sum_by
 from shoal.engines.base import Engine, Relation, Source
 from shoal.schema import Ladder
@@ -21,7 +21,16 @@ from shoal.schema import Ladder
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ByGroup", "ByLevel", "ByPattern", "Recoding", "apply", "recode_codes"]
+__all__ = [
+    "ByGroup",
+    "ByLevel",
+    "ByPattern",
+    "Recoding",
+    "apply",
+    "kept_combinations",
+    "recode_codes",
+    "released_ladders",
+]
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,23 @@ def recode_codes(
     return (np.stack(lifted, axis=1) if lifted else np.zeros((len(codes), 0), np.int32)), sizes
 
 
+def released_ladders(
+    frequencies: FrequencySet, ladders: Sequence[Ladder], kept: npt.NDArray[np.int64]
+) -> tuple[Ladder, ...]:
+    """The hierarchies with labels that are made from the combinations ``kept`` alone."""
+    told = []
+    for j, ladder in enumerate(ladders):
+        present = np.zeros(len(ladder.codes[0]), np.bool_)
+        present[frequencies.codes[kept, j]] = True
+        told.append(ladder.released(present))
+    return tuple(told)
+
+
+def kept_combinations(recoding: Recoding) -> npt.NDArray[np.int64]:
+    """The combinations of which a recoding releases rows."""
+    return np.flatnonzero(recoding.group >= 0) if isinstance(recoding, ByLevel) else np.unique(recoding.row)
+
+
 def apply(
     engine: Engine,
     table: Relation,
@@ -98,7 +124,10 @@ def apply(
     ladders: tuple[Ladder, ...],
     recoding: Recoding,
 ) -> Relation:
-    """Let the engine recode the rows; ``keep`` names the columns that are published, in their order."""
+    """Let the engine recode the rows; ``keep`` names the columns that are published, in their order.
+
+    ``ladders`` are those of :func:`released_ladders`.
+    """
     if isinstance(recoding, ByPattern):
         return engine.read(Source(frame=recoding.table))
     places = table.places(keep)
@@ -136,6 +165,10 @@ def _apply_levels(
         if dictionary.place in places and pa.types.is_string(dictionary.values.type):
             labels = (*dictionary.text, None) if dictionary.missing else dictionary.text
             mapped.append((dictionary, np.arange(len(labels), dtype=np.int32), labels))
+    out = np.flatnonzero(recoding.group < 0)
+    kept = np.flatnonzero(recoding.group >= 0) if len(out) else None
+    by_column = {d.place: frequencies.codes[:, j] for j, d in enumerate(frequencies.quasi)}
+    by_column |= {d.place: frequencies.secrets[:, s] for s, d in enumerate(frequencies.sensitive)}
     maps = {}
     span = 1  # what the ranks of the columns after this one add up to
     for dictionary, by_value, labels in reversed(mapped):
@@ -144,13 +177,13 @@ def _apply_levels(
             "label": pa.array([labels[code] for code in by_value], pa.string()),
         }
         if span * len(labels) < LARGEST_KEY:
+            place = by_value if kept is None else _places(dictionary, by_value, by_column[dictionary.place][kept])
             # the missing label has the last code; in a table it comes first
-            place = (by_value + 1) % len(labels) if labels[-1] is None else by_value
+            place = (place + 1) % len(labels) if labels[-1] is None else place
             columns["rank"] = pa.array(place.astype(np.int64) * span)
             span *= len(labels)
         maps[dictionary.place] = pa.table(columns)
     suppressed = None
-    out = np.flatnonzero(recoding.group < 0)
     if len(out):
         codes, sizes = recode_codes(frequencies.codes[out], ladders, recoding.levels)
         number, _ = group_keys(codes, sizes)
@@ -160,6 +193,28 @@ def _apply_levels(
              for j, (place, by_code) in enumerate(shown) if by_code is not None}
         )  # fmt: skip
     return engine.recode_by_level(table, places, maps, constants, suppressed)
+
+
+def _places(
+    dictionary: Dictionary, by_value: npt.NDArray[np.int32], kept: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    """The place of each value's label where labels are ordered by the released values beneath them, ``kept``.
+
+    Those that are left out must not be heard in the order of rows: neither by standing first under a label, nor by
+    being the one value of a column that is no number.
+    """
+    import pyarrow as pa
+
+    present = np.unique(kept[(kept >= 0) & (kept < len(dictionary.text))])
+    present = present[sort_values(dictionary.values.take(pa.array(present)))[2]]
+    first = np.full(int(by_value.max(initial=0)) + 1, len(dictionary.text), np.int64)
+    np.minimum.at(first, by_value[present], np.arange(len(present)))
+    last = len(first) - 1
+    if dictionary.missing and by_value[-1] == last and (by_value[:-1] != last).all():
+        first[last] = len(dictionary.text) + 1  # missing stays the last
+    place = np.empty(len(first), np.int32)
+    place[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    return place[by_value]
 
 
 def _with_missing(dictionary: Dictionary) -> pa.Array:

@@ -3,10 +3,12 @@
 A partition comes from a method; what its groups show is a choice of its own, column by column:
 
 * ``ancestor``: the lowest label of the hierarchy that all its values share;
-* ``range``: from the least to the largest value, for columns whose values have an order;
+* ``range``: a range that covers its values, for columns whose values have an order, see
+  :mod:`shoal.encoding.intervals`;
 * ``star``: the value itself where all agree, `*` where they differ.
 
-All return labels, how high each stands in its hierarchy (0 to 1), and which part of the domain it covers.
+All return labels, how high each stands in its hierarchy (0 to 1), and which part of the domain it covers. Labels are
+made from the rows of the partition alone: what is left out is not heard in them.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import FrequencySet
+from shoal.encoding.intervals import Ends, show_ranges
 from shoal.encoding.recoding import ByGroup
 from shoal.errors import PlanError
 from shoal.schema import TOP, Ladder
@@ -36,6 +39,10 @@ def publish_groups(
     count: npt.NDArray[np.int64],
     how: str | Sequence[str] = "ancestor",
     facts: dict[str, object] | None = None,
+    *,
+    ends: Ends = Ends(),  # noqa: B008 - frozen
+    ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
+    parts: bool = False,
 ) -> ByGroup:
     """A recoding from a partition: of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``.
 
@@ -43,20 +50,27 @@ def publish_groups(
     :class:`ByGroup` wants them. Two groups that come to show the same are one group to a reader, which is safe: what a
     model says of both it says of their union only if it unites, so methods must use models that do. Cost: entries
     times levels.
+
+    ``ranks`` gives the declared order of columns that show ranges, ``ends`` where these end. ``parts`` tells that the
+    partition is a part of one that leaves no row out, so that all values count as released.
     """
     order = np.lexsort((group, row))
     row, group, count = row[order], group[order], count[order]
     groups = int(group.max(initial=-1)) + 1
     kinds = [how] * len(ladders) if isinstance(how, str) else list(how)
     shown = []
-    for j, (ladder, kind) in enumerate(zip(ladders, kinds, strict=True)):
+    for j, (whole, kind) in enumerate(zip(ladders, kinds, strict=True)):
         codes = frequencies.codes[row, j]
+        present = np.full(len(whole.codes[0]), parts, np.bool_)
+        present[codes] = True
+        ladder = whole.released(present)
         if kind == "ancestor":
             shown.append(_ancestors(codes, group, groups, ladder))
         elif kind == "star":
             shown.append(_stars(codes, group, groups, ladder))
         elif kind == "range":
-            shown.append(_ranges(codes, group, groups, ladder))
+            rank = None if ranks is None else ranks[j]
+            shown.append(show_ranges(codes, count, group, groups, ladder, ends, rank, present))
         else:
             raise PlanError(f"What a group publishes must be one of {', '.join(REPRESENTATIVES)}; found {kind!r}.")
     return ByGroup(
@@ -103,25 +117,3 @@ def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: i
     one = low == high
     labels = tuple(ladder.labels[0][code] if same else TOP for code, same in zip(low, one, strict=True))
     return labels, np.where(one, 0.0, 1.0), np.where(one, ladder.share[0][low], 1.0)
-
-
-def _ranges(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
-    """Codes follow the order of values; a group that mixes missing and known values shows `*`."""
-    low, high = _extent(codes, group, groups)
-    missing = len(ladder.labels[0]) - 1 if None in ladder.labels[0][-1:] else len(ladder.labels[0])
-    share_up_to = np.concatenate([[0.0], np.cumsum(ladder.share[0])])
-    labels: list[str | None] = []
-    height = np.zeros(groups)
-    share = np.zeros(groups)
-    for g, (least, most) in enumerate(zip(low, high, strict=True)):
-        if least == most:
-            labels.append(ladder.labels[0][least])
-            share[g] = ladder.share[0][least]
-        elif most >= missing:
-            labels.append(TOP)
-            height[g] = share[g] = 1.0
-        else:
-            labels.append(f"{ladder.labels[0][least]}..{ladder.labels[0][most]}")
-            share[g] = share_up_to[most + 1] - share_up_to[least]
-            height[g] = share[g]
-    return tuple(labels), height, share

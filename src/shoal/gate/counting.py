@@ -133,36 +133,37 @@ def _held(
     return alike
 
 
-def count_loosely(counted: pa.Table, quasi: Sequence[int], wildcard: str) -> Counts:
-    """Groups where a label may stand for any value: each with the rows that agree with it wherever both show one.
+def count_loosely(
+    counted: pa.Table, quasi: Sequence[int], wildcard: str, people: Mapping[tuple[str | None, ...], int]
+) -> Counts:
+    """Groups where a label may stand for any value, each with the smaller of two numbers.
 
-    Patterns of shown columns are compared in pairs, on the columns that both show.
+    How many of the ``people`` can be behind its rows, and how many rows can be the row of each of them: those that show
+    nothing that differs. Empty text is missing, as to a reader of a CSV. 0 for all where somebody has no row.
     """
     columns = []
     for place in quasi:
         texts, codes = _encode(counted.column(f"c{place}"))
-        columns.append([_cell(None if code is None else texts[code], wildcard) for code in codes])
+        columns.append([None if code is None else texts[code] or None for code in codes])
     size: Counter[tuple[Any, ...]] = Counter()
     for cells, count in zip(zip(*columns, strict=True), counted.column("n").to_pylist(), strict=True):
         size[cells] += count
-    classes: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}
-    for cells in size:
-        classes.setdefault(tuple(j for j, cell in enumerate(cells) if cell is not None), []).append(cells)
-    total: Counter[tuple[Any, ...]] = Counter()
-    for mine, groups in classes.items():
-        for theirs, others in classes.items():
-            common = sorted({*mine} & {*theirs})
-            rows: Counter[tuple[Any, ...]] = Counter()
-            for cells in others:
-                rows[tuple(cells[j] for j in common)] += size[cells]
-            for cells in groups:
-                total[cells] += rows[tuple(cells[j] for j in common)]
-    return Counts(sum(size.values()), len(size), Counter(total.values()), {})
-
-
-def _cell(text: str | None, wildcard: str) -> tuple[str | None] | None:
-    """None for what may be any value; a missing value is one of its own."""
-    return None if text == wildcard else (text,)
+    classes: dict[tuple[int, ...], Counter[tuple[Any, ...]]] = {}
+    for cells, count in size.items():
+        shown = tuple(j for j, cell in enumerate(cells) if cell != wildcard)
+        classes.setdefault(shown, Counter())[tuple(cells[j] for j in shown)] += count
+    rows = {person: sum(held[tuple(person[j] for j in shown)] for shown, held in classes.items()) for person in people}
+    least: Counter[int] = Counter()
+    for shown, held in classes.items():
+        behind: Counter[tuple[Any, ...]] = Counter()
+        fewest: dict[tuple[Any, ...], int] = {}
+        for person, count in people.items():
+            key = tuple(person[j] for j in shown)
+            behind[key] += count
+            fewest[key] = min(fewest.get(key, rows[person]), rows[person])
+        for key in held:
+            least[min(behind[key], fewest.get(key, 0)) if all(rows.values()) else 0] += 1
+    return Counts(sum(size.values()), len(size), least, {})
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[list[str | None], list[int | None]]:

@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, MinLen
 
-from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes
+from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes, released_ladders
 from shoal.encoding.groups import group_keys, histogram
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, suppress_failing
+from shoal.methods.base import Method, Problem, require_feasible, suppress_failing, told_count
 from shoal.methods.pattern_set import Pattern, describe_groups
 from shoal.models import AllOf, KAnonymity
 from shoal.models.base import exact
@@ -130,7 +130,9 @@ class AntiUnification(Method):
         left = lifted.table.rows - outcome.groups.rows
         if outcome.groups.rows == 0 or (self.keep_rest and left):
             raise InfeasibleError(self._why(lifted))
-        labels = lifted.labels(outcome.codes)
+        group = outcome.group[lifted.inverse].astype(np.int64)
+        row = np.flatnonzero(group >= 0)
+        labels = lifted.labels(outcome.codes, row)
         facts = {
             **self._facts(lifted),
             **({"rounds": outcome.rounds} if self.patterns == "model-aware" else {}),
@@ -138,8 +140,6 @@ class AntiUnification(Method):
             "discarded": _tell_discarded(lifted, outcome.group < 0),
             "pattern_set": _tell(describe_groups(lifted.table, outcome.groups, labels, lifted.k, SHOWN)),
         }
-        group = outcome.group[lifted.inverse].astype(np.int64)
-        row = np.flatnonzero(group >= 0)
         count = lifted.problem.frequencies.count[row]
         return ByGroup(row, group[row], count, labels, *lifted.extent(outcome.codes), facts)
 
@@ -183,7 +183,6 @@ class AntiUnification(Method):
         if not len(found.codes):
             raise InfeasibleError(self._why(lifted))
         support = measure_overlap(table.codes, lifted.classes, table.count, found).support
-        labels = lifted.labels(found.codes)
         # each row's pattern of fewest `*`, then of most records, then the first
         starts, fits = fit_patterns(table.codes, found.codes)
         row_of_fit = np.repeat(np.arange(len(table.count)), np.diff(starts))
@@ -195,6 +194,7 @@ class AntiUnification(Method):
         np.minimum.at(best, row_of_fit[own], rank[fits[own]])
         group = np.append(ranked, -1)[best][lifted.inverse]
         row = np.flatnonzero(group >= 0)
+        labels = lifted.labels(found.codes, row)
         # a class is shown by the values of any of its rows
         of_class = np.zeros(int(lifted.classes.max(initial=-1)) + 1, np.int64)
         of_class[lifted.classes] = np.arange(len(lifted.classes))
@@ -288,11 +288,12 @@ class _Lifted:
         parts = self.problem.model.parts
         return max(math.ceil(exact(getattr(part, name, 1), name)) for part in parts for name in ("k", "p", "l"))
 
-    def labels(self, codes: Codes) -> tuple[tuple[str | None, ...], ...]:
-        """What patterns (P, q) publish, column by column."""
+    def labels(self, codes: Codes, kept: Counts) -> tuple[tuple[str | None, ...], ...]:
+        """What patterns (P, q) publish, column by column, where ``kept`` are the combinations that are released."""
+        ladders = released_ladders(self.problem.frequencies, self.problem.ladders, kept)
         return tuple(
             tuple(TOP if code < 0 else ladder.labels[level][code] for code in codes[:, j])
-            for j, (ladder, level) in enumerate(zip(self.problem.ladders, self.levels, strict=True))
+            for j, (ladder, level) in enumerate(zip(ladders, self.levels, strict=True))
         )
 
     def extent(self, codes: Codes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -424,9 +425,10 @@ def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> dict[s
         names = lifted.problem.names
         reasons, others = rare_columns(table.codes, table.count, discarded, lifted.k)
         told["rare"] = [
-            {"columns": [names[j] for j in columns], "records": records} for columns, records in reasons[:SHOWN]
+            {"columns": [names[j] for j in columns], "records": told_count(records, lifted.k)}
+            for columns, records in reasons[:SHOWN]
         ]
-        told["rare_in_more_columns_only"] = others
+        told["rare_in_more_columns_only"] = told_count(others, lifted.k)
     return told
 
 

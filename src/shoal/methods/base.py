@@ -24,12 +24,19 @@ from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
 
 __all__ = [
-    "Method", "Outcome", "Problem", "Progress", "quiet", "require_feasible", "require_whole", "row_limit",
-    "suppress_failing",
+    "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "least_rows", "quiet", "require_feasible",
+    "require_whole", "row_limit", "suppress_failing", "told_count",
 ]  # fmt: skip
 
 Progress = Callable[[str, float | None], None]
 """Called with what is being done and, where known, which part of it is done."""
+
+
+EXACT_ENDS = (
+    "Ranges are exact: each ends at a value that somebody in its group has, often one person alone. "
+    "Without ranges = 'exact' they end at round numbers."
+)
+"""What a release must say whose ranges end at values of its groups."""
 
 
 def quiet(step: str, done: float | None = None) -> None:
@@ -144,6 +151,20 @@ class Method(Checked):
 def row_limit(suppression: float, rows: int) -> int:
     """How many rows may be left out: the part that the user wrote, of all rows, rounded down."""
     return math.floor(Fraction(str(suppression)) * rows)
+
+
+def least_rows(model: AllOf) -> int:
+    """The k that the models ask for; 2 where they ask for none, as nobody is to be alone."""
+    return max(2, *(int(getattr(part, "k", 0)) for part in model.parts), 0)
+
+
+def told_count(count: int, least: int) -> int | str:
+    """A count of people as it may be told: that there are some, but fewer than ``least``, is enough to know.
+
+    >>> told_count(0, 5), told_count(3, 5), told_count(5, 5)
+    (0, 'fewer than 5', 5)
+    """
+    return f"fewer than {least}" if 0 < count < least else count
 
 
 def require_feasible(problem: Problem) -> None:

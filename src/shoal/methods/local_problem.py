@@ -62,6 +62,8 @@ class LocalProblem:
         How each quasi-identifier is published: ``ancestor``, ``range`` or ``centroid``.
     ranks
         For each quasi-identifier the place of its codes in an order of its own, or None where codes are in order.
+    exact
+        Whether ranges end at values of the group, see :mod:`shoal.encoding.intervals`.
     """
 
     problem: Problem
@@ -70,6 +72,7 @@ class LocalProblem:
     first: npt.NDArray[np.int64]
     shown: tuple[str, ...]
     ranks: tuple[npt.NDArray[np.int32] | None, ...]
+    exact: bool = False
 
     def whole(self) -> Pieces:
         """All rows as one group."""
@@ -83,6 +86,8 @@ def make_local_problem(
     loss: str = "ncp",
     weights: Mapping[str, float] | None = None,
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
+    *,
+    exact: bool = False,
 ) -> LocalProblem:
     """Bind a problem for the kernels. Cost: the combinations, and the nodes of the hierarchies times their levels."""
     frequencies = problem.frequencies
@@ -102,7 +107,9 @@ def make_local_problem(
         count = np.add.reduceat(count, first[:-1])
         values, columns = values[first[:-1]], columns[first[:-1]]
     setting = Setting(space, rules, np.ascontiguousarray(values, np.int32), np.ascontiguousarray(columns, np.int32))
-    return LocalProblem(problem, setting, np.ascontiguousarray(count, np.int64), first, tuple(shown), tuple(ranks))
+    return LocalProblem(
+        problem, setting, np.ascontiguousarray(count, np.int64), first, tuple(shown), tuple(ranks), exact
+    )
 
 
 def make_space(

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, Recoding, publish_groups
 from shoal.encoding.groups import group_keys
+from shoal.encoding.intervals import Ends
 from shoal.errors import InfeasibleError
-from shoal.methods.base import Problem
+from shoal.methods.base import EXACT_ENDS, Problem, least_rows
 from shoal.methods.local_problem import LocalProblem, Pieces
 from shoal.schema import TOP
 
@@ -48,6 +49,8 @@ def publish_pieces(
     """
     problem = local.problem
     frequencies = problem.frequencies
+    if local.exact and "range" in local.shown:
+        facts = {**facts, "warning": EXACT_ENDS}
     row, group, count = share_out(local, pieces)
     merges = 0
     while True:
@@ -79,44 +82,15 @@ def _show(
 ) -> ByGroup:
     """What the groups publish: ancestors, ranges over the columns' own orders, centroids."""
     problem = local.problem
-    simple = [
-        "ancestor" if how == "centroid" or (how == "range" and rank is not None) else how
-        for how, rank in zip(local.shown, local.ranks, strict=True)
-    ]
-    recoding = publish_groups(problem.frequencies, problem.ladders, row, group, count, simple, facts)
-    labels, share, height = list(recoding.labels), recoding.share.copy(), recoding.height.copy()
-    for a, (how, rank) in enumerate(zip(local.shown, local.ranks, strict=True)):
-        if how != simple[a]:
-            shown, covered = _ranges(local, a, recoding, rank)
-            height[:, a] = np.where(covered > problem.ladders[a].share[0].min(), covered, 0.0)
-            share[:, a] = covered
-            labels[a] = shown if how == "range" else _centroids(local, a, recoding)
-    return replace(recoding, labels=tuple(labels), share=share, height=height)
-
-
-def _ranges(
-    local: LocalProblem, a: int, recoding: ByGroup, rank: npt.NDArray[np.int32] | None
-) -> tuple[tuple[str | None, ...], npt.NDArray[np.float64]]:
-    """Labels from the first to the last value in the column's order, and the part of the domain that they cover."""
-    problem = local.problem
-    ladder = problem.ladders[a]
-    place = np.arange(len(ladder.codes[0])) if rank is None else rank
-    code_at = np.argsort(place)
-    groups = len(recoding.height)
-    places = place[problem.frequencies.codes[recoding.row, a]]
-    low = np.full(groups, len(place), np.int64)
-    high = np.full(groups, -1, np.int64)
-    np.minimum.at(low, recoding.group, places)
-    np.maximum.at(high, recoding.group, places)
-    up_to = np.concatenate([[0.0], np.cumsum(ladder.share[0][code_at])])
-    missing = len(place) - 1 if problem.frequencies.quasi[a].missing else len(place)
-    mixed = (high >= missing) & (low != high)
-    names = [ladder.labels[0][code] for code in code_at]
-    labels = tuple(
-        TOP if star else names[least] if least == most else f"{names[least]}..{names[most]}"
-        for least, most, star in zip(low, high, mixed, strict=True)
+    kinds = ["range" if how == "centroid" else how for how in local.shown]
+    ends = Ends(local.exact, least_rows(problem.model))
+    recoding = publish_groups(
+        problem.frequencies, problem.ladders, row, group, count, kinds, facts, ends=ends, ranks=local.ranks
     )
-    return labels, np.where(mixed, 1.0, up_to[high + 1] - up_to[low])
+    labels = [
+        _centroids(local, a, recoding) if how == "centroid" else recoding.labels[a] for a, how in enumerate(local.shown)
+    ]
+    return replace(recoding, labels=tuple(labels))
 
 
 def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> tuple[str | None, ...]:

@@ -5,14 +5,14 @@ What `*` means to a reader decides what is safe, and there are two readings:
 * **strict** (the default): `*` is a value of its own and matches only `*`. A group is what shows the same, stars
   included, and every model can be kept. Groups are found from the top down on hierarchies of two levels (the value,
   and `*`) and then refined; the loss is the number of stars, each by the importance of its column.
-* **loose**, only on request: `*` may stand for any value, as sdcMicro counts it. A row is safe where at least k rows
-  could be taken for it. Only k-anonymity has such a reading. A reader who knows why a cell was suppressed may tell
-  more rows apart than this reading admits, so the certificate names it.
+* **loose**, only on request: `*` may stand for any value. Only k-anonymity has such a reading: whoever knows a person's
+  values finds at least k released rows that can be the person's (they show nothing that differs), and whoever looks at
+  a released row finds at least k people who can be behind it. Both are counted with the original at hand, and the
+  certificate tells the smaller number. It is not the count of sdcMicro, where two rows match as soon as neither shows
+  a value that the other contradicts: a row with stars then helps rows that cannot be its own.
 
-For the loose reading, each row that fewer than k rows match gets the cheapest set of columns without which at least k
-rows match it; sets are tried from cheap to dear, so that no set with fewer stars would do, as far as rows that have no
-stars count. Rows with stars match more rows than before, which is looked at again from the dearest to the cheapest row:
-stars that are no longer needed are taken back.
+The loose reading starts from the strict groups, which meet it, and takes back the stars that nobody needs, those of the
+dearest column first.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LocalSuppression(LocalMethod):
     importance
         How much a suppressed cell of a column counts; 1 where nothing is said. The dearer a column, the fewer stars.
     missing
-        ``strict``: `*` matches only `*`. ``loose``: `*` matches everything (k-anonymity only).
+        ``strict``: `*` matches only `*`. ``loose``: `*` may stand for any value (k-anonymity only).
     """
 
     importance: Mapping[str, Weight] = field(default_factory=dict)
@@ -65,8 +65,7 @@ class LocalSuppression(LocalMethod):
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`.
 
-        Strict: time close to n log n for n distinct combinations. Loose: one count of the table for every set of
-        columns that is tried, of which there are at most 2^q for q columns.
+        Strict: time close to n log n for n distinct combinations. Loose: a bounded number of counts of the table more.
         """
         from shoal.methods.star_patterns import suppress_loosely, suppress_strictly
 

@@ -19,6 +19,7 @@ from annotated_types import Ge
 
 from shoal.checked import Weight
 from shoal.encoding import Recoding
+from shoal.encoding.intervals import Ends
 from shoal.engines.base import Apart, Relation
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Outcome, Problem, Progress
@@ -33,6 +34,7 @@ from shoal.models import (
     TCloseness,
 )
 from shoal.schema import Schema
+from shoal.schema.hierarchies import Ranges
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,6 +64,8 @@ class _Microaggregation(Method):
     publish
         What groups show, by column: ``mean``, ``median``, ``mode``, ``ancestor`` or ``range``. By default the mean of
         numbers and dates, the ancestor where there is a hierarchy, the mode of other values.
+    ranges
+        Where ranges end, see :class:`shoal.methods.mondrian.Mondrian`.
     strata
         Quasi-identifiers whose values groups never mix.
     refine
@@ -81,6 +85,7 @@ class _Microaggregation(Method):
     refine: bool = False
     effort: Annotated[int, Ge(0)] = 5000
     block: Annotated[int, Ge(4)] | None = None
+    ranges: Ranges = "round"
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -111,6 +116,10 @@ class _Microaggregation(Method):
         """See :class:`shoal.methods.base.Method`; every row is a point, held once as it is and once in a tree."""
         rows = problem.frequencies.rows if self.block is None else min(self.block, problem.frequencies.rows)
         return super().room(problem) + 2 * 8 * rows * len(problem.names)
+
+    def ends(self, model: AllOf) -> Ends:
+        """Where the ranges of groups end."""
+        return Ends(self.ranges == "exact", self.group_size(model))
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -26,6 +26,7 @@ from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local_options import Choice, LocalLoss, LocalMethod, check_weights_of
 from shoal.models import AllOf
 from shoal.schema import Schema
+from shoal.schema.hierarchies import Ranges
 from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
@@ -48,8 +49,13 @@ class Mondrian(LocalMethod):
     strict
         Whether equal rows stay together.
     publish
-        What groups show, by column: ``ancestor``, ``range`` (from the least to the largest value) or ``centroid`` (the
-        mean of numbers). Numbers without a hierarchy, and columns with an order, show ranges, others ancestors.
+        What groups show, by column: ``ancestor``, ``range`` (an interval that covers the group's values) or
+        ``centroid`` (the mean of numbers). Numbers without a hierarchy, and columns with an order, show ranges, others
+        ancestors.
+    ranges
+        Where ranges end: ``round`` (at round numbers, the outermost open, so that no end is a value that fewer than k
+        rows of the group have), or ``exact`` (from the least to the largest value of the group: less is lost, and every
+        end tells that somebody in the group has that value).
     loss, weights, choose
         See :class:`shoal.methods.top_down.TopDown`.
     """
@@ -59,6 +65,7 @@ class Mondrian(LocalMethod):
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
     choose: Choice = "best"
+    ranges: Ranges = "round"
     name: ClassVar[str] = "mondrian"
 
     def check(self, schema: Schema, model: AllOf) -> None:
@@ -80,7 +87,7 @@ class Mondrian(LocalMethod):
         require_feasible(problem)
         ranks = ranks_of(problem)
         shown = shown_by(problem, self.publish, ranks)
-        local = make_local_problem(problem, shown, self.loss, self.weights, ranks)
+        local = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=self.ranges == "exact")
         return local, cut(local, local.whole(), strict=self.strict, choose=self.choose)
 
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from shoal.checked import LARGEST_WHOLE
 from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
+from shoal.encoding.intervals import Ends
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels import kdtree, partition, pool
 from shoal.kernels.judge import (
@@ -43,7 +44,7 @@ from shoal.kernels.judge import (
 from shoal.kernels.mdav import cbfs, mdav
 from shoal.kernels.p_first import merge_failing
 from shoal.kernels.refinement import refine
-from shoal.methods.base import Problem, Progress, require_feasible
+from shoal.methods.base import EXACT_ENDS, Problem, Progress, require_feasible
 from shoal.models import AllOf, AlphaK, LDiversity, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, TCloseness
 from shoal.models.base import SensitiveModel, exact
 from shoal.schema import Domain, Ladder
@@ -124,7 +125,7 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
         group[members] = found + made
         made += int(found.max(initial=-1)) + 1
     settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
-    return publish(frequencies, problem.ladders, columns, row, settled, facts)
+    return publish(frequencies, problem.ladders, columns, row, settled, facts, method.ends(problem.model))
 
 
 def _limit_kernels() -> None:
@@ -415,10 +416,13 @@ def publish(
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     facts: dict[str, Any],
+    ends: Ends,
 ) -> ByGroup:
     """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
-    recoding, measured = show_groups(frequencies, ladders, columns, row, group)
+    recoding, measured = show_groups(frequencies, ladders, columns, row, group, ends)
     loss, per_column = _distances(measured)
+    if ends.exact and any(column.shown == "range" for column in columns):
+        facts = {**facts, "warning": EXACT_ENDS}
     return replace(recoding, facts={**facts, **({"sse_sst_by_column": per_column} if per_column else {})}, loss=loss)
 
 
@@ -432,13 +436,14 @@ def show_groups(
     columns: Sequence[PointColumn],
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
+    ends: Ends,
 ) -> tuple[ByGroup, list[Measured]]:
     """What groups show, and beside it what became of the numbers."""
     groups = int(group.max()) + 1
     pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
     entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
     how = ["range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns]
-    recoding = publish_groups(frequencies, ladders, entry_row, entry_group, entry_count, how)
+    recoding = publish_groups(frequencies, ladders, entry_row, entry_group, entry_count, how, ends=ends, parts=True)
     labels: list[Any] = list(recoding.labels)
     height, share = recoding.height.copy(), recoding.share.copy()
     measured = []

@@ -330,7 +330,8 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
     row, group = form_groups(shared, np.ascontiguousarray(np.concatenate(parts, axis=1)), secrets, count)
     quasi = tuple(column.dictionary for column in columns)
     block = FrequencySet(quasi, scene.sensitive.dictionaries, shared.domains, codes, secrets, count)
-    recoding, measured = show_groups(block, [column.ladder for column in columns], columns, row, group)
+    ends = shared.method.ends(shared.model)
+    recoding, measured = show_groups(block, [column.ladder for column in columns], columns, row, group, ends)
     high = np.cumsum(recoding.count)
     first = np.r_[True, recoding.row[1:] != recoding.row[:-1]]
     base = (high - recoding.count)[first][np.cumsum(first) - 1]

@@ -336,4 +336,5 @@ def aggregate_in_blocks(method: _Microaggregation, problem: Problem) -> ByGroup:
         groups.append(group + made)
         made += int(group.max()) + 1
     facts = share_facts(shared, blocks)
-    return publish(frequencies, problem.ladders, columns, np.concatenate(rows), np.concatenate(groups), facts)
+    row, group = np.concatenate(rows), np.concatenate(groups)
+    return publish(frequencies, problem.ladders, columns, row, group, facts, method.ends(problem.model))

@@ -20,6 +20,7 @@ from shoal.methods.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.top_down import TopDown
 from shoal.models import AllOf
 from shoal.schema import Schema
+from shoal.schema.hierarchies import Ranges
 
 __all__ = ["Refine"]
 
@@ -37,6 +38,8 @@ class Refine(LocalMethod):
         See :class:`shoal.methods.top_down.TopDown`.
     publish
         What groups show, by column, see :class:`shoal.methods.mondrian.Mondrian`; as that method does by default.
+    ranges
+        Where ranges end, see :class:`shoal.methods.mondrian.Mondrian`; as the start says by default.
     time_limit
         Seconds after which the best groups so far are taken. The result then depends on the machine.
 
@@ -51,6 +54,7 @@ class Refine(LocalMethod):
     weights: Mapping[str, Weight] = field(default_factory=dict)
     publish: Mapping[str, Shown] = field(default_factory=dict)
     time_limit: Seconds | None = None
+    ranges: Ranges | None = None
     name: ClassVar[str] = "refine"
 
     def __post_init__(self) -> None:
@@ -70,14 +74,15 @@ class Refine(LocalMethod):
 
         deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
         publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
+        exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
         ranks = ranks_of(problem)
         shown = shown_by(problem, publish, ranks)
         if isinstance(self.start, Mondrian | TopDown):  # nothing is left out, and the items are the same
             _, pieces = self.start.partition(problem)
-            local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks), None
+            local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=exact), None
         else:
             part, started, rows = kept_part(problem, self.start.decide(problem))
-            local = make_local_problem(part, shown, self.loss, self.weights, ranks)
+            local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
             pieces = pieces_of(local, started)
         before = loss_of(local, pieces)
         refined = refine(local, pieces, deadline)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.encoding import ByGroup
 from shoal.encoding.groups import group_keys
-from shoal.encoding.wildcards import wildcard_counts
+from shoal.encoding.wildcards import candidates
 from shoal.methods.base import Problem
 from shoal.methods.local_problem import make_local_problem
 from shoal.methods.local_release import publish_pieces
@@ -20,6 +19,9 @@ from shoal.models import KAnonymity
 from shoal.schema import TOP, Flat
 
 __all__ = ["suppress_loosely", "suppress_strictly"]
+
+MOST_TRIALS = 200
+"""So many sets of stars are tried in a column, each of which costs a count of the table."""
 
 
 def suppress_strictly(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
@@ -33,21 +35,18 @@ def suppress_strictly(problem: Problem, importance: Mapping[str, float]) -> ByGr
 
 
 def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
-    """The cheapest stars for each row that fewer than k rows match."""
+    """The strict groups, with the stars taken back that nobody needs who knows that a star may stand for any value."""
     frequencies = problem.frequencies
     k = max(part.k for part in problem.model.parts if isinstance(part, KAnonymity))
     sizes = [dictionary.size for dictionary in frequencies.quasi]
-    point, points = group_keys(frequencies.codes, sizes)
-    codes = np.zeros((points, len(sizes)), np.int32)
-    codes[point] = frequencies.codes
-    count = np.bincount(point, weights=frequencies.count, minlength=points).astype(np.int64)
-    weight = [float(importance.get(dictionary.name, 1.0)) for dictionary in frequencies.quasi]
-    stars = _cheapest_stars(codes, count, sizes, weight, k)
-    stars = _take_back(codes, count, sizes, stars, np.asarray(weight), k)
+    strict = suppress_strictly(problem, importance)
+    codes = frequencies.codes[strict.row]  # one unit: the rows of a combination in a group, which get the same stars
+    weight = np.asarray([float(importance.get(dictionary.name, 1.0)) for dictionary in frequencies.quasi])
+    stars = _take_back(codes, strict.count, (strict.height > 0)[strict.group], weight, k)
     shown = np.where(stars, np.asarray(sizes, np.int32), codes)  # one more code than values: the star
     group, groups = group_keys(shown, [size + 1 for size in sizes])
     first = np.zeros(groups, np.int64)
-    first[group[::-1]] = np.arange(points)[::-1]
+    first[group[::-1]] = np.arange(len(group))[::-1]
     labels = []
     for j, dictionary in enumerate(frequencies.quasi):
         texts: list[str | None] = [*dictionary.text, *([None] * dictionary.missing), TOP]
@@ -56,8 +55,7 @@ def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGro
     share = np.stack(
         [np.where(stars[first, j], 1.0, ladder.share[0].min()) for j, ladder in enumerate(problem.ladders)], axis=1
     )
-    rows = np.arange(len(frequencies.count), dtype=np.int64)
-    recoding = ByGroup(rows, group[point], frequencies.count, tuple(labels), height, share)
+    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share)
     return _described(problem, recoding)
 
 
@@ -73,59 +71,32 @@ def _described(problem: Problem, recoding: ByGroup) -> ByGroup:
     return replace(recoding, facts=facts)
 
 
-def _column_sets(weight: list[float]) -> Iterator[tuple[int, ...]]:
-    """All sets of columns but the empty one, from cheap to dear; ties by fewer columns, then by their order."""
-    sets = itertools.chain.from_iterable(
-        itertools.combinations(range(len(weight)), size) for size in range(1, len(weight) + 1)
-    )
-    yield from sorted(sets, key=lambda chosen: (sum(weight[j] for j in chosen), len(chosen), chosen))
-
-
-def _cheapest_stars(
-    codes: npt.NDArray[np.int32], count: npt.NDArray[np.int64], sizes: list[int], weight: list[float], k: int
-) -> npt.NDArray[np.bool_]:
-    """For each point, the cheapest columns without which at least k rows match it: bool (points, q)."""
-    stars = np.zeros(codes.shape, np.bool_)
-    left = np.flatnonzero(count < k)
-    for chosen in _column_sets(weight):
-        if not len(left):
-            break
-        kept = [j for j in range(codes.shape[1]) if j not in chosen]
-        group, groups = group_keys(codes[:, kept], [sizes[j] for j in kept])
-        matching = np.bincount(group, weights=count, minlength=groups)
-        found = matching[group[left]] >= k
-        stars[np.ix_(left[found], np.asarray(chosen))] = True
-        left = left[~found]
-    return stars
-
-
 def _take_back(
     codes: npt.NDArray[np.int32],
     count: npt.NDArray[np.int64],
-    sizes: list[int],
     stars: npt.NDArray[np.bool_],
     weight: npt.NDArray[np.float64],
     k: int,
 ) -> npt.NDArray[np.bool_]:
-    """Take back stars that are not needed because other rows' stars match too, column by column, the dearest first.
+    """Take back stars as long as k rows can be everybody's row, and k people behind every row; the dearest first.
 
-    A star that is taken back can leave another row with too few matches, so all rows are counted after each step, and
-    only as many stars are taken back as leave every row with k.
+    All stars of a column are tried at once, then the halves of what could not be taken back, down to single units or
+    a bounded number of trials.
     """
     stars = stars.copy()
-    for j in sorted(range(len(sizes)), key=lambda column: (-weight[column], column)):
-        candidates = np.flatnonzero(stars[:, j])
-        while len(candidates):
+    for j in np.lexsort((np.arange(len(weight)), -weight)).tolist():
+        waiting = [np.flatnonzero(stars[:, j])]
+        for _ in range(MOST_TRIALS):
+            if not waiting:
+                break
+            units = waiting.pop(0)
+            if not len(units):
+                continue
             trial = stars.copy()
-            trial[candidates, j] = False
-            matching = wildcard_counts(np.where(trial, -1, codes), count, k)
-            if (matching >= k).all():
+            trial[units, j] = False
+            rows, people = candidates(codes, count, np.where(trial, -1, codes), count)
+            if rows.min() >= k and people.min() >= k:
                 stars = trial
-                break
-            keep = matching[candidates] >= k
-            if keep.all():  # others suffer: give half of them up
-                keep = np.arange(len(candidates)) % 2 == 0
-            if keep.sum() in (0, len(candidates)):
-                break
-            candidates = candidates[keep]
+            elif len(units) > 1:
+                waiting += [units[: len(units) // 2], units[len(units) // 2 :]]
     return stars

@@ -87,7 +87,8 @@ class Switching(LocalMethod):
         part, started, rows = kept_part(problem, recoding)
         ranks = ranks_of(part)
         shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
-        local = make_local_problem(part, shown, self.loss, self.weights, ranks)
+        exact = getattr(self.start, "ranges", "round") == "exact"
+        local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
         pieces = pieces_of(local, started)
         before, groups = loss_of(local, pieces), len(pieces.start) - 1
         switched = switch(local, pieces)

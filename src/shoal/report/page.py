@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.certificate import Certificate, Release
-from shoal.description import Band, ColumnFacts, Description
+from shoal.description import Band, ColumnFacts, Description, TableFacts
+from shoal.methods.base import told_count
 from shoal.report.markup import bar, figure, number, percent, prose, table, text
 from shoal.report.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
@@ -207,18 +208,36 @@ def _groups(facts: Description) -> str:
             continue
         cells = [_band(band)]
         if before and old:
-            cells.append(_measured(old.rows / before.rows, "before", f"{number(old.rows)} rows"))
+            cells.append(_counted(old.rows, before.rows, "before", facts.least, "rows"))
         cells.append(_measured(band.rows / after.rows, "after", f"{number(band.rows)} rows"))
         lines.append(cells)
     columns = ["Group size", *(["Original"] if before else []), "Release"]
     words = f"In the release {number(after.groups)} groups have {number(after.smallest_group)} rows or more each."
     if before:
         words += (
-            f" In the original {percent(before.risk.prosecutor.at_risk)} of the rows were in groups of fewer than "
+            f" In the original {_at_risk(before, facts.least)} of the rows were in groups of fewer than "
             f"{number(facts.least)}."
         )
     shown = table("Rows by the size of the group that they are in", columns, lines, "bars")
     return figure(LEGEND * bool(before) + shown, words)
+
+
+def _at_risk(table: TableFacts, least: int) -> str:
+    """The share of rows in small groups, or that there are a few."""
+    few = _few(table, least)
+    return few if isinstance(few, str) else percent(table.risk.prosecutor.at_risk)
+
+
+def _few(table: TableFacts, least: int) -> int | str:
+    return told_count(round(table.risk.prosecutor.at_risk * table.rows), least)
+
+
+def _counted(count: int, of: int, kind: str, least: int, what: str) -> str:
+    """A bar with its count; of a handful neither tells how many."""
+    told = told_count(count, least)
+    if isinstance(told, str):
+        return f'{bar(0.0, kind)}<span class="figure">{told} {what}</span>'
+    return _measured(count / max(of, 1), kind, f"{number(count)} {what}")
 
 
 def _band(band: Band) -> str:
@@ -246,6 +265,8 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
         line("A person on average", lambda risk: risk.prosecutor.average),
         line(f"Share of people in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk),
     ]
+    if before and isinstance(_few(before, facts.least), str):
+        rows[-1] = (rows[-1][0], f'<span class="figure">{_few(before, facts.least)} people</span>', rows[-1][2])
     columns = ["Risk", *(["Original"] if before else []), "Release"]
     note = (
         "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
@@ -259,7 +280,8 @@ def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
     risk = content["risk"]
 
     def people(count: int) -> str:
-        return f"fewer than {number(least)}" if 0 < count < least else number(count)
+        told = told_count(count, least)
+        return told if isinstance(told, str) else number(told)
 
     few = f"fewer than {number(least)}"
     rows = [
@@ -299,11 +321,7 @@ def _attacks(facts: Description) -> str:
 def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
     if attack is None:
         return "not applicable"
-    # a handful of people is a group smaller than k: that there are some is enough to know
-    if 0 < attack.exposed < least:
-        # nor must the length of a bar tell how many
-        return f'{bar(0.0, kind)}<span class="figure">fewer than {number(least)} people</span>'
-    return _measured(attack.share, kind, f"{number(attack.exposed)} people")
+    return _counted(attack.exposed, attack.people, kind, least, "people")
 
 
 def _previous(content: Mapping[str, Any]) -> str:
@@ -312,7 +330,8 @@ def _previous(content: Mapping[str, Any]) -> str:
     if not both:
         return ""
     least, exposed = both["crowd_below"], both["exposed"]
-    some = f"fewer than {number(least)}" if 0 < exposed < least else number(exposed)
+    told = told_count(exposed, least)
+    some = told if isinstance(told, str) else number(told)
     words = (
         f"Whoever has the earlier release too can lay both together. Of {number(both['people'])} people who are found "
         f"in both, {some} would be left among fewer than {number(least)} rows."

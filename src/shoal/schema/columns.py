@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -107,7 +107,8 @@ class Schema(Checked):
 
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
         """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""
-        return (self.columns[name].hierarchy or Flat()).bind(values, missing, column=name)
+        hierarchy = self.columns[name].hierarchy or Flat()
+        return replace(hierarchy.bind(values, missing, column=name), rule=hierarchy)
 
     def domain(self, name: str, values: Sequence[str]) -> Domain:
         """What models need to know of a sensitive column's values; the plan's own are found by their key."""

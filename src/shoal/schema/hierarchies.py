@@ -11,15 +11,18 @@ import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 from annotated_types import Ge, Le, MinLen
 
 from shoal.checked import Checked
 from shoal.errors import HierarchyError, InputError
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
+from shoal.schema.rounding import as_numbers, interval_label, round_cut
 from shoal.schema.spelling import canonical
 
 __all__ = [
@@ -28,11 +31,16 @@ __all__ = [
     "MissingFromHierarchy",
     "Ordered",
     "Prefix",
+    "Ranges",
     "Table",
     "Tree",
     "declared_paths",
     "read_table",
 ]
+
+
+Ranges = Literal["round", "exact"]
+"""Where ranges of numbers end: at round numbers, or at values that somebody has."""
 
 
 @runtime_checkable
@@ -205,12 +213,18 @@ def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[
         )
 
 
+MOST_CHARACTERS = 64
+"""So many characters of a long value are shown at most, where it is masked one by one."""
+
+
 @dataclass(frozen=True)
 class Prefix(Rule):
     """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
 
     ``steps`` gives how many characters are masked at each level; by default one more at each. ``length`` is how many
-    characters a value has at most; by default that of the longest value of the data.
+    characters a value has at most; by default that of the longest value of the data. Without ``steps`` there are no
+    more than 64 levels, and where a value is longer than that, no more than four times as many as values have
+    characters on average: level 1 then masks all that follows, so that one long value does not cost the others.
 
     >>> Prefix().bind(["14248", "14207"], False).labels[2]
     ('142**',)
@@ -228,30 +242,54 @@ class Prefix(Rule):
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        length = self.length or max((len(value) for value in values), default=1)
-        longer = [value for value in values if len(value) > length]
+        longer = [value for value in values if self.length is not None and len(value) > self.length]
         if longer:
             raise MissingFromHierarchy(column, longer)
-        steps = self.steps or tuple(range(1, length))
+        length = self._shown(values)
         columns: list[list[str]] = [list(values)]
-        for masked in steps:
+        for masked in self.steps or range(1, length):
             if masked < length:
                 columns.append([value[: length - masked] + TOP * masked for value in values])
         return build_ladder(columns, missing, column=column)
+
+    def _shown(self, values: Sequence[str]) -> int:
+        """How many characters a masked value has, its stars included."""
+        length = self.length or max((len(value) for value in values), default=1)
+        if self.steps is not None or length <= MOST_CHARACTERS:
+            return length
+        if self.length is not None or not values:
+            return MOST_CHARACTERS
+        return min(MOST_CHARACTERS, 4 * -(-sum(map(len, values)) // len(values)))
+
+    def retell(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
+        """The labels of released values: as many characters are kept, as many stars shown as these values need."""
+        before = self._shown([value for value in ladder.labels[0] if value is not None])
+        now, longest = self._shown(values), max(map(len, values))
+        told = []
+        for masked in (masked for masked in self.steps or range(1, before) if masked < before):
+            kept = before - masked
+            stars = max(now - kept, 1) if self.length is not None or longest > kept else 0
+            told.append([value[:kept] + TOP * stars for value in values])
+        return told
 
 
 @dataclass(frozen=True)
 class Ordered(Rule):
     """Values in a given order, grouped by a fan-out at each level: neighbours join first.
 
-    Without ``values``, the column's own order is taken (numbers by size, text by code point).
+    Without ``values``, the column's own order is taken (numbers by size, text by code point). Numbers are then shown as
+    intervals that end at the roundest number between neighbours, the outermost open, as an end would be somebody's
+    value; ``ranges = "exact"`` shows the least and the largest value instead, and so tells that somebody has them.
 
     >>> Ordered(fanout=(2,), values=("low", "mid", "high")).bind(["high", "low", "mid"], False).labels[1]
     ('high', 'low..mid')
+    >>> Ordered(fanout=(2,)).bind(["3", "20", "59", "97"], False).labels[1]
+    ('<50', '>=50')
     """
 
     fanout: Annotated[tuple[Annotated[int, Ge(2)], ...], MinLen(1)]
     values: tuple[str, ...] | None = None
+    ranges: Ranges = "round"
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
@@ -260,17 +298,44 @@ class Ordered(Rule):
             raise HierarchyError(
                 f"Hierarchy of column {column!r}: a value stands twice in the order; keep one of them."
             )
-        rows: list[list[str]] = [[value] for value in order]
-        width = 1
-        for fan in self.fanout:
-            width *= fan
-            for start in range(0, len(order), width):
-                block = order[start : start + width]
-                label = block[0] if len(block) == 1 else f"{block[0]}..{block[-1]}"
-                for row in rows[start : start + width]:
-                    row.append(label)
+        places = np.arange(len(order))
+        blocks = [places // width for width in itertools.accumulate(self.fanout, lambda a, b: a * b)]
+        levels = [order, *(self._names(order, block) for block in blocks)]
         if self.values is None:  # the values are the data's own, so the last level is `*` however few they are
-            levels = [[row[level] for row in rows] for level in range(len(self.fanout) + 1)]
-            return build_ladder(levels, missing, column=column)
-        table = Table(tuple(tuple(row) for row in rows))
-        return table.bind(values, missing, column=column)
+            top = [[TOP] * len(order)] if order else []
+            return build_ladder([*levels, *top], missing, column=column)
+        return Table(tuple(zip(*levels, strict=True))).bind(values, missing, column=column)
+
+    def retell(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
+        """The labels of released values; those that are left out are at no end of a range."""
+        if self.values is not None:
+            return [[str(ladder.labels[h][ladder.codes[h][leaf]]) for leaf in leaves] for h in range(1, ladder.height)]
+        return [self._names(values, ladder.codes[level][leaves]) for level in range(1, ladder.height)]
+
+    def _names(self, order: Sequence[str], block: npt.NDArray[np.integer[Any]]) -> list[str]:
+        """The label of each value, of which those of one block stand together in the order."""
+        if not order:
+            return []
+        starts = np.flatnonzero(np.r_[True, np.diff(block) != 0])
+        ends = np.r_[starts[1:], len(order)] - 1
+        rising = _rising_numbers(order) if self.values is None and self.ranges == "round" else None
+        names = []
+        if rising is None:
+            for first, last in zip(starts, ends, strict=True):
+                names.append(order[first] if first == last else f"{order[first]}..{order[last]}")
+        else:
+            whole = all(number.denominator == 1 for number in rising)
+            cuts = [None, *(round_cut(rising[first - 1], rising[first]) for first in starts[1:]), None]
+            for place, (first, last) in enumerate(zip(starts, ends, strict=True)):
+                shown = interval_label(cuts[place], cuts[place + 1], whole)
+                names.append(order[first] if first == last else shown)
+        return [name for name, size in zip(names, ends - starts + 1, strict=True) for _ in range(size)]
+
+
+def _rising_numbers(order: Sequence[str]) -> list[Fraction] | None:
+    """The values as numbers, where all are and each is more than the one before."""
+    try:
+        numbers = as_numbers(order, "")
+    except HierarchyError:
+        return None
+    return numbers if all(a < b for a, b in itertools.pairwise(numbers)) else None

@@ -8,7 +8,8 @@ missing until the last level, where it joins all others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +33,14 @@ class Ladder:
         ``codes[level][leaf]`` is the code at ``level`` of the value with code ``leaf`` at level 0 (int32).
     share
         ``share[level][code]`` is the part of the domain's leaf values that the label covers (float64).
+    rule
+        The hierarchy that was bound, where labels may have to be told again; see :meth:`released`.
     """
 
     labels: tuple[tuple[str | None, ...], ...]
     codes: tuple[npt.NDArray[np.int32], ...]
     share: tuple[npt.NDArray[np.float64], ...]
+    rule: Any = None
 
     @property
     def height(self) -> int:
@@ -46,6 +50,40 @@ class Ladder:
     def size(self, level: int) -> int:
         """How many labels there are at a level."""
         return len(self.labels[level])
+
+    def released(self, present: npt.NDArray[np.bool_]) -> Ladder:
+        """The same codes, with labels that are made from the released values alone.
+
+        ``present`` tells of every leaf whether a released row has it. Where labels take their form from the values
+        (the ends of ranges, the length of prefixes, whether numbers are whole), a value that is left out must not be
+        heard in them. A label under which no value is released gets a name that says so, and nothing else.
+        """
+        leaves = np.flatnonzero(present[: len(self.labels[0])])
+        known = [leaf for leaf in leaves.tolist() if self.labels[0][leaf] is not None]
+        if self.rule is None or len(leaves) == len(self.labels[0]) or not known:
+            return self
+        values = [str(self.labels[0][leaf]) for leaf in known]
+        told = self._told(values, np.asarray(known))
+        labels = [self.labels[0]]
+        for level in range(1, self.height):
+            names: list[str | None] = [f"(left out) {code}" for code in range(self.size(level))]
+            for leaf in leaves.tolist():
+                names[self.codes[level][leaf]] = None
+            for leaf, name in zip(known, told[level], strict=True):
+                names[self.codes[level][leaf]] = name
+            labels.append(tuple(names))
+        return replace(self, labels=(*labels, self.labels[-1]))
+
+    def _told(self, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> Sequence[Sequence[str | None]]:
+        """The labels of some values, level by level, made from these values."""
+        if hasattr(self.rule, "retell"):
+            return [values, *self.rule.retell(self, values, leaves)]
+        again = self.rule.bind(values, False)
+        if again.height != self.height:  # a hierarchy of somebody else that changes with the data: as it was
+            again, places = self, leaves
+        else:
+            places = np.arange(len(values))
+        return [[again.labels[level][code] for code in again.codes[level][places]] for level in range(self.height)]
 
 
 class MissingFromHierarchy(HierarchyError):

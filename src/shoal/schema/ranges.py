@@ -12,61 +12,22 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Annotated, Literal
 
-from shoal.checked import LARGEST_EXPONENT, OPEN
+from shoal.checked import OPEN
 from shoal.errors import HierarchyError
 from shoal.schema.hierarchies import Rule
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
+from shoal.schema.rounding import as_numbers, interval_label
 
-__all__ = ["Calendar", "Cuts", "Intervals", "Widths", "as_numbers"]
-
-
-def as_numbers(values: Sequence[str], column: str) -> list[Fraction]:
-    """The values as exact numbers; an error tells how many are none, and where some are, which ones."""
-    numbers: list[Fraction] = []
-    bad: list[str] = []
-    for value in values:
-        try:
-            decimal = Decimal(value.strip())
-            if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:
-                raise OverflowError
-            numbers.append(Fraction(decimal) if decimal else Fraction(0))
-        except (InvalidOperation, ValueError, OverflowError):
-            bad.append(value)
-    if bad and not numbers:
-        raise HierarchyError(
-            f"Column {column!r} must hold numbers to be cut into intervals; {len(bad)} of its {len(values)} distinct "
-            f"values are not finite numbers. Declare them as missing values, or use another hierarchy."
-        )
-    if bad:
-        raise MissingFromHierarchy(column, bad)
-    return numbers
+__all__ = ["Calendar", "Cuts", "Intervals", "Widths", "as_numbers", "interval_label"]
 
 
 def _exact(number: float) -> Fraction:
     if isinstance(number, bool) or not isinstance(number, int | float | Fraction) or not math.isfinite(number):
         raise HierarchyError("An interval's width and ends must be finite numbers.")
     return Fraction(str(number)) if isinstance(number, float) else Fraction(number)
-
-
-def _text(number: Fraction) -> str:
-    return str(number.numerator) if number.denominator == 1 else repr(float(number))
-
-
-def _label(low: Fraction | None, high: Fraction | None, whole: bool) -> str:
-    if low is None and high is None:
-        return TOP
-    if low is None:
-        assert high is not None
-        return f"<{_text(high)}"
-    if high is None:
-        return f">={_text(low)}"
-    if whole:
-        return _text(low) if high - low == 1 else f"{_text(low)}-{_text(high - 1)}"
-    return f"[{_text(low)}, {_text(high)})"
 
 
 @dataclass(frozen=True)
@@ -117,7 +78,7 @@ class Widths(Rule):
                     low, high = None, lower
                 elif upper is not None and number >= upper:
                     low, high = upper, None
-                labels.append(_label(low, high, whole and width.denominator == 1))
+                labels.append(interval_label(low, high, whole and width.denominator == 1))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
 
@@ -158,7 +119,7 @@ class Cuts(Rule):
                 place = bisect_right(ends, number)
                 low = ends[place - 1] if place else None
                 high = ends[place] if place < len(ends) else None
-                labels.append(_label(low, high, whole))
+                labels.append(interval_label(low, high, whole))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
 
@@ -217,7 +178,7 @@ class Intervals(Rule):
             for number in numbers:
                 place = bisect_right(starts, number) - 1 + skipped
                 high = ends[place + 1] if place + 1 < len(ends) else last
-                labels.append(_label(ends[place], high, whole))
+                labels.append(interval_label(ends[place], high, whole))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
 
