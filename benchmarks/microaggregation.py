@@ -19,11 +19,12 @@ import numpy as np
 from numba import njit
 
 from benchmarks.measure import draw, show
-from shoal.kernels.judge import p_sensitive
+from shoal.encoding.rules import DISTINCT, Rule
 from shoal.kernels.mdav import cbfs, mdav, v_mdav
-from shoal.kernels.p_first import p_first
+from shoal.kernels.p_first import grow_until
 from shoal.kernels.partition import within_squares
 from shoal.kernels.refinement import refine
+from shoal.kernels.rules import Rules, columns_of, make_rules
 
 ATTRIBUTES, K, P = 6, 5, 3
 
@@ -98,11 +99,22 @@ def main() -> None:
     for method in (mdav, cbfs, brute_force_mdav):
         method(small, K)
     v_mdav(small, K, 0.2)
-    refine(small, small_codes, p_sensitive(small_codes, K, P), p_first(small, small_codes, K, P), 1_000, 1)
+    rules = p_sensitive(small_codes)
+    refine(small, columns_of(small_codes, rules), rules, p_first(small, small_codes), 1_000, 1)
 
     against_brute_force(everything[:20_000])
     growth(everything, all_codes)
     refinement(everything[:20_000], all_codes[:20_000])
+
+
+def p_sensitive(codes: np.ndarray) -> Rules:
+    totals = [np.bincount(column) for column in codes.T]
+    return make_rules(K, totals, [(a, Rule(DISTINCT, P)) for a in range(codes.shape[1])])
+
+
+def p_first(table: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    rules = p_sensitive(codes)
+    return grow_until(table, columns_of(codes, rules), rules, lacking=False)
 
 
 def against_brute_force(table: np.ndarray) -> None:
@@ -125,7 +137,7 @@ def growth(everything: np.ndarray, all_codes: np.ndarray) -> None:
         runs = {
             "MDAV": lambda table=table: mdav(table, K),
             "CBFS": lambda table=table: cbfs(table, K),
-            "p-first": lambda table=table, codes=codes: p_first(table, codes, K, P),
+            "p-first": lambda table=table, codes=codes: p_first(table, codes),
         }
         for name, run in runs.items():
             seconds, group = min(
@@ -139,14 +151,15 @@ def growth(everything: np.ndarray, all_codes: np.ndarray) -> None:
 
 
 def refinement(table: np.ndarray, codes: np.ndarray) -> None:
-    judge = p_sensitive(codes, K, P)
-    start = p_first(table, codes, K, P)
+    rules = p_sensitive(codes)
+    columns = columns_of(codes, rules)
+    start = p_first(table, codes)
     rows = []
     for name, run in (
         ("V-MDAV", lambda: v_mdav(table, K, 0.2)),
-        ("p-first", lambda: p_first(table, codes, K, P)),
-        ("p-first, descent", lambda: refine(table, codes, judge, start, 0, 1)),
-        ("p-first, annealed", lambda: refine(table, codes, judge, start, 5_000_000, 1)),
+        ("p-first", lambda: p_first(table, codes)),
+        ("p-first, descent", lambda: refine(table, columns, rules, start, 0, 1)),
+        ("p-first, annealed", lambda: refine(table, columns, rules, start, 5_000_000, 1)),
     ):
         seconds, group = seconds_of(run)
         rows.append((name, seconds, loss(table, group)))

@@ -12,7 +12,7 @@ from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.errors import PlanError
 from shoal.methods import METHODS
 from shoal.methods.base import Progress, quiet
-from shoal.models import KAnonymity, Model, PSensitive
+from shoal.models import make_model
 from shoal.pipeline import anonymize
 from shoal.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
@@ -45,8 +45,8 @@ def _run(methods: tuple[str, ...]) -> None:
     columns["age"] = Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 20)))
     schema = Schema({**columns, SENSITIVE: Column(Role.SENSITIVE)})
     table = census_table(300)
-    choices: tuple[tuple[Model, ...], ...] = ((KAnonymity(3),), (KAnonymity(3), PSensitive(2)))
+    size, values = make_model("k-anonymity", k=3), make_model("p-sensitive", p=2)
     for method in methods:
-        for models in choices:
+        for models in ((size,), (size, values)):
             with contextlib.suppress(PlanError):  # not every method takes every model
                 anonymize(table, Plan(schema, models, METHODS[method]()))

@@ -21,7 +21,7 @@ from typing import Any
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods import METHODS, Method, Progress, quiet
 from shoal.methods.auto import make_method
-from shoal.models import KAnonymity, Model
+from shoal.models import Model, size_of_groups
 from shoal.plan import Plan, plain
 from shoal.schema import Column, Role, Schema
 
@@ -134,7 +134,7 @@ def candidates(
     own method may leave out. Without ``methods``, the plan's own method as it is written is among them.
     """
     names = list(methods) or [name for name in COMPARED if name in METHODS]
-    asked = _k(plan.models)
+    asked = size_of_groups(plan.models, None)
     given: Sequence[int | None] = list(ks) or ([asked, 2 * asked] if asked else [None])
     limits = sorted(set(suppressions)) or sorted({0.0, getattr(plan.method, "suppression", 0.0)})
     found = [] if methods or not plan.method.reveals_source else [Candidate(plan, plan.method, plan.models)]
@@ -149,7 +149,7 @@ def candidates(
             )
         for method in variants:
             for k in given:
-                models = [replace(m, k=k) if k and isinstance(m, KAnonymity) else m for m in plan.models]
+                models = [model.resized(k) if k else model for model in plan.models]
                 found.append(Candidate(plan, method, tuple(models)))
     distinct: list[Candidate] = []
     for candidate in found:
@@ -196,7 +196,7 @@ def explore(
     for trial in _run(chosen, count, time_limit):
         trials.append(trial)
         progress(f"exploring: {trial.method}", len(trials) / len(chosen))
-    return Exploration(measure, tuple(mark_efficient(trials, measure, _k(plan.models) or 0)))
+    return Exploration(measure, tuple(mark_efficient(trials, measure, size_of_groups(plan.models, None) or 0)))
 
 
 def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:
@@ -296,7 +296,7 @@ def _practise(candidate: Candidate) -> None:
     schema = Schema({**columns, sensitive: Column(Role.SENSITIVE, categories=CATEGORIES)})
     table = pa.table({name: [row[place] for row in TABLES[1]] * 8 for place, name in enumerate(COLUMNS)})
     named = [replace(m, column=sensitive) if getattr(m, "column", None) else m for m in candidate.models]  # type: ignore[call-arg]
-    models = tuple(replace(m, k=2) if isinstance(m, KAnonymity) else m for m in named)
+    models = tuple(model.resized(2) for model in named)
     with contextlib.suppress(Exception):  # whatever is wrong, the trial itself will tell
         anonymize(table, Plan(schema, models, make_method(candidate.method.name, {})))
 
@@ -331,11 +331,7 @@ def _try(candidate: Candidate) -> Trial:
 def _trial(candidate: Candidate, outcome: str, why: str, seconds: float = 0.0) -> Trial:
     """A trial without a release; parameters that are left as they are by default are not told."""
     method = candidate.method
-    return Trial(method.name, _told(method), _k(candidate.models), outcome, why, seconds=seconds)
-
-
-def _k(models: Sequence[Model]) -> int | None:
-    return next((model.k for model in models if isinstance(model, KAnonymity)), None)
+    return Trial(method.name, _told(method), size_of_groups(candidate.models, None), outcome, why, seconds=seconds)
 
 
 def _told(method: Method) -> dict[str, Any]:

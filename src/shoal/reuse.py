@@ -128,14 +128,14 @@ def lay_together(released: Path, previous: Path, plan: Plan, form: CsvFormat) ->
 
     ``form`` is how releases are written.
     """
-    from shoal.models import KAnonymity
+    from shoal.models import size_of_groups
     from shoal.risk.attacks_audits import audit_intersection
     from shoal.risk.matching import read_groups
     from shoal.utility.tables import read_rows
 
     assert plan.source is not None
     schema = Schema({name: plan.schema.columns[name] for name in plan.schema.quasi_identifiers})
-    k = max((model.k for model in plan.models if isinstance(model, KAnonymity)), default=2)
+    k = size_of_groups(plan.models, 2)
     people = read_rows(plan.source, schema.quasi_identifiers)
     now, then = read_groups(released, schema, form), read_groups(previous, schema, form)
     found = audit_intersection(now, then, people, schema, k)

@@ -26,7 +26,7 @@ from shoal.engines.base import Apart, Engine, Relation, require_columns
 from shoal.errors import PlanError, VerificationError
 from shoal.gate import Judgement, Sensitive, columns_needed, count_groups, count_loosely, differences, judge, together
 from shoal.gate import list_sensitive as list_sensitive_again
-from shoal.models import AllOf, KAnonymity, Model, combine
+from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
@@ -148,7 +148,7 @@ def check_relation(
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     if wildcard is None:
         return replace(assess_groups(groups, model), folded=frequencies.folded)
-    if not all(isinstance(part, KAnonymity) for part in model.parts):
+    if not model.sizes_only:
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
     seen = _matching(frequencies, inverse, groups, wildcard, source)
     return replace(assess_groups(groups, model, seen), folded=frequencies.folded)

@@ -13,7 +13,7 @@ from collections import Counter
 
 import numpy as np
 
-DISTINCT, CATEGORIES, WEIGHT, ENTROPY, RECURSIVE, CLOSENESS, SHARE = range(7)
+DISTINCT, CATEGORIES, WEIGHT, ENTROPY, RECURSIVE, SHARE, EQUAL, ORDERED, HIERARCHICAL, DISCLOSURE, LIKENESS = range(11)
 
 
 def squared_distances(points, query):
@@ -137,22 +137,29 @@ def rule_holds(rule, values, table):
         return entropy >= math.log(rule.real) - 1e-12
     if rule.kind == RECURSIVE:
         return sizes[0] < rule.real * sum(sizes[rule.whole - 1 :])
-    if rule.kind == CLOSENESS:
-        everywhere = Counter(value for value in table if value >= 0)
-        total = sum(everywhere.values())
+    everywhere = Counter(value for value in table if value >= 0)
+    total = sum(everywhere.values())
+    rise = {value: size / len(known) / (everywhere[value] / total) for value, size in counts.items()}
+    if rule.kind == DISCLOSURE:
+        worst = max(abs(math.log(share)) for share in rise.values())
+        return worst < rule.real and (rule.whole != 1 or len(counts) == len(everywhere))
+    if rule.kind == LIKENESS:
+        limits = {value: -math.log(everywhere[value] / total) if rule.whole == 1 else rule.real for value in counts}
+        return all(rise[value] - 1 <= min(rule.real, limits[value]) + 1e-12 for value in counts)
+    if rule.kind == EQUAL:
         gaps = [abs(counts[value] / len(known) - everywhere[value] / total) for value in everywhere]
         return sum(gaps) / 2 <= rule.real + 1e-12
     return sizes[0] / len(known) <= rule.real + 1e-12
 
 
 def rules_hold(rules, codes, rows):
-    return all(rule_holds(rule, codes[rows, rule.attribute], codes[:, rule.attribute]) for rule in rules)
+    return all(rule_holds(rule, codes[rows, a], codes[:, a]) for a, rule in rules)
 
 
 def contributes(rules, codes, members, row, lacking):
     """Whether a record brings a group nearer to the rules that fail (or, unless lacking, adds any new value)."""
-    for rule in rules:
-        table = codes[:, rule.attribute]
+    for attribute, rule in rules:
+        table = codes[:, attribute]
         values = table[members]
         value = table[row]
         counts = Counter(v for v in values if v >= 0)
@@ -165,7 +172,7 @@ def contributes(rules, codes, members, row, lacking):
             helps = rule.labels[value] >= 0 and rule.labels[value] not in {rule.labels[v] for v in counts}
         elif rule.kind == WEIGHT:
             helps = rule.labels[value] > 0
-        elif rule.kind == CLOSENESS:
+        elif rule.kind >= EQUAL:
             known, total = sum(counts.values()), np.sum(table >= 0)
             helps = known == 0 or counts[value] * total < np.sum(table == value) * known
         else:

@@ -95,12 +95,15 @@ def groups_of(local, pieces):
 @settings(max_examples=40)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
 def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
-    from shoal.kernels.tally import lacks_of, make_tally
+    from shoal.kernels.rules import lacks_of, make_tally
     from shoal.methods.local_release import count_groups
-    from shoal.methods.local_rules import make_rules
+    from shoal.methods.rules import bind_rules, totals_of
 
     problem = problem_of(rows, models)
-    rules, columns = make_rules(problem.model, problem.frequencies)
+    frequencies = problem.frequencies
+    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
+    bound = bind_rules(problem.model, frequencies.domains, totals)
+    rules, columns = bound.rules, bound.columns(frequencies.secrets)
     n = len(problem.frequencies.count)
     group = np.random.default_rng(seed).integers(0, max(1, n // 4), n)
     group = np.unique(group, return_inverse=True)[1].astype(np.int64)
@@ -147,7 +150,7 @@ def test_strict_cuts_are_those_of_the_slow_search(rows, k):
 @settings(max_examples=25)
 @given(rows=ROWS, strict=st.booleans())
 def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
-    from shoal.kernels.tally import lacks_of, make_tally
+    from shoal.kernels.rules import lacks_of, make_tally
     from shoal.methods.local_problem import make_local_problem
     from shoal.methods.local_search import cut, loss_of, refine
 

@@ -8,11 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels import judge as judges
-from shoal.kernels.judge import Rule, make_judge, p_sensitive
+from shoal.encoding import rules as kinds
+from shoal.encoding.rules import Rule
 from shoal.kernels.mdav import cbfs, mdav, v_mdav
-from shoal.kernels.p_first import grow_until, p_first
+from shoal.kernels.p_first import grow_until
 from shoal.kernels.refinement import refine
+from shoal.kernels.rules import (
+    columns_of,
+    count_rows,
+    failing_groups,
+    holds,
+    make_judge,
+    make_rules,
+    most_groups,
+    shortfall,
+    value_counts,
+)
 from shoal.kernels.univariate import cut_order, nearest_point_next, optimal_univariate, path_microaggregation
 from tests.reference import microaggregation as reference
 
@@ -34,6 +45,23 @@ def make_points(shape, n, d, seed):
         points = 1e6 + 1e-9 * rng.integers(0, 5, size=(n, d))
         points[: n // 3] *= -1
     return np.ascontiguousarray(points)
+
+
+def bound(codes, k, rules):
+    """Rules, pairs of an attribute and a rule on it, as arrays, and the columns of the codes."""
+    values = max(len(LABELS), int(codes.max(initial=0)) + 1)
+    totals = [np.bincount(column[column >= 0], minlength=values) for column in codes.T]
+    made = make_rules(k, totals, rules)
+    return made, columns_of(codes, made)
+
+
+def p_sensitive(codes, p):
+    return [(a, Rule(kinds.DISTINCT, p)) for a in range(codes.shape[1])]
+
+
+def p_first(points, codes, k, p, lacking=False):
+    rules, columns = bound(codes, k, p_sensitive(codes, p))
+    return grow_until(points, columns, rules, lacking)
 
 
 def make_codes(n, attributes, values, missing, seed):
@@ -116,8 +144,7 @@ def test_a_tree_built_by_several_threads_is_exact():
 )
 def test_p_first_is_its_twin(points, k, p, lacking, attributes, missing, seed):
     codes = make_codes(len(points), attributes, 6, missing, seed)
-    rules = [Rule(judges.DISTINCT, a, whole=p) for a in range(attributes)]
-    expected = reference.grow_until(points, codes, k, rules, lacking)
+    expected = reference.grow_until(points, codes, k, p_sensitive(codes, p), lacking)
     np.testing.assert_array_equal(p_first(points, codes, k, p, lacking), expected)
 
 
@@ -126,46 +153,48 @@ def test_p_first_is_its_twin_where_values_share_bits():
     points = make_points("normal", 500, 3, seed=8)
     codes = make_codes(500, 2, 1500, 0.0, seed=8)
     codes[::2] = 7
-    rules = [Rule(judges.DISTINCT, a, whole=3) for a in range(2)]
-    expected = reference.grow_until(points, codes, 3, rules, True)
+    expected = reference.grow_until(points, codes, 3, p_sensitive(codes, 3), True)
     np.testing.assert_array_equal(p_first(points, codes, 3, 3, True), expected)
 
 
 LABELS = np.array([0, 0, 1, 1, 2, -1])
 WEIGHTS = np.array([0, 1, 1, 2, 3, 3])
-rules_on_any_attribute = st.builds(
+rules_without_labels = st.builds(
     Rule,
-    kind=st.sampled_from([judges.DISTINCT, judges.ENTROPY, judges.RECURSIVE, judges.CLOSENESS, judges.SHARE]),
-    attribute=st.integers(0, 1),
+    kind=st.sampled_from(
+        [kinds.DISTINCT, kinds.ENTROPY, kinds.RECURSIVE, kinds.EQUAL, kinds.SHARE, kinds.DISCLOSURE, kinds.LIKENESS]
+    ),
     whole=st.integers(1, 3),
     real=st.sampled_from([0.25, 0.5, 0.6, 1.0, 2.0, 3.0]),
-    labels=st.none(),
 )
 rules_with_labels = st.one_of(
-    st.builds(Rule, st.just(judges.CATEGORIES), st.integers(0, 1), st.integers(1, 3), labels=st.just(LABELS)),
-    st.builds(Rule, st.just(judges.WEIGHT), st.integers(0, 1), st.integers(1, 9), labels=st.just(WEIGHTS)),
+    st.builds(Rule, st.just(kinds.CATEGORIES), st.integers(1, 3), labels=st.just(LABELS)),
+    st.builds(Rule, st.just(kinds.WEIGHT), st.integers(1, 9), labels=st.just(WEIGHTS)),
 )
-models = st.lists(st.one_of(rules_on_any_attribute, rules_with_labels), min_size=1, max_size=3)
+models = st.lists(
+    st.tuples(st.integers(0, 1), st.one_of(rules_without_labels, rules_with_labels)), min_size=1, max_size=3
+)
 
 
 @thorough
 @given(rules=models, n=st.integers(1, 12), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 def test_a_judge_agrees_with_the_definitions(rules, n, k, seed):
     codes = make_codes(60, 2, 6, 0.2, seed)
-    judge = make_judge(codes, k, rules)
-    columns = judges.histogram_columns(codes, judge)
+    arrays, columns = bound(codes, k, rules)
+    judge = make_judge(arrays)
     group = np.where(np.arange(60) < n, 0, 1).astype(np.int32)
-    sizes, histograms = judges.count_records(columns, group, 2, len(judge.totals))
+    sizes, counts = count_rows(columns, group, 2, len(arrays.owner))
     expected = n >= k and reference.rules_hold(rules, codes, np.arange(n))
-    assert judges.holds(judge, sizes[0], histograms[0]) == expected
-    assert (judges.shortfall(judge, sizes[0], histograms[0]) == 0) == expected
+    assert holds(judge, sizes[0], counts[0]) == expected
+    assert (shortfall(judge, sizes[0], counts[0]) == 0) == expected
 
 
 @thorough
 @given(points=tables, rules=models, k=st.integers(1, 5), lacking=st.booleans(), seed=st.integers(0, 2**32 - 1))
 def test_groups_grown_until_any_model_holds(points, rules, k, lacking, seed):
     codes = make_codes(len(points), 2, 6, 0.1, seed)
-    group = grow_until(points, codes, make_judge(codes, k, rules), lacking)
+    arrays, columns = bound(codes, k, rules)
+    group = grow_until(points, columns, arrays, lacking)
     assert set(group) == set(range(group.max() + 1))
     members = [np.flatnonzero(group == g) for g in range(group.max() + 1)]
     if len(points) >= k and reference.rules_hold(rules, codes, np.arange(len(points))):
@@ -216,10 +245,9 @@ def test_cbfs_on_census(k, percent):
 
 def test_the_most_groups_possible():
     codes = np.array([[0], [0], [0], [0], [1], [1], [2], [-1]], np.int32)
-    assert judges.most_groups(p_sensitive(codes, 2, 1), 8) == 4
-    assert judges.most_groups(p_sensitive(codes, 2, 2), 8) == 3
-    assert judges.most_groups(p_sensitive(codes, 2, 3), 8) == 1
-    assert judges.most_groups(p_sensitive(codes, 2, 4), 8) == 0
+    for p, most in ((1, 4), (2, 3), (3, 1), (4, 0)):
+        rules, columns = bound(codes, 2, p_sensitive(codes, p))
+        assert most_groups(rules, value_counts(columns, rules), 8) == most
 
 
 @thorough
@@ -257,34 +285,33 @@ def test_groups_along_a_path_have_the_right_size(points, k):
     assert len(sizes) == 1 or k <= sizes.min() <= sizes.max() < 2 * k
 
 
-def groups_hold(codes, judge, group):
-    columns = judges.histogram_columns(codes, judge)
-    sizes, histograms = judges.count_records(columns, group, group.max() + 1, len(judge.totals))
-    return not judges.failing_groups(judge, sizes, histograms).any()
+def groups_hold(columns, rules, group):
+    sizes, counts = count_rows(columns, group, group.max() + 1, len(rules.owner))
+    return not failing_groups(make_judge(rules), sizes, counts).any()
 
 
 @thorough
 @given(points=tables, rules=st.one_of(st.just([]), models), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed):
     codes = make_codes(len(points), 2, 6, 0.1, seed)
-    judge = make_judge(codes, k, rules)
-    group = grow_until(points, codes, judge, lacking=True)
-    if not groups_hold(codes, judge, group):
+    arrays, columns = bound(codes, k, rules)
+    group = grow_until(points, columns, arrays, lacking=True)
+    if not groups_hold(columns, arrays, group):
         return
-    refined = refine(points, codes, judge, group, steps=2_000, seed=seed)
+    refined = refine(points, columns, arrays, group, steps=2_000, seed=seed)
     assert set(refined) == set(range(refined.max() + 1))
-    assert groups_hold(codes, judge, refined)
+    assert groups_hold(columns, arrays, refined)
     before = sum(reference.group_cost(points[group == g]) for g in np.unique(group))
     after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
     assert after <= before * (1 + 1e-9) + 1e-9
-    np.testing.assert_array_equal(refined, refine(points, codes, judge, group, steps=2_000, seed=seed))
+    np.testing.assert_array_equal(refined, refine(points, columns, arrays, group, steps=2_000, seed=seed))
 
 
 @pytest.mark.parametrize(("k", "percent"), [(3, 5.10), (5, 7.95), (10, 12.20)])
 def test_refinement_on_census(k, percent):
     points = standardise(census(slice(None)))
     none = np.empty((len(points), 0), np.int32)
-    group = refine(points, none, make_judge(none, k, []), cbfs(points, k), steps=1_000_000, seed=1)
+    group = refine(points, none, make_rules(k, [], []), cbfs(points, k), steps=1_000_000, seed=1)
     assert reference.loss(points, group) <= percent
     assert np.bincount(group).min() >= k
 
@@ -292,8 +319,8 @@ def test_refinement_on_census(k, percent):
 @pytest.mark.parametrize(("p", "percent"), [(3, 14), (5, 25), (7, 36), (10, 60)])
 def test_p_sensitive_refinement_on_census(p, percent):
     keys, codes = census_keys_and_codes()
-    judge = p_sensitive(codes, p, p)
-    group = refine(keys, codes, judge, p_first(keys, codes, p, p), steps=2_000_000, seed=1)
+    rules, columns = bound(codes, p, p_sensitive(codes, p))
+    group = refine(keys, columns, rules, p_first(keys, codes, p, p), steps=2_000_000, seed=1)
     assert reference.loss(keys, group) <= percent
     for g in range(group.max() + 1):
         assert all(len(set(codes[group == g, a])) >= p for a in range(3))

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels.judge import holds
 from shoal.kernels.local_search import cost_of_dissolving, put_back, settle_targets
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.partition import (
@@ -28,6 +27,7 @@ from shoal.kernels.partition import (
     swap,
     take_free,
 )
+from shoal.kernels.rules import holds
 
 _LONGEST_WALK = 16  # the partner of a swap is at most so far along its group's ring
 
@@ -36,7 +36,7 @@ class Partners(NamedTuple):
     """Where proposals come from.
 
     near : int32 (n, m), the nearest records of each, nearest first
-    holders : int32, rows by confidential value;  starts : int64 (columns + 1,), where each value's rows start
+    holders : int32, rows by sensitive value;  starts : int64 (columns + 1,), where each value's rows start
     """
 
     near: np.ndarray
@@ -141,7 +141,7 @@ def _try_create(partition, judge, near, row, limit, members, origin):
     for i in range(-1, near.shape[1]):
         candidate = row if i < 0 else near[row, i]
         source = partition.group[candidate]
-        if source == new or partition.sizes[source] <= judge.least[0]:
+        if source == new or partition.sizes[source] <= judge.rules.least[0]:
             continue
         change = cost_of_joining(partition, candidate, new) - gain_of_leaving(partition, candidate)
         move(partition, candidate, new)
@@ -181,7 +181,7 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
     first, last = temperatures
     state = np.array([seed], np.uint64)
     records = len(partition.group)
-    members = np.empty(max(partners.near.shape[1] + 2, 4 * judge.least[0] + 8), np.int64)
+    members = np.empty(max(partners.near.shape[1] + 2, 4 * judge.rules.least[0] + 8), np.int64)
     origin = np.empty_like(members)
     temperature = first
     for step in range(steps):
@@ -192,7 +192,7 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
         limit = -temperature * np.log(1.0 - _random(state))
         kind = _random(state)
         if kind < 0.01:
-            if partition.sizes[source] <= judge.least[0] + 1:
+            if partition.sizes[source] <= judge.rules.least[0] + 1:
                 _try_dissolve(partition, judge, partners.near, source, limit, members, origin)
             continue
         if kind < 0.02:
@@ -202,7 +202,7 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
         target = partition.group[other]
         if target == source:
             continue
-        may_leave = partition.sizes[source] > (judge.least[0] if penalty == np.inf else 1)
+        may_leave = partition.sizes[source] > (judge.rules.least[0] if penalty == np.inf else 1)
         if kind < 0.5 and may_leave and not alike:
             _try_move(partition, judge, row, target, penalty, limit)
         else:

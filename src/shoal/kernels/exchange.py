@@ -20,7 +20,7 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.regions import cost_with, include, region_cost
-from shoal.kernels.tally import add, clear, meets
+from shoal.kernels.rules import add, clear, meets
 
 __all__ = ["Holding", "descend", "hold", "make_holding", "partition_loss", "read_holding", "transfer"]
 

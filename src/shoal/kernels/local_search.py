@@ -8,23 +8,19 @@ neighbours where that pays, and large groups are split. This is repeated until n
 import numpy as np
 from numba import njit
 
-from shoal.kernels.judge import Judge, add_record, holds, shortfall
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.partition import (
-    Partition,
     cost_of_joining,
     cost_of_swapping,
     gain_of_leaving,
-    make_partition,
     move,
-    nearest_records,
-    number_by_first_record,
     short_after_move,
     short_after_swap,
     swap,
     take_free,
     to_centroid,
 )
+from shoal.kernels.rules import Judge, add_row, holds, shortfall
 
 NEAR_RECORDS = 16
 
@@ -80,7 +76,7 @@ def _improve_record(partition, judge, near, row, found):
     """Make the best move or swap of a record; returns the other group, or -1 where nothing is better."""
     source = partition.group[row]
     best, target, partner = _IMPROVES, -1, -1
-    may_leave = partition.sizes[source] > judge.least[0]
+    may_leave = partition.sizes[source] > judge.rules.least[0]
     leaving = gain_of_leaving(partition, row) if may_leave else 0.0
     for i in range(_near_groups(partition, near, row, found)):
         g = found[i]
@@ -180,7 +176,7 @@ def _dissolve_groups(partition, judge, near, awake):
     dissolved = 0
     for g in range(len(partition.sizes)):
         size = partition.sizes[g]
-        if size == 0 or size >= min(longest, 4 * judge.least[0] + 8):
+        if size == 0 or size >= min(longest, 4 * judge.rules.least[0] + 8):
             continue
         cost = cost_of_dissolving(partition, near, g, members, origin)
         if cost == np.inf:
@@ -246,10 +242,10 @@ def _split_off(partition, judge, g, members):
     _sort_by_distance(partition.points, members, size, outermost)
     rest = partition.histograms[g].copy()
     part = np.zeros_like(rest)
-    least = judge.least[0]
+    least = judge.rules.least[0]
     for i in range(size - least):
-        add_record(rest, partition.columns, members[i], -1)
-        add_record(part, partition.columns, members[i], 1)
+        add_row(rest, partition.columns, members[i], -1)
+        add_row(part, partition.columns, members[i], 1)
         if holds(judge, i + 1, part):
             return i + 1 if holds(judge, size - i - 1, rest) else 0
     return 0
@@ -261,7 +257,7 @@ def _split_groups(partition, judge, awake):
     members = np.empty(partition.sizes.max() + 1, np.int64)
     split = 0
     for g in range(len(partition.sizes)):
-        while partition.sizes[g] >= 2 * max(1, judge.least[0]):
+        while partition.sizes[g] >= 2 * max(1, judge.rules.least[0]):
             leaving = _split_off(partition, judge, g, members)
             new = take_free(partition) if leaving > 0 else -1
             if new < 0:
@@ -289,26 +285,4 @@ def descend(partition, judge, near, most_passes):
 
 def most_groups_by_size(judge: Judge, records: int) -> int:
     """Room for the groups that a minimum size allows."""
-    return records // max(1, int(judge.least[0])) + 1
-
-
-def local_search(
-    points: np.ndarray, codes: np.ndarray, judge: Judge, group: np.ndarray, most_passes: int = 50
-) -> np.ndarray:
-    """A partition with less loss, by descent; every group of `group` must meet the model, and still does.
-
-    Parameters
-    ----------
-    points : float64 (n, d), C-contiguous
-    codes : int32 (n, s), confidential values; -1 is missing
-    judge : the model
-    group : int32 (n,), not changed
-    most_passes : descent ends after so many passes over the records
-
-    Returns
-    -------
-    int32 (n,): groups numbered by their first record.
-    """
-    partition: Partition = make_partition(points, codes, judge, group, most_groups_by_size(judge, len(points)))
-    descend(partition, judge, nearest_records(points, NEAR_RECORDS), most_passes)
-    return number_by_first_record(partition.group, len(partition.sizes))
+    return records // max(1, int(judge.rules.least[0])) + 1

@@ -1,4 +1,4 @@
-"""Algorithm 2, p-sensitivity first, for p-sensitivity and for every other model that a judge can express.
+"""Algorithm 2, p-sensitivity first, for p-sensitivity and for every other model that has rules.
 
 A group starts with the record farthest from the centroid of the records left. While the model's rules fail, it
 takes the nearest record that contributes to them (see `want_values`), then the nearest records until it has k.
@@ -14,16 +14,6 @@ Ties as in `shoal.kernels.mdav`.
 import numpy as np
 from numba import njit
 
-from shoal.kernels.judge import (
-    Judge,
-    add_record,
-    count_records,
-    failing_groups,
-    histogram_columns,
-    p_sensitive,
-    rules_hold,
-    want_values,
-)
 from shoal.kernels.kdtree import LEAF, NO_ROW, leaf_distances, least_distance, nearest
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.pool import (
@@ -35,6 +25,17 @@ from shoal.kernels.pool import (
     make_pool,
     next_seed,
     renew,
+)
+from shoal.kernels.rules import (
+    Judge,
+    Rules,
+    add_row,
+    count_rows,
+    failing_groups,
+    make_judge,
+    rules_hold,
+    value_counts,
+    want_values,
 )
 
 _WORDS = 16  # at most 1024 bits a node; more values share bits, which skips fewer subtrees but none wrongly
@@ -151,13 +152,13 @@ def _depart(pool, masks, bits, columns, left, row):
     leaf = pool.tree.place[row] // LEAF
     leave(pool, row)
     _renew_bits(pool.tree, leaf, columns, masks, bits)
-    add_record(left, columns, row, -1)
+    add_row(left, columns, row, -1)
 
 
 @njit(**FROM_PYTHON)
 def _grow_groups(pool, judge, columns, masks, left, lacking, group):
     """Form groups until the records left fail the model (True) or the pool must be renewed (False)."""
-    k = judge.least[0]
+    k = judge.rules.least[0]
     bits = np.zeros(masks.shape[1], np.uint64)
     wanted = np.zeros(len(left), np.bool_)
     histogram = np.zeros(len(left), np.int64)
@@ -170,7 +171,7 @@ def _grow_groups(pool, judge, columns, masks, left, lacking, group):
         size, row = 0, seed
         while True:
             _depart(pool, masks, bits, columns, left, np.int64(row))
-            add_record(histogram, columns, row, 1)
+            add_row(histogram, columns, row, 1)
             group[row] = label
             size += 1
             if rules_hold(judge, histogram):
@@ -210,12 +211,12 @@ def _merge_target(centroids, sizes, g):
 def merge_failing(points: np.ndarray, columns: np.ndarray, judge: Judge, group: np.ndarray) -> np.ndarray:
     """Merge each group that fails the model, the first first, into the group of the nearest centroid until all hold.
 
-    Needed only for rules that a further record can break: ENTROPY, RECURSIVE, CLOSENESS and SHARE. Returns the
+    Needed only for rules that a further row can break: all but DISTINCT, CATEGORIES and WEIGHT. Returns the
     groups int32 (n,), numbered without gaps in their old order. Cost: groups for each one that fails.
     """
     group = group.copy()
     groups = int(group.max(initial=-1)) + 1
-    sizes, histograms = count_records(columns, group, groups, len(judge.totals))
+    sizes, histograms = count_rows(columns, group, groups, len(judge.rules.owner))
     failing = failing_groups(judge, sizes, histograms)
     if not failing.any():
         return group
@@ -237,14 +238,14 @@ def merge_failing(points: np.ndarray, columns: np.ndarray, judge: Judge, group: 
     return number[into[group]].astype(np.int32)
 
 
-def grow_until(points: np.ndarray, codes: np.ndarray, judge: Judge, lacking: bool) -> np.ndarray:
-    """Groups grown until a model holds: Algorithm 2 with any judge in place of p-sensitivity.
+def grow_until(points: np.ndarray, columns: np.ndarray, rules: Rules, lacking: bool) -> np.ndarray:
+    """Groups grown until the models hold: Algorithm 2 with any rules in place of p-sensitivity.
 
     Parameters
     ----------
     points : float64 (n, d), C-contiguous, finite, standardised by the caller
-    codes : int32 (n, s), confidential values; -1 is missing
-    judge : the model (see `make_judge`); it should hold on the whole table, or all records form one group
+    columns : int32 (n, s), the rules' columns of the sensitive values; -1 is missing
+    rules : the models; they should hold on the whole table, or all records form one group
     lacking : a record contributes only to rules that do not hold yet
 
     Returns
@@ -254,10 +255,10 @@ def grow_until(points: np.ndarray, codes: np.ndarray, judge: Judge, lacking: boo
     Cost: n log n in practice, times the number of words of 64 values and the values of the attributes.
     """
     group = np.full(len(points), -1, np.int32)
-    columns = histogram_columns(codes, judge)
-    pool = make_pool(points, int(judge.least[0]))
-    words = min(_WORDS, max(1, -(-len(judge.totals) // 64)))
-    left = judge.totals.copy()
+    judge = make_judge(rules)
+    pool = make_pool(points, int(rules.least[0]))
+    words = min(_WORDS, max(1, -(-len(rules.owner) // 64)))
+    left = value_counts(columns, rules)
     tree, masks = pool.tree, _all_bits(pool.tree, columns, words)
     while not _grow_groups(pool, judge, columns, masks, left, lacking, group):
         pool = renew(pool)
@@ -265,18 +266,3 @@ def grow_until(points: np.ndarray, codes: np.ndarray, judge: Judge, lacking: boo
             tree, masks = pool.tree, _all_bits(pool.tree, columns, words)
     join_nearest(points, group, int(pool.progress[GROUPS]))
     return merge_failing(points, columns, judge, group)
-
-
-def p_first(points: np.ndarray, codes: np.ndarray, k: int, p: int, lacking: bool = False) -> np.ndarray:
-    """Algorithm 2: groups of at least k records with at least p distinct values of each confidential attribute.
-
-    With `lacking` a record contributes only if it adds a value of an attribute that has fewer than p; otherwise
-    any new value contributes, which reproduces Table 2 of the paper. For p = 1 it is CBFS. The caller makes sure
-    that p ≤ k ≤ n and that every attribute has p distinct values. Parameters, result and cost as for `grow_until`.
-
-    Examples
-    --------
-    >>> p_first(np.array([[0.0], [0.1], [5.0], [5.1]]), np.array([[0], [0], [1], [1]], np.int32), 2, 2)
-    array([0, 1, 0, 1], dtype=int32)
-    """
-    return grow_until(points, codes, p_sensitive(codes, k, p), lacking)

@@ -11,16 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.kernels.judge import Judge, add_record, count_records, histogram_columns, shortfall
 from shoal.kernels.kdtree import THREADS, Tree, build_tree, make_scratch, nearest
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.pool import column_sums
+from shoal.kernels.rules import Judge, add_row, count_rows, shortfall
 
 
 class Partition(NamedTuple):
     """The groups of the n records of a table; groups without records are free to be used.
 
-    points : float64 (n, d);  columns : int32 (n, s), the histogram columns of the confidential values
+    points : float64 (n, d);  columns : int32 (n, s), the rules' columns of the sensitive values
     group : int32 (n,)
     sizes : int64 (G,);  sums : float64 (G, d);  histograms : int64 (G, columns)
     short : float64 (G,), each group's shortfall from the model
@@ -42,12 +42,13 @@ class Partition(NamedTuple):
     free: np.ndarray
 
 
-def make_partition(points: np.ndarray, codes: np.ndarray, judge: Judge, group: np.ndarray, capacity: int) -> Partition:
+def make_partition(
+    points: np.ndarray, columns: np.ndarray, judge: Judge, group: np.ndarray, capacity: int
+) -> Partition:
     """A partition with room for `capacity` groups (or as many as `group` has). Cost: n (d + s)."""
     records, attributes = points.shape
     capacity = max(capacity, int(group.max(initial=-1)) + 1)
-    columns = histogram_columns(codes, judge)
-    sizes, histograms = count_records(columns, group, capacity, len(judge.totals))
+    sizes, histograms = count_rows(columns, group, capacity, len(judge.rules.owner))
     partition = Partition(
         points=points,
         columns=columns,
@@ -135,8 +136,8 @@ def move(partition, row, target):
     for j in range(partition.points.shape[1]):
         partition.sums[source, j] -= partition.points[row, j]
         partition.sums[target, j] += partition.points[row, j]
-    add_record(partition.histograms[source], partition.columns, row, -1)
-    add_record(partition.histograms[target], partition.columns, row, 1)
+    add_row(partition.histograms[source], partition.columns, row, -1)
+    add_row(partition.histograms[target], partition.columns, row, 1)
     if partition.sizes[source] == 0:
         partition.short[source] = 0.0
         _push_free(partition.free, source)
@@ -197,14 +198,14 @@ def short_after_move(partition, judge, row, target):
     """The shortfalls of a record's group and of `target` if it moved there: (source, target)."""
     source = partition.group[row]
     here, there = partition.histograms[source], partition.histograms[target]
-    add_record(here, partition.columns, row, -1)
-    add_record(there, partition.columns, row, 1)
+    add_row(here, partition.columns, row, -1)
+    add_row(there, partition.columns, row, 1)
     short_source = 0.0
     if partition.sizes[source] > 1:
         short_source = shortfall(judge, partition.sizes[source] - 1, here)
     short_target = shortfall(judge, partition.sizes[target] + 1, there)
-    add_record(here, partition.columns, row, 1)
-    add_record(there, partition.columns, row, -1)
+    add_row(here, partition.columns, row, 1)
+    add_row(there, partition.columns, row, -1)
     return short_source, short_target
 
 
@@ -219,16 +220,16 @@ def short_after_swap(partition, judge, row, other):
     if same:
         return partition.short[a], partition.short[b]
     here, there = partition.histograms[a], partition.histograms[b]
-    add_record(here, columns, row, -1)
-    add_record(here, columns, other, 1)
-    add_record(there, columns, other, -1)
-    add_record(there, columns, row, 1)
+    add_row(here, columns, row, -1)
+    add_row(here, columns, other, 1)
+    add_row(there, columns, other, -1)
+    add_row(there, columns, row, 1)
     short_here = shortfall(judge, partition.sizes[a], here)
     short_there = shortfall(judge, partition.sizes[b], there)
-    add_record(here, columns, row, 1)
-    add_record(here, columns, other, -1)
-    add_record(there, columns, other, 1)
-    add_record(there, columns, row, -1)
+    add_row(here, columns, row, 1)
+    add_row(here, columns, other, -1)
+    add_row(there, columns, other, 1)
+    add_row(there, columns, row, -1)
     return short_here, short_there
 
 

@@ -22,8 +22,19 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import INNER
+from shoal.kernels.rules import Rules
 
-__all__ = ["Space", "common_ancestor", "cost_united", "cost_with", "extent_cost", "include", "region_cost", "unite"]
+__all__ = [
+    "Setting",
+    "Space",
+    "common_ancestor",
+    "cost_united",
+    "cost_with",
+    "extent_cost",
+    "include",
+    "region_cost",
+    "unite",
+]
 
 PARENT, LEVEL = -2, -1  # the last two rows of a forest
 
@@ -50,6 +61,21 @@ class Space(NamedTuple):
     least: np.ndarray
     top: np.ndarray
     missing: np.ndarray
+
+
+class Setting(NamedTuple):
+    """What a search works on, and never changes.
+
+    space : the attributes and what their extents cost
+    rules : the models
+    values : int32 (n, q), per item its leaves, or codes where an attribute is ordered
+    columns : int32 (n, s), per item the rules' columns of its sensitive values, -1 where missing
+    """
+
+    space: Space
+    rules: Rules
+    values: np.ndarray
+    columns: np.ndarray
 
 
 @njit(**INNER)

@@ -29,7 +29,7 @@ from shoal.kernels.regions import (
     region_cost,
     unite,
 )
-from shoal.kernels.tally import add, clear, lack, meets
+from shoal.kernels.rules import add, clear, lack, meets
 
 __all__ = ["Scratch", "cut_groups", "make_scratch"]
 

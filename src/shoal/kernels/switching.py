@@ -21,7 +21,7 @@ from numba import njit
 from shoal.kernels.exchange import transfer
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.regions import cost_united, include, region_cost
-from shoal.kernels.tally import add, clear, lack
+from shoal.kernels.rules import add, clear, lack
 
 __all__ = ["switch_rows"]
 

@@ -26,7 +26,7 @@ from shoal.encoding.groups import group_keys, histogram
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_feasible, suppress_failing, told_count
 from shoal.methods.pattern_set import Pattern, describe_groups
-from shoal.models import AllOf, KAnonymity
+from shoal.models import AllOf
 from shoal.models.base import exact
 from shoal.schema import TOP, Calendar, Cuts, Intervals, Role, Schema, Widths
 
@@ -102,7 +102,7 @@ class AntiUnification(Method):
         for column in self.levels:
             if column not in schema.quasi_identifiers:
                 raise PlanError(f"A level is given for column {column!r}, which is not a quasi-identifier of the plan.")
-        others = [part.name for part in model.parts if not isinstance(part, KAnonymity)]
+        others = [part.name for part in model.parts if not part.sizes_only]
         if others and self.patterns != "model-aware":
             raise PlanError(
                 f"Anti-unification with patterns = {self.patterns!r} can serve k-anonymity alone; the plan also has "

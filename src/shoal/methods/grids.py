@@ -53,7 +53,7 @@ from shoal.identifiability.sampling import Source, SystemSource, check_sampling_
 from shoal.identifiability.universe import read_universe
 from shoal.methods.base import Method, Problem
 from shoal.methods.levels import Levels
-from shoal.models import AllOf, KAnonymity, Model
+from shoal.models import AllOf, Model, make_model
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths
 from shoal.schema.ranges import as_numbers
 
@@ -305,7 +305,7 @@ class SampledGrid(_Grid):
     @property
     def promises(self) -> tuple[Model, ...]:
         """See :class:`shoal.methods.base.Method`: the release is k-anonymous by itself."""
-        return (KAnonymity(self.k),)
+        return (make_model("k-anonymity", k=self.k),)
 
     def _range(self, name: str, schema: Schema) -> tuple[int, int]:
         if self.choose == "declared":
@@ -579,9 +579,9 @@ def choice_scores(
     sampled = FrequencySet(
         frequencies.quasi, (), (), frequencies.codes[chosen], frequencies.secrets[chosen], counts[chosen]
     )
-    look = NodeEvaluator(
-        Problem(sampled, problem.ladders, AllOf((KAnonymity(k),))), make_measure("precision", sampled, problem.ladders)
-    ).look
+    sizes = AllOf((make_model("k-anonymity", k=k),))
+    measure = make_measure("precision", sampled, problem.ladders)
+    look = NodeEvaluator(Problem(sampled, problem.ladders, sizes), measure).look
     rows = sampled.rows
     heights = [ladder.height for ladder in problem.ladders]
     scores = [0] * len(candidates)

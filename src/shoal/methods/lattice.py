@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.encoding import FrequencySet
 from shoal.kernels.lattice import group_entries, kept_figures, make_lifts, make_scratch, roll_up
 from shoal.methods.base import Problem, suppress_failing
-from shoal.models import AllOf, KAnonymity
+from shoal.models import AllOf
 from shoal.utility.measures import Measure
 
 __all__ = ["Figures", "Node", "NodeEvaluator"]
@@ -59,8 +59,8 @@ class NodeEvaluator:
         self.seen = 0
         frequencies = problem.frequencies
         self._columns = frequencies.codes.shape[1]
-        self._sizes_only = all(isinstance(part, KAnonymity) for part in problem.model.parts)
-        self._least = max((part.k for part in problem.model.parts if isinstance(part, KAnonymity)), default=1)
+        self._sizes_only = problem.model.sizes_only
+        self._least = problem.model.least
         absorbing = tuple(part for part in problem.model.parts if part.absorbs)
         self._absorbing = AllOf(absorbing) if absorbing and len(absorbing) < len(problem.model.parts) else None
         ladders = [list(ladder.codes) for ladder in problem.ladders]

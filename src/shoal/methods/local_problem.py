@@ -14,10 +14,9 @@ import numpy.typing as npt
 
 from shoal.encoding import FrequencySet
 from shoal.encoding.groups import group_keys
-from shoal.kernels.regions import LEVEL, PARENT, Space
-from shoal.kernels.tally import Setting
+from shoal.kernels.regions import LEVEL, PARENT, Setting, Space
 from shoal.methods.base import Problem
-from shoal.methods.local_rules import make_rules
+from shoal.methods.rules import bind_rules, totals_of
 from shoal.schema import Ladder
 from shoal.utility.measures import make_measure
 
@@ -94,7 +93,9 @@ def make_local_problem(
     shown = shown or ["ancestor"] * len(problem.ladders)
     ranks = ranks or [None] * len(problem.ladders)
     space, offsets = make_space(frequencies, problem.ladders, shown, loss, weights or {}, ranks)
-    rules, columns = make_rules(problem.model, frequencies)
+    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
+    bound = bind_rules(problem.model, frequencies.domains, totals)
+    rules, columns = bound.rules, bound.columns(frequencies.secrets)
     values = frequencies.codes + np.where(space.ordered, 0, offsets).astype(np.int32)
     for a, rank in enumerate(ranks):
         if rank is not None and space.ordered[a]:

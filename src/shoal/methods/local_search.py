@@ -9,9 +9,9 @@ import numpy as np
 
 from shoal.kernels.exchange import descend, hold, make_holding, partition_loss, read_holding
 from shoal.kernels.nearness import near_items
+from shoal.kernels.rules import lacks_of, make_tally
 from shoal.kernels.specialization import MOST_PASSES, cut_groups, make_scratch
 from shoal.kernels.switching import switch_rows
-from shoal.kernels.tally import lacks_of, make_tally
 from shoal.methods.local_problem import LocalProblem, Pieces
 from shoal.threads import spread
 

@@ -26,7 +26,7 @@ from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local_options import LocalMethod, check_weights_of
-from shoal.models import AllOf, KAnonymity
+from shoal.models import AllOf
 from shoal.schema import TOP, Schema
 
 __all__ = ["LocalSuppression"]
@@ -56,7 +56,7 @@ class LocalSuppression(LocalMethod):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.importance)
-        if self.missing == "loose" and not all(isinstance(part, KAnonymity) for part in model.parts):
+        if self.missing == "loose" and not model.sizes_only:
             raise PlanError(
                 "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
                 "which keeps every model."

@@ -23,16 +23,7 @@ from shoal.encoding.intervals import Ends
 from shoal.engines.base import Apart, Relation
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Outcome, Problem, Progress
-from shoal.models import (
-    AllOf,
-    AlphaK,
-    KAnonymity,
-    LDiversity,
-    PAlphaSensitive,
-    PPlusAlphaSensitive,
-    PSensitive,
-    TCloseness,
-)
+from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
 
@@ -40,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from shoal.kernels.judge import Judge
+    from shoal.kernels.rules import Rules
 
 __all__ = ["Cbfs", "KFirst", "Mdav", "PFirst", "Univariate", "VMdav"]
 
@@ -93,11 +84,6 @@ class _Microaggregation(Method):
         for column in (*self.weights, *scaled, *self.publish, *self.strata):
             if column not in schema.quasi_identifiers:
                 raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
-        for part in model.parts:
-            equal = isinstance(part, TCloseness) and part.distance == "equal"
-            served = KAnonymity | PSensitive | PAlphaSensitive | PPlusAlphaSensitive | LDiversity | AlphaK
-            if not equal and not isinstance(part, served):
-                raise PlanError(f"The method {self.name} cannot keep {part}; use mondrian, top-down or full-domain.")
         k = self.group_size(model)
         if self.block is not None and self.block < 2 * k:
             raise PlanError(
@@ -106,11 +92,10 @@ class _Microaggregation(Method):
 
     def group_size(self, model: AllOf) -> int:
         """k: the method's own, and at least that of the models."""
-        sizes = [part.k for part in model.parts if isinstance(part, KAnonymity | AlphaK)]
-        sizes += [] if self.k is None else [self.k]
-        if not sizes:
+        size = max(model.least, self.k or 1)
+        if size < 2:
             raise PlanError(f"The method {self.name} needs a group size: give k, or the model k-anonymity.")
-        return max(sizes)
+        return size
 
     def room(self, problem: Problem) -> int:
         """See :class:`shoal.methods.base.Method`; every row is a point, held once as it is and once in a tree."""
@@ -145,7 +130,7 @@ class _Microaggregation(Method):
         return aggregate_apart(self, counted, table, schema, model, seed, progress)
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """The group of every row of one stratum; groups may still fail the models."""
         raise NotImplementedError
@@ -158,12 +143,12 @@ class Mdav(_Microaggregation):
     name: ClassVar[str] = "mdav"
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.kernels.mdav import mdav
 
-        return mdav(points, int(judge.least[0]))
+        return mdav(points, int(rules.least[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,12 +158,12 @@ class Cbfs(_Microaggregation):
     name: ClassVar[str] = "cbfs"
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.kernels.mdav import cbfs
 
-        return cbfs(points, int(judge.least[0]))
+        return cbfs(points, int(rules.least[0]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,12 +174,12 @@ class VMdav(_Microaggregation):
     name: ClassVar[str] = "v-mdav"
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.kernels.mdav import v_mdav
 
-        return v_mdav(points, int(judge.least[0]), float(self.gamma))
+        return v_mdav(points, int(rules.least[0]), float(self.gamma))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,12 +195,12 @@ class KFirst(_Microaggregation):
     name: ClassVar[str] = "k-first"
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.methods.points import grow_size
 
-        return grow_size(points, codes, judge, self.base, facts)
+        return grow_size(points, columns, rules, self.base, facts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,14 +216,12 @@ class PFirst(_Microaggregation):
     name: ClassVar[str] = "p-first"
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         from shoal.kernels.p_first import grow_until
-        from shoal.methods.points import own_totals
 
-        # it counts down from the totals, so they must be those of these rows
-        return grow_until(points, codes, own_totals(judge, codes), self.contributes == "lacking")
+        return grow_until(points, columns, rules, self.contributes == "lacking")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,14 +236,14 @@ class Univariate(_Microaggregation):
             raise PlanError("The method univariate has no blocks: its path runs through all rows. Use mdav or p-first.")
 
     def partition(
-        self, points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, facts: dict[str, Any]
+        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
     ) -> npt.NDArray[np.int32]:
         """See :class:`_Microaggregation`."""
         import numpy as np
 
         from shoal.kernels.univariate import optimal_univariate, path_microaggregation
 
-        k = int(judge.least[0])
+        k = int(rules.least[0])
         if points.shape[1] == 1:
             return optimal_univariate(np.ascontiguousarray(points[:, 0]), k)
         return path_microaggregation(points, k)

@@ -14,7 +14,7 @@ from typing import Any
 from shoal.encoding import recode_codes
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain import FullDomain
-from shoal.models import PPlusAlphaSensitive
+from shoal.models import of_one_category
 
 __all__ = ["MinimalRecoding", "list_minimal"]
 
@@ -46,16 +46,14 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     lowest, highest = method.bounds(problem)
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
     frequencies = problem.frequencies
-    weighted = [domain.name for domain in frequencies.domains if domain.category is not None]
+    weighted = any(domain.category is not None for domain in frequencies.domains)
     listed = []
     for figures in sorted(found, key=lambda figures: (figures.loss, figures.node)):
         inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, figures.node))
         _, kept = suppress_failing(frequencies, inverse, groups.count, problem.model)
         exposed_groups = exposed_rows = None
         if weighted:
-            exposed = ~PPlusAlphaSensitive(2, 0, weighted[0]).assess(kept).holds
-            for name in weighted[1:]:
-                exposed |= ~PPlusAlphaSensitive(2, 0, name).assess(kept).holds
+            exposed = of_one_category(kept)
             exposed_groups, exposed_rows = int(exposed.sum()), int(kept.size[exposed].sum())
         levels = dict(zip(problem.names, figures.node, strict=True))
         listed.append(

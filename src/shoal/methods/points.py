@@ -25,28 +25,13 @@ from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.encoding.intervals import Ends
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels import kdtree, partition, pool
-from shoal.kernels.judge import (
-    CATEGORIES,
-    CLOSENESS,
-    DISTINCT,
-    ENTROPY,
-    RECURSIVE,
-    SHARE,
-    WEIGHT,
-    Judge,
-    Rule,
-    count_records,
-    failing_groups,
-    histogram_columns,
-    make_judge,
-    most_groups,
-)
 from shoal.kernels.mdav import cbfs, mdav
 from shoal.kernels.p_first import merge_failing
 from shoal.kernels.refinement import refine
+from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
 from shoal.methods.base import EXACT_ENDS, Problem, Progress, require_feasible
-from shoal.models import AllOf, AlphaK, LDiversity, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, TCloseness
-from shoal.models.base import SensitiveModel, exact
+from shoal.methods.rules import bind_rules, totals_of
+from shoal.models import AllOf
 from shoal.schema import Domain, Ladder
 from shoal.threads import allowed
 
@@ -56,8 +41,8 @@ if TYPE_CHECKING:
     from shoal.methods.microaggregation import _Microaggregation
 
 __all__ = [
-    "Extent", "PointColumn", "aggregate", "choices", "grow_size", "judge_of", "level_coordinates",
-    "numbers_of", "own_totals", "partition_rows", "publish", "rules_of", "settle", "show_groups", "strata_of",
+    "Extent", "PointColumn", "aggregate", "choices", "grow_size", "level_coordinates",
+    "numbers_of", "partition_rows", "publish", "settle", "show_groups", "strata_of",
 ]  # fmt: skip
 
 LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
@@ -106,11 +91,12 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
         return aggregate_in_blocks(method, problem)
     row = np.repeat(np.arange(len(frequencies.count), dtype=np.int64), frequencies.count)
     columns = [_column(method, problem, j, row) for j in range(len(problem.names))]
-    codes = np.ascontiguousarray(frequencies.secrets[row], np.int32)
-    judge = judge_of(problem.model, frequencies, codes, k)
+    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
+    bound = bind_rules(problem.model, frequencies.domains, totals, k, every=True)
+    ruled = bound.columns(frequencies.secrets)[row]
     facts: dict[str, Any] = {}
-    if len(judge.kind):
-        facts["most_groups_possible"] = most_groups(judge, len(row))
+    if len(bound.rules.kind):
+        facts["most_groups_possible"] = most_groups(bound.rules, bound.rules.totals, len(row))
     group = np.full(len(row), -1, np.int32)
     made = 0
     stratum = strata_of(method, problem.names, frequencies.codes)[row]
@@ -120,8 +106,8 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
         points = np.ascontiguousarray(
             np.concatenate([c.coordinates[frequencies.codes[row[members], j]] for j, c in enumerate(columns)], axis=1)
         )
-        own = np.ascontiguousarray(codes[members])
-        found = partition_rows(method, points, own, judge, facts, len(members), problem.seed, problem.progress)
+        own = np.ascontiguousarray(ruled[members])
+        found = partition_rows(method, points, own, bound.rules, facts, len(members), problem.seed, problem.progress)
         group[members] = found + made
         made += int(found.max(initial=-1)) + 1
     settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
@@ -137,8 +123,8 @@ def _limit_kernels() -> None:
 def partition_rows(
     method: _Microaggregation,
     points: npt.NDArray[np.float64],
-    codes: npt.NDArray[np.int32],
-    judge: Judge,
+    columns: npt.NDArray[np.int32],
+    rules: Rules,
     facts: dict[str, Any],
     rows: int,
     seed: int,
@@ -148,18 +134,17 @@ def partition_rows(
 
     Judged with a tolerance: see :func:`settle`.
     """
-    if len(points) < judge.least[0]:
+    if len(points) < rules.least[0]:
         raise InfeasibleError(
-            f"Every stratum must have at least {judge.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
+            f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
         )
-    group = method.partition(points, codes, judge, facts)
-    columns = histogram_columns(codes, judge)
-    group = merge_failing(points, columns, judge, group)
-    if method.refine and len(points) >= 2 * judge.least[0]:
+    group = method.partition(points, columns, rules, facts)
+    group = merge_failing(points, columns, make_judge(rules), group)
+    if method.refine and len(points) >= 2 * rules.least[0]:
         part = MOST_PROPOSALS * len(points) // rows
         steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
         progress(f"{method.name}: improving groups", None)
-        group = refine(points, codes, judge, group, steps, seed)
+        group = refine(points, columns, rules, group, steps, seed)
     return np.asarray(group, np.int32)
 
 
@@ -322,71 +307,25 @@ def level_coordinates(ladder: Ladder) -> npt.NDArray[np.float64]:
     return np.concatenate(parts, axis=1)
 
 
-# -- models as a judge -----------------------------------------------------------------------------------------------
-
-
-def judge_of(model: AllOf, frequencies: FrequencySet, codes: npt.NDArray[np.int32], k: int) -> Judge:
-    """The models as rules that compiled code can test while groups change; ``codes`` are sensitive values by row."""
-    return make_judge(codes, k, rules_of(model, frequencies.domains))
-
-
-def rules_of(model: AllOf, domains: tuple[Domain, ...]) -> list[Rule]:
-    """The rules of models on the sensitive columns."""
-    rules = []
-    for part in model.parts:
-        if isinstance(part, SensitiveModel):
-            for domain in part.columns(domains):
-                place = next(i for i, other in enumerate(domains) if other.name == domain.name)
-                rules += _rules(part, place, domain)
-    return rules
-
-
-def own_totals(judge: Judge, codes: npt.NDArray[np.int32]) -> Judge:
-    """The judge with the totals of some rows in place of the table's: for kernels that count down from them."""
-    columns = histogram_columns(codes, judge)
-    return judge._replace(totals=np.bincount(columns[columns >= 0], minlength=len(judge.totals)).astype(np.int64))
-
-
-def _rules(part: SensitiveModel, place: int, domain: Any) -> list[Rule]:
-    match part:
-        case PSensitive():
-            return [Rule(DISTINCT, place, whole=part.p)]
-        case PAlphaSensitive() | PPlusAlphaSensitive():
-            labels = domain.category.astype(np.int64)
-            weight = Rule(WEIGHT, place, whole=part.least_units(domain), labels=labels)
-            if isinstance(part, PPlusAlphaSensitive):
-                return [Rule(CATEGORIES, place, whole=part.p, labels=labels), weight]
-            return [Rule(DISTINCT, place, whole=part.p), weight]
-        case LDiversity(kind="distinct"):
-            return [Rule(DISTINCT, place, whole=int(part.l))]
-        case LDiversity(kind="entropy"):
-            return [Rule(ENTROPY, place, real=float(exact(part.l, "l")))]
-        case LDiversity():
-            return [Rule(RECURSIVE, place, whole=int(part.l), real=float(exact(part.c or 1, "c")))]
-        case AlphaK():
-            return [Rule(SHARE, place, real=float(exact(part.alpha, "alpha")))]
-        case TCloseness():
-            return [Rule(CLOSENESS, place, real=float(exact(part.t, "t")))]
-        case _:
-            raise PlanError(f"Microaggregation cannot keep {part}; use mondrian, top-down or full-domain.")
+# -- Algorithm 1 -------------------------------------------------------------------------------------------------------
 
 
 def grow_size(
-    points: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], judge: Judge, base: str, facts: dict[str, Any]
+    points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, base: str, facts: dict[str, Any]
 ) -> npt.NDArray[np.int32]:
     """Algorithm 1: the smallest group size, from k on, at which every group meets the models."""
     rows = len(points)
     form = mdav if base == "mdav" else cbfs
-    columns = histogram_columns(codes, judge)
+    judge = make_judge(rules)
 
     def attempt(size: int) -> npt.NDArray[np.int32] | None:
         group = form(points, size)
-        sizes, histograms = count_records(columns, group, int(group.max()) + 1, len(judge.totals))
+        sizes, histograms = count_rows(columns, group, int(group.max()) + 1, len(rules.owner))
         return None if failing_groups(judge, sizes, histograms).any() else np.asarray(group, np.int32)
 
     # more groups than the values allow cannot all meet the models, whatever the partition
-    least = max(int(judge.least[0]), -(-rows // (most_groups(judge, rows) + 1)) if most_groups(judge, rows) else rows)
-    least = min(least, rows)
+    most = most_groups(rules, value_counts(columns, rules), rows)
+    least = min(max(int(rules.least[0]), -(-rows // (most + 1)) if most else rows), rows)
     if rows <= SMALL:
         for size in range(least, rows + 1):
             if (group := attempt(size)) is not None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, Dictionary, Groups
 from shoal.encoding.groups import histogram
 from shoal.errors import PlanError
-from shoal.kernels.judge import CLOSENESS, Judge, make_judge, most_groups
+from shoal.kernels.rules import most_groups
 from shoal.methods.base import Problem, quiet
 from shoal.methods.blocks import (
     LEAVES_A_BLOCK,
@@ -35,13 +35,12 @@ from shoal.methods.points import (
     choices,
     level_coordinates,
     numbers_of,
-    own_totals,
     partition_rows,
     publish,
-    rules_of,
     settle,
     strata_of,
 )
+from shoal.methods.rules import BoundRules, bind_rules
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder, Schema
 from shoal.threads import spread
@@ -163,7 +162,7 @@ class Shared:
     ----------
     totals
         int64 (values,) of each sensitive column: how often the whole table has each value.
-    judge
+    bound
         The models as rules, with the whole table's totals.
     rows
         How many the whole table has.
@@ -174,7 +173,7 @@ class Shared:
     seed: int
     domains: tuple[Domain, ...]
     totals: tuple[npt.NDArray[np.int64], ...]
-    judge: Judge
+    bound: BoundRules
     rows: int
 
 
@@ -187,12 +186,8 @@ def shared_by_blocks(
     rows: int,
 ) -> Shared:
     """Make the rules of the models from the totals alone."""
-    every = np.full((max((domain.size for domain in domains), default=0), len(domains)), -1, np.int32)
-    for place, domain in enumerate(domains):
-        every[: domain.size, place] = np.arange(domain.size)
-    judge = make_judge(every, method.group_size(model), rules_of(model, domains))
-    judge = judge._replace(totals=np.concatenate([np.zeros(0, np.int64), *totals]).astype(np.int64))
-    return Shared(method, model, seed, domains, totals, judge, rows)
+    bound = bind_rules(model, domains, totals, method.group_size(model), every=True)
+    return Shared(method, model, seed, domains, totals, bound, rows)
 
 
 @dataclass(frozen=True)
@@ -212,7 +207,7 @@ class Tally:
 
         def holds(leaves: Sequence[int]) -> bool:
             size = int(self.rows[list(leaves)].sum())
-            if size < shared.judge.least[0]:
+            if size < shared.bound.rules.least[0]:
                 return False
             histograms = []
             for (starts, value, count), domain in zip(sorted_entries, shared.domains, strict=True):
@@ -257,20 +252,20 @@ def form_groups(
     """
     row = np.repeat(np.arange(len(count), dtype=np.int64), count)
     codes = np.ascontiguousarray(secrets[row], np.int32)
-    judge = shared.judge
-    if not (judge.kind == CLOSENESS).any():  # the other rules look at totals only for bounds, which are tighter so
-        judge = own_totals(judge, codes)
-    method = shared.method
+    method, bound = shared.method, shared.bound
     rows_of_points = np.ascontiguousarray(points[row])
-    found = partition_rows(method, rows_of_points, codes, judge, {}, shared.rows, shared.seed, quiet)
+    found = partition_rows(
+        method, rows_of_points, bound.columns(codes), bound.rules, {}, shared.rows, shared.seed, quiet
+    )
     return row, settle(shared.model, shared.domains, codes, found, bool(method.strata), shared.totals)
 
 
 def share_facts(shared: Shared, blocks: Blocks) -> dict[str, Any]:
     """What is told of the blocks."""
     facts: dict[str, Any] = {}
-    if len(shared.judge.kind):
-        facts["most_groups_possible"] = most_groups(shared.judge, shared.rows)
+    rules = shared.bound.rules
+    if len(rules.kind):
+        facts["most_groups_possible"] = most_groups(rules, rules.totals, shared.rows)
     return facts | {
         "blocks": len(blocks.rows),
         "largest_block": int(blocks.rows.max()),

@@ -15,7 +15,6 @@ from shoal.methods.base import Problem
 from shoal.methods.local_problem import make_local_problem
 from shoal.methods.local_release import publish_pieces
 from shoal.methods.local_search import cut, refine
-from shoal.models import KAnonymity
 from shoal.schema import TOP, Flat
 
 __all__ = ["suppress_loosely", "suppress_strictly"]
@@ -37,7 +36,7 @@ def suppress_strictly(problem: Problem, importance: Mapping[str, float]) -> ByGr
 def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
     """The strict groups, with the stars taken back that nobody needs who knows that a star may stand for any value."""
     frequencies = problem.frequencies
-    k = max(part.k for part in problem.model.parts if isinstance(part, KAnonymity))
+    k = problem.model.least
     sizes = [dictionary.size for dictionary in frequencies.quasi]
     strict = suppress_strictly(problem, importance)
     codes = frequencies.codes[strict.row]  # one unit: the rows of a combination in a group, which get the same stars

@@ -24,10 +24,10 @@ from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local_options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
 from shoal.methods.mondrian import ranks_of, shown_by
 from shoal.methods.top_down import TopDown
-from shoal.models import AllOf, KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive, combine
+from shoal.models import AllOf, combine, make_model, starting
 from shoal.schema import Schema
 
-__all__ = ["Switching", "weaker"]
+__all__ = ["Switching"]
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class Switching(LocalMethod):
         """The models to reach: those of the plan, and (p+, α) where it is given."""
         if self.p is None or self.alpha is None:
             return model
-        return combine((*model.parts, PPlusAlphaSensitive(self.p, self.alpha)))
+        return combine((*model.parts, make_model("p-plus-alpha-sensitive", p=self.p, alpha=self.alpha)))
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.weights)
-        self.start.check(schema, weaker(self.goal(model)))
+        self.start.check(schema, starting(self.goal(model)))
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`.
@@ -83,7 +83,7 @@ class Switching(LocalMethod):
         problem = replace(problem, model=self.goal(problem.model))
         problem.model.check(problem.frequencies.domains)
         require_feasible(problem)
-        recoding = self.start.decide(replace(problem, model=weaker(problem.model)))
+        recoding = self.start.decide(replace(problem, model=starting(problem.model)))
         part, started, rows = kept_part(problem, recoding)
         ranks = ranks_of(part)
         shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
@@ -113,18 +113,3 @@ class Switching(LocalMethod):
     def parameters(self) -> Mapping[str, Any]:
         """See :class:`shoal.methods.base.Method`."""
         return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}
-
-
-def weaker(model: AllOf) -> AllOf:
-    """The models of the first groups: k-anonymity, and p values where p values or categories are asked for.
-
-    >>> weaker(combine((KAnonymity(4), PPlusAlphaSensitive(2, 2)))).parts
-    (KAnonymity(k=4), PSensitive(p=2, column=None))
-    """
-    parts: list[Model] = []
-    for part in model.parts:
-        if isinstance(part, KAnonymity | PSensitive):
-            parts.append(part)
-        elif isinstance(part, PAlphaSensitive | PPlusAlphaSensitive):
-            parts.append(PSensitive(part.p, part.column))
-    return combine(parts or [KAnonymity(2)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, overload
 
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Condition, Model
 from shoal.models.disclosure import AlphaK, BetaLikeness, DeltaDisclosure
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
-from shoal.models.sensitivity import PAlphaSensitive, PPlusAlphaSensitive, PSensitive
+from shoal.models.sensitivity import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
 from shoal.models.t_closeness import TCloseness
 
 __all__ = [
@@ -28,6 +29,10 @@ __all__ = [
     "PSensitive",
     "TCloseness",
     "combine",
+    "make_model",
+    "of_one_category",
+    "size_of_groups",
+    "starting",
 ]
 
 MODELS: dict[str, type[Model]] = {
@@ -46,12 +51,17 @@ MODELS: dict[str, type[Model]] = {
 }
 
 
+def make_model(name: str, **parameters: Any) -> Model:
+    """The model of a name in :data:`MODELS`."""
+    return MODELS[name](**parameters)
+
+
 def combine(models: Iterable[Model]) -> AllOf:
     """All models at once; raises where they contradict each other (p larger than k)."""
     parts = tuple(part for model in models for part in model.parts)
     if not parts:
         raise PlanError("At least one model is needed, for example k-anonymity with k = 5.")
-    k = max((part.k for part in parts if isinstance(part, KAnonymity)), default=None)
+    k = size_of_groups(parts, default=None)
     for part in parts:
         p = getattr(part, "p", None)
         if k is not None and p is not None and p > k:
@@ -60,3 +70,22 @@ def combine(models: Iterable[Model]) -> AllOf:
                 f"Raise k or lower p."
             )
     return AllOf(parts)
+
+
+@overload
+def size_of_groups(models: Iterable[Model], default: int) -> int: ...
+@overload
+def size_of_groups(models: Iterable[Model], default: None) -> int | None: ...
+def size_of_groups(models: Iterable[Model], default: int | None) -> int | None:
+    """The size that models about sizes alone ask of every group; ``default`` where there is none."""
+    return max((part.least for model in models for part in model.parts if part.sizes_only), default=default)
+
+
+def starting(model: Model) -> AllOf:
+    """What the first groups of a switching method meet: k-anonymity, and p values where values or categories are asked.
+
+    >>> starting(combine((KAnonymity(4), PPlusAlphaSensitive(2, 2)))).parts
+    (KAnonymity(k=4), PSensitive(p=2, column=None))
+    """
+    parts = [part.start for part in model.parts if part.start is not None]
+    return combine(parts or [KAnonymity(2)])

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from shoal.checked import Checked, Number, exact_number
 from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
 from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
@@ -108,8 +109,22 @@ class Model(Checked):
     """Base of all models."""
 
     name: ClassVar[str]
+    says: ClassVar[str] = "Every group meets a condition of this name."
+    """What the model promises, in a sentence for people: {name} is a parameter, {column} what the model is about."""
     unites: ClassVar[bool] = True
     absorbs: ClassVar[bool] = False
+    sizes_only: ClassVar[bool] = False
+    """Whether the model looks at nothing but how many rows a group has, which :attr:`least` then says."""
+
+    @classmethod
+    def sentence(cls, parameters: Mapping[str, Any]) -> str:
+        """What the model promises with some parameters: see :attr:`says`."""
+        return cls.says
+
+    @property
+    def least(self) -> int:
+        """The smallest group that can meet the model, as far as its parameters alone tell."""
+        return 1
 
     def assess(self, groups: Groups) -> Assessment:
         """Which groups meet the model, and how far each is from it."""
@@ -117,6 +132,15 @@ class Model(Checked):
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """Raise :class:`PlanError` where the model makes no sense for these sensitive columns."""
+
+    def resized(self, least: int) -> Model:
+        """The same model for groups of another size; itself where it is not about sizes alone."""
+        return self
+
+    @property
+    def start(self) -> Model | None:
+        """What groups should meet before rows are switched between them to meet this model; None for nothing."""
+        return None
 
     def __and__(self, other: Model) -> AllOf:
         return AllOf((*self.parts, *other.parts))
@@ -173,6 +197,14 @@ class SensitiveModel(Model):
         """The verdict for one sensitive column."""
         raise NotImplementedError
 
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...] | None:
+        """The model on one sensitive column, as rules that compiled searches evaluate; None where it has none.
+
+        ``totals`` are the table's counts of each value, int64 (values,). Where a model has no rules, a search goes on
+        without them; its groups are assessed by the model itself afterwards, and joined until it holds.
+        """
+        return None
+
 
 @dataclass(frozen=True)
 class AllOf(Model):
@@ -190,6 +222,16 @@ class AllOf(Model):
     def absorbs(self) -> bool:  # type: ignore[override]
         """True where every part absorbs."""
         return all(model.absorbs for model in self.models)
+
+    @property
+    def sizes_only(self) -> bool:  # type: ignore[override]
+        """True where every part looks at sizes alone."""
+        return all(model.sizes_only for model in self.models)
+
+    @property
+    def least(self) -> int:
+        """See :class:`Model`."""
+        return max((model.least for model in self.models), default=1)
 
     @property
     def parts(self) -> tuple[Model, ...]:

@@ -19,8 +19,10 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
 
 from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.rules import DISCLOSURE, LIKENESS, SHARE, Rule
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
 from shoal.models.comparison import as_float, log_is_below, no_more
+from shoal.schema import Domain
 
 __all__ = ["AlphaK", "BetaLikeness", "DeltaDisclosure"]
 
@@ -35,6 +37,9 @@ class AlphaK(SensitiveModel):
     k: Annotated[int, Ge(2)]
     column: str | None = None
     name: ClassVar[str] = "alpha-k"
+    says: ClassVar[str] = (
+        "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
+    )
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -51,6 +56,15 @@ class AlphaK(SensitiveModel):
             ),
         )
 
+    @property
+    def least(self) -> int:
+        """See :class:`shoal.models.base.Model`."""
+        return self.k
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return (Rule(SHARE, real=as_float(exact(self.alpha, "alpha"))),)
+
 
 @dataclass(frozen=True)
 class DeltaDisclosure(SensitiveModel):
@@ -60,6 +74,7 @@ class DeltaDisclosure(SensitiveModel):
     absent: Literal["fails", "ignored"] = "fails"
     column: str | None = None
     name: ClassVar[str] = "delta-disclosure"
+    says: ClassVar[str] = "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
 
     @property
     def unites(self) -> bool:  # type: ignore[override]
@@ -84,6 +99,10 @@ class DeltaDisclosure(SensitiveModel):
         np.logical_and.at(holds, histogram.owner, within)
         return Assessment(holds, (Condition.of("delta", worst, delta, holds, at_least=False, strict=True),))
 
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return (Rule(DISCLOSURE, int(self.absent == "fails"), as_float(exact(self.delta, "delta"))),)
+
 
 @dataclass(frozen=True)
 class BetaLikeness(SensitiveModel):
@@ -93,6 +112,7 @@ class BetaLikeness(SensitiveModel):
     kind: Literal["basic", "enhanced"] = "basic"
     column: str | None = None
     name: ClassVar[str] = "beta-likeness"
+    says: ClassVar[str] = "In no group is a value of {column} much more frequent than in the table (β = {beta})."
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -111,6 +131,10 @@ class BetaLikeness(SensitiveModel):
         holds = histogram.known > 0
         np.logical_and.at(holds, histogram.owner, within)
         return Assessment(holds, (Condition.of("beta", worst, beta, holds, at_least=False),))
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return (Rule(LIKENESS, int(self.kind == "enhanced"), as_float(exact(self.beta, "beta"))),)
 
 
 def _below_own_limit(histogram: Histogram, gain: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

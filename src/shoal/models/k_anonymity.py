@@ -5,7 +5,7 @@ Sweeney, "k-anonymity: a model for protecting privacy", 2002.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
@@ -33,7 +33,23 @@ class KAnonymity(Model):
 
     k: Annotated[int, Ge(2)]
     name: ClassVar[str] = "k-anonymity"
+    says: ClassVar[str] = "Every group, that is all rows that look alike, has at least {k} rows."
     absorbs: ClassVar[bool] = True
+    sizes_only: ClassVar[bool] = True
+
+    @property
+    def least(self) -> int:
+        """See :class:`shoal.models.base.Model`."""
+        return self.k
+
+    def resized(self, least: int) -> KAnonymity:
+        """See :class:`shoal.models.base.Model`."""
+        return replace(self, k=least)
+
+    @property
+    def start(self) -> KAnonymity:
+        """See :class:`shoal.models.base.Model`."""
+        return self
 
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""

@@ -11,24 +11,35 @@ Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, "l-diversity: privacy bey
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
+from shoal.encoding.rules import DISTINCT, ENTROPY, RECURSIVE, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
 from shoal.models.comparison import as_float, no_more, powers_reach_one
 from shoal.models.k_anonymity import whole_number
+from shoal.schema import Domain
 
 __all__ = ["LDiversity"]
 
 NEAR = 1e-9  # relative distance below which floats do not decide
+
+
+SENTENCES = {
+    "entropy": "In every group the values of {column} are spread at least as evenly as {l} equally frequent ones "
+    "would be (entropy l-diversity).",
+    "recursive": "In every group the most frequent value of {column} has fewer rows than {c} times those of the values "
+    "from the {l}th most frequent on (recursive l-diversity).",
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,7 @@ class LDiversity(SensitiveModel):
     c: Annotated[Number, Gt(0)] | None = None
     column: str | None = None
     name: ClassVar[str] = "l-diversity"
+    says: ClassVar[str] = "Every group holds at least {l} different values of {column}."
 
     def __post_init__(self) -> None:
         if self.kind != "entropy":
@@ -63,6 +75,19 @@ class LDiversity(SensitiveModel):
         if self.kind == "entropy":
             return self._entropy(histogram)
         return self._recursive(histogram)
+
+    @classmethod
+    def sentence(cls, parameters: Mapping[str, Any]) -> str:
+        """See :class:`shoal.models.base.Model`."""
+        return SENTENCES.get(parameters.get("kind", "distinct"), cls.says)
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        if self.kind == "distinct":
+            return (Rule(DISTINCT, int(self.l)),)
+        if self.kind == "entropy":
+            return (Rule(ENTROPY, real=as_float(exact(self.l, "l"))),)
+        return (Rule(RECURSIVE, int(self.l), as_float(exact(self.c if self.c is not None else 1, "c"))),)
 
     def _entropy(self, histogram: Histogram) -> Assessment:
         bound = exact(self.l, "l")

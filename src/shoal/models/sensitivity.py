@@ -21,12 +21,16 @@ import numpy.typing as npt
 from annotated_types import Ge
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
+from shoal.encoding.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
 from shoal.models.comparison import fitting
 from shoal.schema import Domain
 
-__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "weight_units"]
+__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category", "weight_units"]
+
+
+LARGEST_UNITS = 2**62  # a weight that no table reaches
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,22 @@ class PSensitive(SensitiveModel):
     p: Annotated[int, Ge(1)]
     column: str | None = None
     name: ClassVar[str] = "p-sensitive"
+    says: ClassVar[str] = "Every group holds at least {p} different values of {column}."
     absorbs: ClassVar[bool] = True
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
         holds = histogram.distinct >= self.p
         return Assessment(holds, (Condition.of("p", histogram.distinct, self.p, holds),))
+
+    @property
+    def start(self) -> PSensitive:
+        """See :class:`shoal.models.base.Model`."""
+        return self
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return (Rule(DISTINCT, self.p),)
 
 
 @dataclass(frozen=True)
@@ -62,9 +76,21 @@ class _Weighted(SensitiveModel):
                     f"List them under the column, the most sensitive first."
                 )
 
+    @property
+    def start(self) -> PSensitive:
+        """See :class:`shoal.models.base.Model`."""
+        return PSensitive(self.p, self.column)
+
     def least_units(self, domain: Domain) -> int:
         """α in whole multiples of 1/(m-1), rounded up."""
         return math.ceil(exact(self.alpha, "alpha") * (domain.categories - 1))
+
+    def _weight_rules(self, domain: Domain, kind: int) -> tuple[Rule, ...]:
+        assert domain.category is not None
+        labels = domain.category.astype(np.int64)
+        units = self.least_units(domain)
+        values = Rule(kind, self.p, labels=labels)
+        return (values, Rule(WEIGHT, min(units, LARGEST_UNITS), labels=labels)) if units else (values,)
 
     def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
         units = weight_units(histogram)
@@ -87,6 +113,10 @@ class PAlphaSensitive(_Weighted):
     """Every group holds ``p`` distinct sensitive values and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-alpha-sensitive"
+    says: ClassVar[str] = (
+        "Every group holds at least {p} different values of {column}, and the weights of its rows, 0 for the most "
+        "sensitive values and 1 for the least, add up to {alpha} or more."
+    )
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -94,12 +124,20 @@ class PAlphaSensitive(_Weighted):
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", histogram.distinct, self.p, diverse), weight))
 
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return self._weight_rules(domain, DISTINCT)
+
 
 @dataclass(frozen=True)
 class PPlusAlphaSensitive(_Weighted):
     """Every group holds values of ``p`` distinct categories and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-plus-alpha-sensitive"
+    says: ClassVar[str] = (
+        "Every group holds values of {column} from at least {p} categories of sensitivity, and the weights of its "
+        "rows, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
+    )
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""
@@ -121,3 +159,16 @@ class PPlusAlphaSensitive(_Weighted):
         diverse = distinct >= self.p
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", distinct, self.p, diverse), weight))
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return self._weight_rules(domain, CATEGORIES)
+
+
+def of_one_category(groups: Groups) -> npt.NDArray[np.bool_]:
+    """Which groups tell how sensitive a value is: all values of some column with categories are of one, bool (g,)."""
+    exposed = np.zeros(groups.count, np.bool_)
+    for histogram in groups.histograms:
+        if histogram.domain.category is not None:
+            exposed |= ~PPlusAlphaSensitive(2, 0, histogram.domain.name).assess(groups).holds
+    return exposed

@@ -19,9 +19,10 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from shoal.encoding.groups import Groups, Histogram, sum_by
+from shoal.encoding.rules import EQUAL, HIERARCHICAL, ORDERED, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
-from shoal.models.comparison import fitting
+from shoal.models.comparison import as_float, fitting
 from shoal.schema import Domain
 
 __all__ = ["TCloseness"]
@@ -41,6 +42,10 @@ class TCloseness(SensitiveModel):
     distance: Literal["equal", "ordered", "hierarchical"] = "equal"
     column: str | None = None
     name: ClassVar[str] = "t-closeness"
+    says: ClassVar[str] = (
+        "In every group {column} is distributed nearly as in the whole table: the distance is at most {t} "
+        "({distance} distance)."
+    )
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""
@@ -68,6 +73,37 @@ class TCloseness(SensitiveModel):
             moved = int(work[group]) * t.denominator
             holds[group] = moved <= t.numerator * scale * int(histogram.known[group]) * rows
         return Assessment(holds, (Condition.of("t", value, t, holds, at_least=False),))
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        t = as_float(exact(self.t, "t"))
+        if self.distance == "equal":
+            return (Rule(EQUAL, real=t),)
+        return (_ordered_rule(domain, totals, t) if self.distance == "ordered" else _tree_rule(domain, totals, t),)
+
+
+def _ordered_rule(domain: Domain, totals: npt.NDArray[np.int64], t: float) -> Rule:
+    assert domain.rank is not None
+    reached = np.cumsum(np.bincount(domain.rank, weights=totals, minlength=domain.places).astype(np.int64))
+    lines = np.concatenate([reached, [0], np.cumsum(reached)]).astype(np.int64)
+    return Rule(ORDERED, domain.places, t, domain.rank.astype(np.int64), lines)
+
+
+def _tree_rule(domain: Domain, totals: npt.NDArray[np.int64], t: float) -> Rule:
+    tree = domain.tree
+    assert tree is not None
+    starts = np.concatenate([[0], np.cumsum([tree.size(height) for height in range(tree.height + 1)])])
+    nodes = int(starts[-1])
+    parent = np.full(nodes, -1, np.int64)
+    level = np.zeros(nodes, np.int64)
+    held = np.zeros(nodes, np.int64)
+    for height in range(tree.height + 1):
+        own = starts[height] + tree.codes[height]
+        level[starts[height] : starts[height + 1]] = height
+        np.add.at(held, own, totals)
+        if height < tree.height:
+            parent[own] = starts[height + 1] + tree.codes[height + 1]
+    return Rule(HIERARCHICAL, nodes, t, tree.codes[0].astype(np.int64), np.concatenate([parent, level, held]))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shoal.methods import METHODS
+from shoal.models import MODELS
 from shoal.report.markup import number, prose, text
 
 __all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence", "search_sentence"]
@@ -109,58 +110,14 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
     given = model["parameters"]
     value = {key: _shown(item) for key, item in given.items()}
     about = text(given["column"], 60) if "column" in given else listed(sensitive) if sensitive else "sensitive columns"
-    match model["name"]:
-        case "k-anonymity":
-            others = f"{value['k']} rows" if given["k"] != 1 else "one row"
-            return f"Every group, that is all rows that look alike, has at least {others}."
-        case "p-sensitive":
-            return f"Every group holds at least {value['p']} different values of {about}."
-        case "p-alpha-sensitive":
-            return (
-                f"Every group holds at least {value['p']} different values of {about}, and the weights of its rows, 0 "
-                f"for the most sensitive values and 1 for the least, add up to {value['alpha']} or more."
-            )
-        case "p-plus-alpha-sensitive":
-            return (
-                f"Every group holds values of {about} from at least {value['p']} categories of sensitivity, and the "
-                f"weights of its rows, 0 for the most sensitive category and 1 for the least, add up to "
-                f"{value['alpha']} or more."
-            )
-        case "l-diversity":
-            return _diversity_sentence(given.get("kind", "distinct"), value, about)
-        case "t-closeness":
-            return (
-                f"In every group {about} is distributed nearly as in the whole table: the distance is at most "
-                f"{value['t']} ({value.get('distance', 'equal')} distance)."
-            )
-        case "alpha-k":
-            return (
-                f"Every group has at least {value['k']} rows, and no value of {about} makes up more than "
-                f"{value['alpha']} of it."
-            )
-        case "delta-disclosure":
-            return f"In no group is a value of {about} much more or less frequent than in all (δ = {value['delta']})."
-        case "beta-likeness":
-            return f"In no group is a value of {about} much more frequent than in the table (β = {value['beta']})."
-        case "pattern-support":
-            return f"Every published pattern describes at least {value['k']} rows."
-        case _:
-            pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
-            return f"The condition {prose(model['name'])} holds in every group ({pairs})."
-
-
-def _diversity_sentence(kind: str, value: Mapping[str, str], about: str) -> str:
-    if kind == "distinct":
-        return f"Every group holds at least {value['l']} different values of {about}."
-    if kind == "entropy":
-        return (
-            f"In every group the values of {about} are spread at least as evenly as {value['l']} equally frequent ones "
-            f"would be (entropy l-diversity)."
-        )
-    return (
-        f"In every group the most frequent value of {about} has fewer rows than {value['c']} times those of the values "
-        f"from the {value['l']}th most frequent on (recursive l-diversity)."
-    )
+    if model["name"] == "pattern-support":
+        says = "Every published pattern describes at least {k} rows."
+    elif model["name"] in MODELS:
+        says = MODELS[model["name"]].sentence(given)
+    else:
+        pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
+        return f"The condition {prose(model['name'])} holds in every group ({pairs})."
+    return says.format(**{**value, "column": about})
 
 
 def _shown(value: Any) -> str:

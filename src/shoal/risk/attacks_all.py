@@ -14,7 +14,7 @@ import numpy as np
 
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
-from shoal.models import KAnonymity, Model
+from shoal.models import Model, size_of_groups
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection
 from shoal.risk.attacks_distance import distance_linkage
@@ -130,7 +130,7 @@ def _with_original(
     source: CsvFormat | None,
 ) -> list[AttackResult]:
     people = _shared(original, schema, source, "original")
-    k = max((model.k for model in models if isinstance(model, KAnonymity)), default=2)
+    k = size_of_groups(models, 2)
     matches = match_people(published, people, schema)
     results = [
         replace(result, name="linkage of everybody", rows=())
@@ -138,7 +138,7 @@ def _with_original(
     ]
     if len(people) == len(schema.quasi_identifiers):
         for name in schema.sensitive:
-            if any(not isinstance(model, KAnonymity) for model in models):
+            if any(not model.sizes_only for model in models):
                 results.append(minimality(published, people, schema, models, name, matches=matches))
         results.append(audit_grid(published, people, schema))
         results.append(audit_extremes(published, people, schema, k, matches))

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.groups import Groups, Histogram, histogram
-from shoal.models import KAnonymity, Model
+from shoal.models import Model, size_of_groups
 from shoal.risk.attacks import AttackResult
 from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
@@ -116,11 +116,9 @@ def minimality(
     matches
         Who may be in which group, where the caller knows it.
     """
-    k = max((model.k for model in models if isinstance(model, KAnonymity)), default=1)
+    k = size_of_groups(models, 1)
     conditions = [
-        model
-        for model in models
-        if not isinstance(model, KAnonymity) and getattr(model, "column", None) in (None, column)
+        model for model in models if not model.sizes_only and getattr(model, "column", None) in (None, column)
     ]
     held = published.groups.histogram(column)
     matches = match_people(published, people, schema) if matches is None else matches
