@@ -14,7 +14,7 @@ def steps():
         power *= 10
 
 
-def round_range(values, column, least, text):
+def round_range(values, column, text):
     """What a group of these numbers shows, where ``column`` has the released numbers of all groups."""
     low, high = min(values), max(values)
     if low == high:
@@ -26,9 +26,9 @@ def round_range(values, column, least, text):
         if step < 2 * unit or step * 4 < high - low:
             continue
         start, end = low // step * step, (high // step + 1) * step
-        if 0 < values.count(start) < least:
+        if start in values:
             start -= step
-        if unit == 1 and 0 < values.count(end - 1) < least:
+        if unit == 1 and end - 1 in values:
             end += step
         return _label(start if start > min(column) else None, end if end <= max(column) else None, unit == 1)
     return None

@@ -94,7 +94,7 @@ def test_many_values_are_cut_at_some_of_them():
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="ancestor, range, centroid"):
+    with pytest.raises(shoal.PlanError, match="ancestor, range or centroid"):
         shoal.Mondrian(publish={"age": "mode"})
     with pytest.raises(shoal.PlanError, match="true or false"):
         shoal.Mondrian(strict="no")

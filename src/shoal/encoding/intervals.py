@@ -4,8 +4,8 @@ By default no range ends at a value that fewer than ``least`` rows of its group 
 
 * numbers are covered by an interval whose ends lie on round numbers (multiples of 1, 2 or 5 times a power of ten), of
   which the finest step is taken that is at least a quarter of how far the group's values reach, and at least twice the
-  last digit of the column; an end at which one to ``least - 1`` of its rows lie moves one step outwards; and an
-  interval that reaches the least or the largest number of the column is open there;
+  last digit of the column; an end at which a row of the group lies moves one step outwards, however many do, as an
+  intruder may know some of them; and an interval that reaches the column's least or largest number is open there;
 * values in another order reach up and down to the next released value of the column that none or at least ``least``
   rows of the group have, or to the first and the last.
 
@@ -111,7 +111,7 @@ def show_ranges(
     first, last = low.copy(), high.copy()
     numbers = None if ends.exact or rank is not None else _numbers(names[:known])
     if numbers is not None:
-        labels[wide], first[wide], last[wide] = _round(column, numbers, there[:known], wide, low, high, ends.least)
+        labels[wide], first[wide], last[wide] = _round(column, numbers, there[:known], wide, low, high)
     else:
         if not ends.exact:
             reach = there[:known]
@@ -140,7 +140,6 @@ def _round(
     wide: npt.NDArray[np.int64],
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
-    least: int,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Of the groups ``wide``: the label, and the first and the last place of the column that it covers."""
     labels = np.full(len(wide), TOP, object)
@@ -161,9 +160,9 @@ def _round(
         trying = open_groups[np.asarray((end[open_groups] - begin[open_groups]) <= CELLS * step, np.bool_)]
         open_groups = np.setdiff1d(open_groups, trying, assume_unique=True)
         lower, upper = begin[trying] // step * step, (end[trying] // step + 1) * step
-        lower = np.where(_safe(column, held, wide[trying], every, at, there, lower, least), lower, lower - step)
+        lower = np.where(_free(column, held[0], wide[trying], every, at, there, lower), lower, lower - step)
         if whole:
-            good = _safe(column, held, wide[trying], every, at, there, upper - 1, least)
+            good = _free(column, held[0], wide[trying], every, at, there, upper - 1)
             upper = np.where(good, upper, upper + step)
         down, up = np.asarray(lower <= bottom, np.bool_), np.asarray(upper > top, np.bool_)
         for g, a, b in zip(trying, lower, upper, strict=True):
@@ -185,20 +184,19 @@ def _array(numbers: Sequence[int]) -> Whole:
     return np.asarray(numbers, np.int64) if small else np.asarray(numbers, object)
 
 
-def _safe(
+def _free(
     column: _Column,
-    held: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    held: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     every: Whole,
     at: Whole,
     there: npt.NDArray[np.bool_],
     end: Whole,
-    least: int,
 ) -> npt.NDArray[np.bool_]:
-    """Whether none, or at least ``least``, of each group's rows have exactly the number ``end``."""
+    """Whether no row of each group has exactly the number ``end``."""
     place = np.minimum(np.searchsorted(every, end), len(every) - 1)
     hit = np.asarray(at[place] == end, np.bool_) & there[place]
-    return ~hit | _held_well(column, held, group, place, least)
+    return ~hit | ~np.isin(group * column.places + place, held)
 
 
 def _held_well(
@@ -211,7 +209,7 @@ def _held_well(
     """Whether none, or at least ``least``, of each group's rows are at a place."""
     key = group * column.places + place
     found = np.minimum(np.searchsorted(held[0], key), len(held[0]) - 1)
-    return (held[0][found] != key) | (held[1][found] >= least)
+    return np.asarray((held[0][found] != key) | (held[1][found] >= least), np.bool_)
 
 
 def _widen(

@@ -316,8 +316,8 @@ class Ordered(Rule):
         """The label of each value, of which those of one block stand together in the order."""
         if not order:
             return []
-        starts = np.flatnonzero(np.r_[True, np.diff(block) != 0])
-        ends = np.r_[starts[1:], len(order)] - 1
+        starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]).tolist()
+        ends = (np.r_[starts[1:], len(order)] - 1).tolist()
         rising = _rising_numbers(order) if self.values is None and self.ranges == "round" else None
         names = []
         if rising is None:
@@ -329,7 +329,8 @@ class Ordered(Rule):
             for place, (first, last) in enumerate(zip(starts, ends, strict=True)):
                 shown = interval_label(cuts[place], cuts[place + 1], whole)
                 names.append(order[first] if first == last else shown)
-        return [name for name, size in zip(names, ends - starts + 1, strict=True) for _ in range(size)]
+        sizes = [last - first + 1 for first, last in zip(starts, ends, strict=True)]
+        return [name for name, size in zip(names, sizes, strict=True) for _ in range(size)]
 
 
 def _rising_numbers(order: Sequence[str]) -> list[Fraction] | None:
