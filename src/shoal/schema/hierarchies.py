@@ -317,7 +317,7 @@ class Ordered(Rule):
         if not order:
             return []
         starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]).tolist()
-        ends = (np.r_[starts[1:], len(order)] - 1).tolist()
+        ends = [*(start - 1 for start in starts[1:]), len(order) - 1]
         rising = _rising_numbers(order) if self.values is None and self.ranges == "round" else None
         names = []
         if rising is None:
