@@ -130,6 +130,15 @@ def matching_rows(rows, wildcard="*"):
     ]
 
 
+def certain_rows(rows, wildcard="*"):
+    """For each row the smaller of: rows that show no more and agree, rows that show no less and agree."""
+
+    def within(less, more):
+        return all(a in (wildcard, b) for a, b in zip(less, more, strict=True))
+
+    return [min(sum(within(other, row) for other in rows), sum(within(row, other) for other in rows)) for row in rows]
+
+
 def loose_crowd(people, rows, wildcard="*"):
     """Of each person the rows that can be theirs, and of each row the people who can be behind it."""
 
