@@ -16,7 +16,8 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "errors", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding", "kernels", "models",
     "utility", "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description", "certificate",
-    "report", "pipeline", "data", "identifiers", "profile", "draft", "exploration", "compilation", "reproduce", "cli",
+    "report", "pipeline", "data", "identifiers", "profiling", "drafting", "exploration", "compilation",
+    "reproduce", "cli",
 )  # fmt: skip
 
 

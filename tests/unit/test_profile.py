@@ -14,11 +14,11 @@ import pytest
 import shoal
 from shoal.data.census import census_table
 from shoal.data.patients import FOLDER
-from shoal.draft import draft_plan
+from shoal.drafting import draft_plan
 from shoal.errors import OutputError, PlanError, TableError
 from shoal.identifiers import identifier_reason, sensitive_reason
 from shoal.plan import Plan
-from shoal.profile import profile_table
+from shoal.profiling import profile_table
 
 ROW = random.Random(7)
 

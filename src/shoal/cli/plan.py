@@ -34,10 +34,10 @@ def plan(
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
     from shoal.cli.console import figure, output, rows_table, safe
-    from shoal.draft import draft_plan
+    from shoal.drafting import draft_plan
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import OutputError, PlanError
-    from shoal.profile import profile_table
+    from shoal.profiling import profile_table
 
     if out.exists() and not overwrite:
         raise OutputError(

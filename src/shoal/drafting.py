@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from shoal.errors import TableError
-from shoal.profile import ColumnProfile, Profile
+from shoal.profiling import ColumnProfile, Profile
 from shoal.schema import Role
 
 __all__ = ["draft_plan"]
