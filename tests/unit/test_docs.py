@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -48,3 +50,23 @@ def test_plan_fragments_are_toml_with_known_names(page):
             assert set(document["method"]) <= set(method.__dataclass_fields__)
         for model in document.get("models", []):
             assert model["name"] in MODELS
+
+
+def test_every_test_that_the_page_on_safety_names_exists():
+    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    file, named = None, 0
+    for found in re.finditer(r"`((?:\w+/)*test_\w+\.py)?(?:::(\w+))?`", page):
+        file = found[1] or file
+        source = ROOT / "tests" / "unit" / file
+        assert source.is_file(), file
+        if found[2]:
+            named += 1
+            assert f"def {found[2]}(" in source.read_text(encoding="utf-8"), f"{file}::{found[2]}"
+    assert named > 60
+
+
+def test_the_table_of_rooms_is_as_the_modules_say():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "architecture", "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
