@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import tempfile
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -377,3 +378,15 @@ def test_spark_folds_where_no_one_machine_holds_the_rows(spark: Any) -> None:
         groups.setdefault((row["age"], row["city"]), set()).add(slowly.value(row["illness"]))
     assert min(map(len, groups.values())) >= 2
     assert released.certificate["folded"] == {"illness": 3}
+
+
+def test_an_attack_finds_people_whose_values_are_written_in_another_form():
+    """What is published in canonical form is looked for in it: a blank must not hide a person from the attack."""
+    cafe = unicodedata.normalize("NFD", "Café")
+    people = pa.table({"place": ["Wien ", " Wien", cafe, "Café"] * 3, "illness": ["flu", "flu", "flu", "asthma"] * 3})
+    columns = {"place": Column(Role.QUASI_IDENTIFIER), "illness": Column(Role.SENSITIVE)}
+    plan = shoal.Plan(Schema(columns), (shoal.KAnonymity(2),), shoal.Levels({}))
+    released = shoal.anonymize(people, plan).table
+    found = shoal.attack(released, plan.schema, original=people)
+    linked = next(one for one in found.results if one.name.startswith("linkage"))
+    assert (linked.people, linked.figures["matched"]) == (12, 12)

@@ -14,8 +14,11 @@ from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.schema import Schema
+from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from shoal.engines.duckdb import DuckDBEngine
 
 __all__ = ["CodedColumn", "HasSchema", "column_names", "read_arrow", "read_rows", "schema_of", "source_of"]
@@ -81,7 +84,10 @@ def read_arrow(data: Any, form: CsvFormat | None = None) -> Any:
 
 
 def read_rows(data: Any, names: Sequence[str], form: CsvFormat | None = None) -> tuple[CodedColumn, ...]:
-    """Some columns of a table, its rows in the order of the source. Memory: 4 bytes for each cell."""
+    """Some columns of a table, its rows in the order of the source. Memory: 4 bytes for each cell.
+
+    Text is in the form in which quasi-identifiers are published, so that an original is found in its release.
+    """
     from shoal.engines.duckdb import DuckDBEngine
 
     with DuckDBEngine() as engine:
@@ -99,6 +105,18 @@ def _encode(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> tupl
         raise TableError("The table has no rows; at least one is needed.")
     columns = []
     for name, place in zip(names, places, strict=True):
-        dictionary, code = encode_column(rows.column(f"c{place}"), name, place)
+        dictionary, code = encode_column(_as_published(rows.column(f"c{place}")), name, place)
         columns.append(CodedColumn(name, (*dictionary.text, *((None,) if dictionary.missing else ())), code))
     return tuple(columns)
+
+
+def _as_published(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text in canonical form (:func:`shoal.schema.spelling.canonical`); other values as they are."""
+    import pyarrow as pa
+
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    coded = column.combine_chunks().dictionary_encode()
+    texts = coded.dictionary.to_pylist()
+    shown = [canonical(text) for text in texts]
+    return column if shown == texts else pa.chunked_array([pa.array(shown, pa.string()).take(coded.indices)])
