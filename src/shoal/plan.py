@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,27 +28,11 @@ from shoal.checked import Checked, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
-from shoal.identifiability.ledger import Ledger
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import MODELS, AllOf, Model, combine
 from shoal.output import certificate_of, report_of
-from shoal.schema import (
-    Calendar,
-    Categories,
-    Column,
-    Cuts,
-    Flat,
-    Hierarchy,
-    Intervals,
-    Ordered,
-    Prefix,
-    Role,
-    Schema,
-    Table,
-    Tree,
-    Widths,
-    read_table,
-)
+from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
+from shoal.schema.base import as_text, changed, plan_value
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
@@ -163,13 +146,13 @@ class Plan(Checked):
         """
         document: dict[str, Any] = {}
         if self.source is not None and self.source.path is not None:
-            document["source"] = _changed(self.source, "frame", "csv") | _changed(self.source.csv, "skip")
+            document["source"] = changed(self.source, "frame", "csv") | changed(self.source.csv, "skip")
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
-        document["models"] = [_named(model) for model in self.models]
-        document["method"] = _named(self.method)
+        document["models"] = [model.to_plan() for model in self.models]
+        document["method"] = self.method.to_plan()
         if self.output is not None:
-            document["output"] = _changed(self.output)
-        if settings := _changed(self.engine):
+            document["output"] = changed(self.output)
+        if settings := changed(self.engine):
             document["engine"] = settings
         if self.seed:
             document["seed"] = self.seed
@@ -191,7 +174,7 @@ class Plan(Checked):
                 column["hierarchy"]["csv"] = Path(column["hierarchy"]["csv"]).name
         shown = self.method.parameters
         document["method"] = {
-            key: value if key == "name" else _section_value(shown[key])
+            key: value if key == "name" else plan_value(shown[key])
             for key, value in document["method"].items()
             if key == "name" or key in shown
         }
@@ -281,98 +264,41 @@ def _first_fault(error: ValidationError) -> str:
 
 def _column(name: str, section: _Column, folder: Path) -> Column:
     hierarchy = None if section.hierarchy is None else build_hierarchy(section.hierarchy, name, folder)
-    order = None if section.order is None else tuple(map(_text, section.order))
+    order = None if section.order is None else tuple(map(as_text, section.order))
     try:
         categories = None
         if section.categories is not None:
-            classes = tuple(tuple(map(_text, values)) for values in section.categories)
+            classes = tuple(tuple(map(as_text, values)) for values in section.categories)
             categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
         return Column(section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact)
     except PlanError as error:
         raise PlanError(f"Column {name!r}: {error}") from None
 
 
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
     """A hierarchy from its entry in the plan, such as ``{ intervals = [5, 10] }``."""
-    kinds = [
-        key
-        for key in ("intervals", "cuts", "prefix", "csv", "table", "tree", "dates", "order", "flat")
-        if key in document
-    ]
-    if len(kinds) != 1:
+    found = [key for key in HIERARCHIES if key in document]
+    if len(found) != 1:
         raise PlanError(
-            f"The hierarchy of column {name!r} must have exactly one of intervals, cuts, prefix, csv, table, tree, "
-            f"dates, order, flat; found {', '.join(kinds) or 'none of them'}."
+            f"The hierarchy of column {name!r} must have exactly one of {', '.join(HIERARCHIES)}; found "
+            f"{', '.join(found) or 'none of them'}."
         )
-    kind, given = kinds[0], document[kinds[0]]
-    options = {key: value for key, value in document.items() if key != kind}
-    allowed = {"intervals": {"origin", "bottom", "top"}, "dates": {"format"}, "prefix": {"length"}}.get(kind, set())
-    if unknown := set(options) - allowed:
-        raise PlanError(f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {kind!r}.")
+    kind = HIERARCHIES[found[0]]
+    options = {key: value for key, value in document.items() if key != found[0]}
+    if unknown := set(options) - set(kind.options):
+        raise PlanError(
+            f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {found[0]!r}."
+        )
     try:
-        hierarchy: Hierarchy = _HIERARCHIES[kind](given, options, folder)
-        return hierarchy
+        return kind.from_plan(found[0], document[found[0]], options, folder)
     except HierarchyError as error:
         raise HierarchyError(f"Column {name!r}: {error}") from None
     except ShoalError:
         raise
     except Exception:  # whatever was written there, it is not a hierarchy
         raise PlanError(
-            f"The hierarchy {kind!r} of column {name!r} is not written as expected. For example: {_EXAMPLES[kind]}."
+            f"The hierarchy {found[0]!r} of column {name!r} is not written as expected. For example: {kind.example}."
         ) from None
-
-
-def _intervals(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
-    if all(isinstance(item, int | float) for item in given):
-        return Widths(tuple(given), **options)
-    if options:
-        raise TypeError
-    return Intervals(tuple(tuple((low, high) for low, high in level) for level in given))
-
-
-def _order(given: Any, options: dict[str, Any], folder: Path) -> Hierarchy:
-    if set(given) - {"values", "fanout", "ranges"}:
-        raise KeyError
-    values = given.get("values")
-    ends = {"ranges": given["ranges"]} if "ranges" in given else {}
-    return Ordered(tuple(given["fanout"]), None if values is None else tuple(map(_text, values)), **ends)
-
-
-def _yes(given: Any, hierarchy: Hierarchy) -> Hierarchy:
-    if given is not True:
-        raise TypeError
-    return hierarchy
-
-
-_HIERARCHIES: dict[str, Any] = {
-    "intervals": _intervals,
-    "cuts": lambda given, options, folder: Cuts(tuple(tuple(level) for level in given)),
-    "prefix": lambda given, options, folder: (
-        Prefix(tuple(given), **options) if isinstance(given, list) else _yes(given, Prefix(**options))
-    ),
-    "csv": lambda given, options, folder: read_table(folder / given),
-    "table": lambda given, options, folder: Table(tuple(tuple(map(_text, row)) for row in given)),
-    "tree": lambda given, options, folder: Tree(given),
-    "dates": lambda given, options, folder: Calendar(tuple(given), **options),
-    "order": _order,
-    "flat": lambda given, options, folder: _yes(given, Flat()),
-}
-
-_EXAMPLES = {
-    "intervals": "{ intervals = [5, 10, 20] } or { intervals = [[[0, 20], [20, inf]]] }",
-    "cuts": "{ cuts = [[20, 30, 40], [30]] }",
-    "prefix": "{ prefix = true } or { prefix = [1, 3], length = 5 }",
-    "csv": '{ csv = "country.csv" }',
-    "table": '{ table = [["USA", "America"], ["India", "Asia"]] }',
-    "tree": '{ tree = { America = ["USA", "Canada"], Asia = ["India"] } }',
-    "dates": '{ dates = ["month", "year"] }',
-    "order": '{ order = { values = ["low", "mid", "high"], fanout = [2] } }',
-    "flat": "{ flat = true }",
-}
 
 
 def parse_model(text: str) -> Model:
@@ -406,71 +332,15 @@ def _said(section: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value is not None}
 
 
-def _changed(made: Any, *silent: str) -> dict[str, Any]:
-    """The fields of an object that are not as they are by default."""
-    section = {}
-    for part in fields(made):
-        value = getattr(made, part.name)
-        default = part.default_factory() if part.default_factory is not MISSING else part.default
-        if part.name not in silent and (value != default or type(value) is not type(default)):
-            section[part.name] = _section_value(value)
-    return section
-
-
-def _named(made: Model | Method) -> dict[str, Any]:
-    """A model or a method as its section of a plan."""
-    return {"name": made.name, **_changed(made)}
-
-
-def _section_value(value: Any) -> Any:
-    """A field as TOML can say it."""
-    if isinstance(value, Method):
-        return _named(value)
-    if isinstance(value, Ledger):
-        return str(value.path)
-    if isinstance(value, Fraction | Path):
-        return str(value)
-    if isinstance(value, Mapping):
-        return {key: _section_value(item) for key, item in value.items()}
-    return [_section_value(item) for item in value] if isinstance(value, tuple) else value
-
-
 def _column_section(column: Column) -> dict[str, Any]:
-    section = _changed(column, "hierarchy", "categories")
+    section = changed(column, "hierarchy", "categories")
     if column.hierarchy is not None:
-        section["hierarchy"] = _hierarchy_section(column.hierarchy)
+        made = column.hierarchy  # one of somebody else's may be of a kind that no plan can say
+        section["hierarchy"] = made.to_plan() if isinstance(made, BaseHierarchy) else {"kind": type(made).__name__}
     if column.categories is not None:
         section["categories"] = [list(values) for values in column.categories.classes]
-        section |= _said({"category_names": _section_value(column.categories.names)})
+        section |= _said({"category_names": plan_value(column.categories.names)})
     return section | {"role": str(column.role)}
-
-
-def _hierarchy_section(hierarchy: Hierarchy) -> dict[str, Any]:
-    """A hierarchy as its entry in a plan; one of somebody else's by its kind alone, since no plan can say it."""
-    match hierarchy:
-        case Flat():
-            return {"flat": True}
-        case Widths():
-            return {"intervals": list(hierarchy.widths), **_changed(hierarchy, "widths")}
-        case Intervals():
-            return {"intervals": _section_value(hierarchy.levels)}
-        case Cuts():
-            return {"cuts": _section_value(hierarchy.levels)}
-        case Prefix():
-            steps = True if hierarchy.steps is None else list(hierarchy.steps)
-            return {"prefix": steps, **_changed(hierarchy, "steps")}
-        case Calendar():
-            return {"dates": list(hierarchy.units), **_changed(hierarchy, "units")}
-        case Ordered():
-            return {"order": _changed(hierarchy)}
-        case Tree():
-            return {"tree": _section_value(hierarchy.tree)}
-        case Table(file=Path() as file):
-            return {"csv": str(file)}
-        case Table():
-            return {"table": _section_value(hierarchy.rows)}
-        case _:
-            return {"kind": type(hierarchy).__name__}
 
 
 def _value(text: str) -> int | float | str:

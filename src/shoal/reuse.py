@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan import Plan
-from shoal.schema import Calendar, Cuts, Intervals, Prefix, Schema, Widths
+from shoal.schema import BaseHierarchy, Schema
 
 __all__ = ["Carried", "carry_over", "lay_together", "saved_recoding"]
 
@@ -52,21 +51,9 @@ def saved_recoding(problem: Problem | None, recoding: Recoding | None, release: 
 
 def _rules(schema: Schema) -> dict[str, str]:
     """A digest of each hierarchy that is a rule, such as intervals; a list of values may grow by the next delivery."""
-    found = {}
-    for name in schema.quasi_identifiers:
-        hierarchy = schema.columns[name].hierarchy
-        if isinstance(hierarchy, Calendar):
-            hierarchy = replace(hierarchy, format=None)  # how dates are written, not what becomes of them
-        if isinstance(hierarchy, Prefix):
-            hierarchy = replace(hierarchy, length=None)  # the height tells
-        if isinstance(hierarchy, Widths | Cuts | Intervals | Calendar | Prefix):
-            found[name] = hashlib.sha256(_written(hierarchy).encode()).hexdigest()
-    return found
-
-
-def _written(rule: object) -> str:
-    """A rule as text in which 5 and 5.0 are the same."""
-    return re.sub(r"(\d)\.0\b", r"\1", repr(rule))
+    hierarchies = {name: schema.columns[name].hierarchy for name in schema.quasi_identifiers}
+    digests = {name: made.digest() for name, made in hierarchies.items() if isinstance(made, BaseHierarchy)}
+    return {name: digest for name, digest in digests.items() if digest is not None}
 
 
 @dataclass(frozen=True)
@@ -109,8 +96,9 @@ def carry_over(plan: Plan, path: Path) -> Plan:
         raise PlanError(f"The file {str(path)!r} is not a recoding that shoal has kept.") from None
     asked, kept = set(plan.schema.quasi_identifiers), set(levels)
     if asked != kept or set(heights) != kept:
-        lacking = sorted(asked - kept)  # only what the plan says is told: the file may be anything
-        said = f"it says nothing of {', '.join(map(repr, lacking[:5]))}" if lacking else "it has more of them"
+        # only names that the plan says are told: the file may be anything
+        differ = sorted(name for name in asked ^ kept if name in plan.schema.columns)
+        said = f"they differ in {', '.join(map(repr, differ[:5]))}" if differ else "the recoding has more of them"
         raise PlanError(f"The plan must have the quasi-identifiers that the recoding was made for; {said}.")
     now = _rules(plan.schema)
     changed = sorted(name for name in asked if rules.get(name) != now.get(name)) if "rules" in content else []

@@ -260,6 +260,10 @@ class Ledger(Checked):
                 "booking printed them. Got something else."
             )
 
+    def to_plan(self) -> str:
+        """The ledger as a plan names it."""
+        return str(self.path)
+
     @classmethod
     def create(
         cls,

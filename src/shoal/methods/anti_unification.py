@@ -28,7 +28,7 @@ from shoal.methods.base import Method, Problem, require_feasible, suppress_faili
 from shoal.methods.pattern_set import Pattern, describe_groups
 from shoal.models import AllOf
 from shoal.models.base import exact
-from shoal.schema import TOP, Calendar, Cuts, Intervals, Role, Schema, Widths
+from shoal.schema import TOP, Role, Schema
 
 __all__ = ["READINGS", "AntiUnification"]
 
@@ -322,7 +322,7 @@ def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
     levels = []
     for name, ladder in zip(problem.names, problem.ladders, strict=True):
         column = problem.schema.columns.get(name)
-        cuts = column is not None and isinstance(column.hierarchy, Widths | Cuts | Intervals | Calendar)
+        cuts = column is not None and getattr(column.hierarchy, "cuts", False)
         level = given.get(name, int(cuts))
         if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= ladder.height:
             raise PlanError(

@@ -22,6 +22,7 @@ from shoal.engines.base import Apart, Relation
 from shoal.errors import InfeasibleError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
+from shoal.schema.base import changed
 
 __all__ = [
     "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "least_rows", "quiet", "require_feasible",
@@ -140,6 +141,10 @@ class Method(Checked):
     def promises(self) -> tuple[Model, ...]:
         """Models that every release of the method meets, asked for or not; they are verified too."""
         return ()
+
+    def to_plan(self) -> dict[str, Any]:
+        """The method as a section of a plan."""
+        return {"name": self.name, **changed(self)}
 
     @property
     def parameters(self) -> Mapping[str, Any]:

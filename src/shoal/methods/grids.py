@@ -54,7 +54,7 @@ from shoal.identifiability.universe import read_universe
 from shoal.methods.base import Method, Problem
 from shoal.methods.levels import Levels
 from shoal.models import AllOf, Model, make_model
-from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths
+from shoal.schema import BaseHierarchy, Flat, Role, Schema
 from shoal.schema.ranges import as_numbers
 
 __all__ = ["PopulationGrid", "SampledGrid", "choice_scores"]
@@ -63,7 +63,6 @@ LARGEST_LATTICE = 50_000
 LOSS_UNITS = 1000
 LARGEST_COUNT = 2**62  # of people in a cell: a larger declared count is lowered, which is safe
 
-_PUBLIC = (Flat, Table, Tree, Calendar, Prefix, Ordered, Widths, Cuts, Intervals)
 """Hierarchies whose labels follow from a value and the plan; two of them only where the plan says all."""
 
 _ORIGINS = {"declared": "declared", "private": "private-choice"}
@@ -424,13 +423,7 @@ def _check_public(name: str, schema: Schema, highest: int) -> None:
     hierarchy = schema.columns[name].hierarchy or Flat()
     if highest <= 0:
         return
-    advice = None
-    if isinstance(hierarchy, Prefix) and hierarchy.length is None:
-        advice = "its longest value decides where others are cut. Declare it: { prefix = true, length = 5 }"
-    elif isinstance(hierarchy, Ordered) and hierarchy.values is None:
-        advice = "its values are those of the data. Declare them: { order = { values = [...], fanout = [...] } }"
-    elif not isinstance(hierarchy, _PUBLIC):
-        advice = "it is of a kind that is not known to be public. Use one of the hierarchies of shoal"
+    advice = getattr(hierarchy, "looks_at_data", BaseHierarchy.unknown)
     if advice is not None:
         raise RecodingNotPublicError(
             f"The labels of a grid release must follow from the plan and the row alone. The hierarchy of column "
@@ -460,16 +453,8 @@ def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
 
 def _has_whole_ends(hierarchy: object, level: int) -> bool:
     """Whether the labels of a level are those of whole numbers if, and only if, all values are whole."""
-    ends: list[float | None]
-    if isinstance(hierarchy, Widths) and level <= len(hierarchy.widths):
-        ends = [hierarchy.widths[level - 1], hierarchy.origin, hierarchy.bottom, hierarchy.top]
-    elif isinstance(hierarchy, Cuts) and level <= len(hierarchy.levels):
-        ends = [*hierarchy.levels[level - 1]]
-    elif isinstance(hierarchy, Intervals) and level <= len(hierarchy.levels):
-        ends = [end for pair in hierarchy.levels[level - 1] for end in pair if math.isfinite(end)]
-    else:
-        return False
-    return all(end is None or end == math.floor(end) for end in ends)
+    ends = hierarchy.ends(level) if isinstance(hierarchy, BaseHierarchy) else ()
+    return bool(ends) and all(end is None or end == math.floor(end) for end in ends)
 
 
 # -- the sample, and the choice of levels ----------------------------------------------------------------

@@ -32,6 +32,7 @@ from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
 from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
+from shoal.schema.base import changed
 
 __all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel", "exact"]
 
@@ -155,6 +156,10 @@ class Model(Checked):
         """The model's parameters by name, those left at None excepted."""
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         return {key: value for key, value in given.items() if value is not None}
+
+    def to_plan(self) -> dict[str, Any]:
+        """The model as a section of a plan."""
+        return {"name": self.name, **changed(self)}
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{key}={value}' for key, value in self.parameters.items())})"

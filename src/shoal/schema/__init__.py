@@ -1,13 +1,16 @@
 """What the columns are: roles, hierarchies and their builders, sensitivity categories."""
 
+from shoal.schema.base import BaseHierarchy, Hierarchy
 from shoal.schema.categories import Categories
 from shoal.schema.columns import Column, Domain, Role, Schema
-from shoal.schema.hierarchies import Flat, Hierarchy, Ordered, Prefix, Table, Tree, read_table
+from shoal.schema.hierarchies import Flat, Ordered, Prefix, Table, Tree, read_table
 from shoal.schema.ladder import TOP, Ladder
 from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
 
 __all__ = [
+    "HIERARCHIES",
     "TOP",
+    "BaseHierarchy",
     "Calendar",
     "Categories",
     "Column",
@@ -26,3 +29,8 @@ __all__ = [
     "Widths",
     "read_table",
 ]
+
+HIERARCHIES: dict[str, type[BaseHierarchy]] = {
+    key: kind for kind in (Widths, Cuts, Prefix, Table, Tree, Calendar, Ordered, Flat) for key in kind.keys
+}
+"""Hierarchies by the key that a plan has for them."""

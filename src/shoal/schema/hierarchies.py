@@ -1,7 +1,6 @@
 """Hierarchies that people write down: a CSV in ARX's format, a nested tree, a flat one, an order.
 
-A hierarchy is a frozen dataclass with one method, ``bind``, which takes the distinct values of a column
-as text and gives a :class:`Ladder`. Builders for numbers and dates are in :mod:`shoal.schema.ranges`.
+What a hierarchy is, is in :mod:`shoal.schema.base`; builders for numbers and dates are in :mod:`shoal.schema.ranges`.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ import csv
 import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le, MinLen
 
-from shoal.checked import Checked
-from shoal.errors import HierarchyError, InputError
+from shoal.errors import HierarchyError
+from shoal.schema.base import BaseHierarchy, Hierarchy, as_text, changed, plan_value
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 from shoal.schema.rounding import as_numbers, interval_label, round_cut
 from shoal.schema.spelling import canonical
@@ -43,28 +42,24 @@ Ranges = Literal["round", "exact"]
 """Where ranges of numbers end: at round numbers, or at values that somebody has."""
 
 
-@runtime_checkable
-class Hierarchy(Protocol):
-    """How the values of a column become less exact, level by level."""
-
-    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """Codes and labels of ``values`` (distinct, in the column's order) at every level."""
-        ...
-
-
-class Rule(Checked):
-    """Base of the hierarchies of shoal: what is wrong with one is said as such."""
-
-    fault: ClassVar[type[InputError]] = HierarchyError
-
-
 @dataclass(frozen=True)
-class Flat(Rule):
+class Flat(BaseHierarchy):
     """Two levels: the value, and `*`.
 
     >>> Flat().bind(["a", "b"], missing=False).labels
     (('a', 'b'), ('*',))
     """
+
+    keys: ClassVar[tuple[str, ...]] = ("flat",)
+    example: ClassVar[str] = "{ flat = true }"
+    looks_at_data: ClassVar[None] = None
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`BaseHierarchy`."""
+        if given is not True:
+            raise TypeError
+        return cls()
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
@@ -75,7 +70,7 @@ class Flat(Rule):
 
 
 @dataclass(frozen=True)
-class Table(Rule):
+class Table(BaseHierarchy):
     """One row per value: the value, its label at level 1, at level 2, and so on.
 
     >>> Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))).bind(["India", "USA"], False).labels
@@ -84,6 +79,19 @@ class Table(Rule):
 
     rows: tuple[tuple[str, ...], ...]
     file: Path | None = field(default=None, compare=False)
+
+    keys: ClassVar[tuple[str, ...]] = ("table", "csv")
+    example: ClassVar[str] = '{ csv = "country.csv" } or { table = [["USA", "America"], ["India", "Asia"]] }'
+    looks_at_data: ClassVar[None] = None
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Table:
+        """See :class:`BaseHierarchy`."""
+        return read_table(folder / given) if key == "csv" else cls(tuple(tuple(map(as_text, row)) for row in given))
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`BaseHierarchy`."""
+        return {"table": plan_value(self.rows)} if self.file is None else {"csv": str(self.file)}
 
     def __post_init__(self) -> None:
         if not self.rows or not self.rows[0]:
@@ -136,7 +144,7 @@ def read_table(path: Path) -> Table:
 
 
 @dataclass(frozen=True)
-class Tree(Rule):
+class Tree(BaseHierarchy):
     """A nested mapping whose innermost lists are the values.
 
     Leaves of different depth are allowed: a shallow value stays itself until its parent's level.
@@ -146,6 +154,19 @@ class Tree(Rule):
     """
 
     tree: Mapping[str, Any]
+
+    keys: ClassVar[tuple[str, ...]] = ("tree",)
+    example: ClassVar[str] = '{ tree = { America = ["USA", "Canada"], Asia = ["India"] } }'
+    looks_at_data: ClassVar[None] = None
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`BaseHierarchy`."""
+        return cls(given)
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`BaseHierarchy`."""
+        return {"tree": plan_value(self.tree)}
 
     def __post_init__(self) -> None:
         try:
@@ -218,7 +239,7 @@ MOST_CHARACTERS = 64
 
 
 @dataclass(frozen=True)
-class Prefix(Rule):
+class Prefix(BaseHierarchy):
     """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
 
     ``steps`` gives how many characters are masked at each level; by default one more at each. ``length`` is how many
@@ -232,6 +253,33 @@ class Prefix(Rule):
 
     steps: Annotated[tuple[Annotated[int, Ge(1)], ...], MinLen(1)] | None = None
     length: Annotated[int, Ge(1), Le(10_000)] | None = None
+
+    keys: ClassVar[tuple[str, ...]] = ("prefix",)
+    example: ClassVar[str] = "{ prefix = true } or { prefix = [1, 3], length = 5 }"
+    options: ClassVar[tuple[str, ...]] = ("length",)
+    is_rule: ClassVar[bool] = True
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`BaseHierarchy`."""
+        if given is not True and not isinstance(given, list):
+            raise TypeError
+        return cls(None if given is True else tuple(given), **options)
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`BaseHierarchy`."""
+        return {"prefix": True if self.steps is None else list(self.steps), **changed(self, "steps")}
+
+    @property
+    def looks_at_data(self) -> str | None:
+        """See :class:`BaseHierarchy`."""
+        if self.length is not None:
+            return None
+        return "its longest value decides where others are cut. Declare it: { prefix = true, length = 5 }"
+
+    def digest(self) -> str | None:
+        """See :class:`BaseHierarchy`; the height of the ladder tells the length."""
+        return super(Prefix, replace(self, length=None)).digest()
 
     def __post_init__(self) -> None:
         steps = self.steps
@@ -274,7 +322,7 @@ class Prefix(Rule):
 
 
 @dataclass(frozen=True)
-class Ordered(Rule):
+class Ordered(BaseHierarchy):
     """Values in a given order, grouped by a fan-out at each level: neighbours join first.
 
     Without ``values``, the column's own order is taken (numbers by size, text by code point). Numbers are then shown as
@@ -290,6 +338,26 @@ class Ordered(Rule):
     fanout: Annotated[tuple[Annotated[int, Ge(2)], ...], MinLen(1)]
     values: tuple[str, ...] | None = None
     ranges: Ranges = "round"
+
+    keys: ClassVar[tuple[str, ...]] = ("order",)
+    example: ClassVar[str] = '{ order = { values = ["low", "mid", "high"], fanout = [2] } }'
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`BaseHierarchy`."""
+        values = {"values": tuple(map(as_text, given["values"]))} if given.get("values") is not None else {}
+        return cls(**{**given, "fanout": tuple(given["fanout"]), **values})
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`BaseHierarchy`."""
+        return {"order": changed(self)}
+
+    @property
+    def looks_at_data(self) -> str | None:
+        """See :class:`BaseHierarchy`."""
+        if self.values is not None:
+            return None
+        return "its values are those of the data. Declare them: { order = { values = [...], fanout = [...] } }"
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""

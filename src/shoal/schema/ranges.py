@@ -9,15 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from shoal.checked import OPEN
 from shoal.errors import HierarchyError
-from shoal.schema.hierarchies import Rule
+from shoal.schema.base import BaseHierarchy, changed, plan_value
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 from shoal.schema.rounding import as_numbers, interval_label
 
@@ -31,7 +32,7 @@ def _exact(number: float) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Widths(Rule):
+class Widths(BaseHierarchy):
     """Intervals of equal width per level; ``bottom`` and ``top`` fold the tails into open intervals.
 
     >>> Widths((5, 10)).bind(["27", "28", "41"], False).labels
@@ -42,6 +43,30 @@ class Widths(Rule):
     origin: float = 0
     bottom: float | None = None
     top: float | None = None
+
+    keys: ClassVar[tuple[str, ...]] = ("intervals",)
+    example: ClassVar[str] = "{ intervals = [5, 10, 20] } or { intervals = [[[0, 20], [20, inf]]] }"
+    options: ClassVar[tuple[str, ...]] = ("origin", "bottom", "top")
+    looks_at_data: ClassVar[None] = None
+    cuts: ClassVar[bool] = True
+    is_rule: ClassVar[bool] = True
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Widths | Intervals:  # type: ignore[override]
+        """See :class:`shoal.schema.base.BaseHierarchy`; intervals that are written out have the same key."""
+        if all(isinstance(item, int | float) for item in given):
+            return cls(tuple(given), **options)
+        if options:
+            raise TypeError
+        return Intervals(tuple(tuple((low, high) for low, high in level) for level in given))
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return {"intervals": list(self.widths), **changed(self, "widths")}
+
+    def ends(self, level: int) -> Sequence[float | None]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return (self.widths[level - 1], self.origin, self.bottom, self.top) if level <= len(self.widths) else ()
 
     def __post_init__(self) -> None:
         if not self.widths or any(_exact(width) <= 0 for width in self.widths):
@@ -84,7 +109,7 @@ class Widths(Rule):
 
 
 @dataclass(frozen=True)
-class Cuts(Rule):
+class Cuts(BaseHierarchy):
     """Intervals between cut points, given for each level; both ends are open.
 
     >>> Cuts(((30, 40), (40,))).bind(["27", "35", "41"], False).labels[1:3]
@@ -92,6 +117,25 @@ class Cuts(Rule):
     """
 
     levels: tuple[tuple[float, ...], ...]
+
+    keys: ClassVar[tuple[str, ...]] = ("cuts",)
+    example: ClassVar[str] = "{ cuts = [[20, 30, 40], [30]] }"
+    looks_at_data: ClassVar[None] = None
+    cuts: ClassVar[bool] = True
+    is_rule: ClassVar[bool] = True
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return cls(tuple(tuple(level) for level in given))
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return {"cuts": plan_value(self.levels)}
+
+    def ends(self, level: int) -> Sequence[float | None]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return self.levels[level - 1] if level <= len(self.levels) else ()
 
     def __post_init__(self) -> None:
         if not self.levels or not all(self.levels):
@@ -125,7 +169,7 @@ class Cuts(Rule):
 
 
 @dataclass(frozen=True)
-class Intervals(Rule):
+class Intervals(BaseHierarchy):
     """Intervals written out as [low, high) pairs, for each level; ``inf`` opens an end.
 
     >>> Intervals((((0, 30), (30, float("inf"))),)).bind(["27", "41"], False).labels[1]
@@ -133,6 +177,21 @@ class Intervals(Rule):
     """
 
     levels: tuple[tuple[tuple[Annotated[float, OPEN], Annotated[float, OPEN]], ...], ...]
+
+    keys: ClassVar[tuple[str, ...]] = ("intervals",)
+    looks_at_data: ClassVar[None] = None
+    cuts: ClassVar[bool] = True
+    is_rule: ClassVar[bool] = True
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return {"intervals": plan_value(self.levels)}
+
+    def ends(self, level: int) -> Sequence[float | None]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        if level > len(self.levels):
+            return ()
+        return [end for pair in self.levels[level - 1] for end in pair if math.isfinite(end)]
 
     def __post_init__(self) -> None:
         for number, level in enumerate(self.levels, 1):
@@ -187,7 +246,7 @@ UNITS = ("day", "month", "quarter", "year", "decade")
 
 
 @dataclass(frozen=True)
-class Calendar(Rule):
+class Calendar(BaseHierarchy):
     """Dates and times by calendar unit: day, month, quarter, year, decade.
 
     >>> Calendar(("month", "year")).bind(["2024-02-29"], False).labels
@@ -196,6 +255,26 @@ class Calendar(Rule):
 
     units: tuple[Literal["day", "month", "quarter", "year", "decade"], ...] = ("month", "quarter", "year", "decade")
     format: str | None = None
+
+    keys: ClassVar[tuple[str, ...]] = ("dates",)
+    example: ClassVar[str] = '{ dates = ["month", "year"] }'
+    options: ClassVar[tuple[str, ...]] = ("format",)
+    looks_at_data: ClassVar[None] = None
+    cuts: ClassVar[bool] = True
+    is_rule: ClassVar[bool] = True
+
+    @classmethod
+    def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return cls(tuple(given), **options)
+
+    def to_plan(self) -> dict[str, Any]:
+        """See :class:`shoal.schema.base.BaseHierarchy`."""
+        return {"dates": list(self.units), **changed(self, "units")}
+
+    def digest(self) -> str | None:
+        """See :class:`shoal.schema.base.BaseHierarchy`; how dates are written changes nothing of it."""
+        return super(Calendar, replace(self, format=None)).digest()
 
     def __post_init__(self) -> None:
         places = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
