@@ -14,10 +14,10 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding", "kernels", "models",
-    "utility", "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description", "certificate",
-    "report", "pipeline", "data", "identifiers", "profiling", "drafting", "exploration", "compilation",
-    "reproduce", "cli",
+    "errors", "extensions", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding", "kernels",
+    "models", "utility", "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description",
+    "certificate", "report", "pipeline", "data", "identifiers", "profiling", "drafting", "exploration", "compilation",
+    "testing", "reproduce", "cli",
 )  # fmt: skip
 
 

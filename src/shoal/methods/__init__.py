@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from shoal.extensions import Extended
 from shoal.methods.anti_unification import AntiUnification
 from shoal.methods.auto import Auto
 from shoal.methods.base import Method, Problem, Progress, quiet
@@ -40,7 +43,7 @@ __all__ = [
     "quiet",
 ]
 
-METHODS: dict[str, type[Method]] = {
+OWN: dict[str, type[Method]] = {
     method.name: method
     for method in (
         Levels,
@@ -62,3 +65,5 @@ METHODS: dict[str, type[Method]] = {
         Auto,
     )
 }
+METHODS: Mapping[str, type[Method]] = Extended(OWN, "shoal.methods", Method)
+"""Methods by name: shoal's own, and those of installed packages."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 from shoal.errors import PlanError
+from shoal.extensions import Extended
 from shoal.models.base import AllOf, Assessment, Condition, Model
 from shoal.models.disclosure import AlphaK, BetaLikeness, DeltaDisclosure
 from shoal.models.k_anonymity import KAnonymity
@@ -35,7 +36,7 @@ __all__ = [
     "starting",
 ]
 
-MODELS: dict[str, type[Model]] = {
+OWN: dict[str, type[Model]] = {
     model.name: model
     for model in (
         KAnonymity,
@@ -49,6 +50,8 @@ MODELS: dict[str, type[Model]] = {
         BetaLikeness,
     )
 }
+MODELS: Mapping[str, type[Model]] = Extended(OWN, "shoal.models", Model)
+"""Models by name: shoal's own, and those of installed packages."""
 
 
 def make_model(name: str, **parameters: Any) -> Model:

@@ -1,5 +1,8 @@
 """What the columns are: roles, hierarchies and their builders, sensitivity categories."""
 
+from collections.abc import Mapping
+
+from shoal.extensions import Extended
 from shoal.schema.base import BaseHierarchy, Hierarchy
 from shoal.schema.categories import Categories
 from shoal.schema.columns import Column, Domain, Role, Schema
@@ -30,7 +33,8 @@ __all__ = [
     "read_table",
 ]
 
-HIERARCHIES: dict[str, type[BaseHierarchy]] = {
+OWN: dict[str, type[BaseHierarchy]] = {
     key: kind for kind in (Widths, Cuts, Prefix, Table, Tree, Calendar, Ordered, Flat) for key in kind.keys
 }
-"""Hierarchies by the key that a plan has for them."""
+HIERARCHIES: Mapping[str, type[BaseHierarchy]] = Extended(OWN, "shoal.hierarchies", BaseHierarchy)
+"""Hierarchies by the key that a plan has for them: shoal's own, and those of installed packages."""

@@ -1,0 +1,84 @@
+"""A model, a method and a hierarchy of somebody else's, as a package adds them to shoal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+from annotated_types import Ge
+
+from shoal.encoding import ByGroup, Groups, Histogram, publish_groups
+from shoal.methods import Method, Problem
+from shoal.methods.base import require_feasible
+from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.schema import BaseHierarchy, Ladder
+from shoal.schema.ladder import build_ladder
+
+__all__ = ["AtMost", "Initial", "Neighbours"]
+
+
+@dataclass(frozen=True)
+class AtMost(SensitiveModel):
+    """No sensitive value makes up more than one in ``of`` rows of a group, rounded up, and one more."""
+
+    of: Annotated[int, Ge(1)] = 2
+    column: str | None = None
+    name: ClassVar[str] = "at-most"
+    says: ClassVar[str] = "No value of {column} is in more than one in {of} rows of a group and one more."
+    unites: ClassVar[bool] = False  # two groups may each have one too many, which together are two
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """Compare the most frequent value of each group with what it may have at most."""
+        over = histogram.largest() - (-(-groups.size // self.of) + 1)
+        return Assessment(over <= 0, (Condition.of("over", over, 0, over <= 0, at_least=False),))
+
+
+@dataclass(frozen=True)
+class Neighbours(Method):
+    """Rows in the order of their columns, cut into groups as small as the models allow."""
+
+    name: ClassVar[str] = "neighbours"
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """Add row after row to a group until the models hold; what is left at the end joins the last group."""
+        require_feasible(problem)
+        frequencies = problem.frequencies
+        count = len(frequencies.count)
+        group = np.full(count, -1, np.int64)
+        made, start = 0, 0
+        for end in range(1, count + 1):
+            group[start:end] = made
+            part = frequencies.groups_of(np.where(group == made, 0, -1), 1)
+            if bool(problem.model.assess(part).holds[0]):
+                made, start = made + 1, end
+        group[start:] = max(made - 1, 0)
+        rows = np.arange(count, dtype=np.int64)
+        while True:  # a model may compare with the whole table, or not survive that groups come to show the same
+            recoding = publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
+            shown = np.unique(
+                np.array([list(map(str, of)) for of in zip(*recoding.labels, strict=True)]), axis=0, return_inverse=True
+            )[1]
+            group = shown.reshape(-1)[group]
+            holds = problem.model.assess(frequencies.groups_of(group, int(group.max()) + 1)).holds
+            if holds.all() or len(holds) == 1:
+                return publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
+            joined = np.zeros(len(holds), np.bool_)
+            joined[np.maximum(np.flatnonzero(~holds), 1)] = True
+            group = (np.cumsum(~joined) - 1)[group]
+
+
+@dataclass(frozen=True)
+class Initial(BaseHierarchy):
+    """A word becomes its first ``letters`` letters, and then `*`."""
+
+    letters: Annotated[int, Ge(1)] = 1
+    keys: ClassVar[tuple[str, ...]] = ("initial",)
+    example: ClassVar[str] = "{ initial = 1 }"
+    looks_at_data: ClassVar[None] = None
+    is_rule: ClassVar[bool] = True
+
+    def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
+        """Two levels above the value."""
+        return build_ladder([list(values), [value[: self.letters] + "…" for value in values]], missing, column=column)

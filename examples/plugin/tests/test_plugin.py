@@ -1,0 +1,58 @@
+"""What the package adds keeps what shoal relies on, and plans can name it."""
+
+import pyarrow as pa
+from shoal_example import AtMost, Initial, Neighbours
+
+import shoal
+from shoal.testing import check_hierarchy, check_method, check_model
+
+PLAN = {
+    "columns": {
+        "name": {"role": "quasi-identifier", "hierarchy": {"initial": 2}},
+        "illness": {"role": "sensitive"},
+    },
+    "models": [{"name": "k-anonymity", "k": 2}, {"name": "at-most", "of": 2}],
+}
+TABLE = pa.table(
+    {
+        "name": ["Anna", "Anton", "Andrea", "Berta", "Bernd", "Beate", "Berit", "Anke"],
+        "illness": ["flu", "asthma", "flu", "flu", "asthma", "cough", "flu", "cough"],
+    }
+)
+
+
+def test_the_model():
+    check_model(AtMost(2))
+
+
+def test_the_method_with_every_model():
+    check_method(Neighbours(), tables=((60, 1),))
+
+
+def test_the_hierarchy():
+    check_hierarchy(Initial(2), ["Anna", "Anton", "Berta"])
+
+
+def test_a_plan_names_all_three():
+    release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": "neighbours"}})
+    assert {model["name"] for model in release.certificate["models"]} == {"k-anonymity", "at-most"}
+    assert set(release.table.column("name").to_pylist()) <= {"An…", "Be…", "*"}
+    assert shoal.Plan.from_dict(shoal.Plan.from_dict(PLAN).to_dict()) == shoal.Plan.from_dict(PLAN)
+
+
+def test_every_method_of_shoal_keeps_the_model():
+    for name in (
+        "full-domain",
+        "top-down",
+        "mondrian",
+        "switching",
+        "refine",
+        "local-suppression",
+        "mdav",
+        "k-first",
+        "p-first",
+    ):
+        release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": name}})
+        told = {model["name"]: model for model in release.certificate["models"]}
+        assert told["at-most"]["holds"], name
+        assert told["at-most"]["judged_by"] != "gate", "the gate does not know a model of somebody else's"

@@ -1,0 +1,173 @@
+"""Whether a model, a method or a hierarchy of one's own keeps what shoal relies on: run these on it, in a test.
+
+    from shoal.testing import check_hierarchy, check_method, check_model
+
+    def test_my_model():
+        check_model(AtMost(2))
+
+Each raises AssertionError with what was broken, on random tables that are the same in every run. They are what shoal's
+own models, methods and hierarchies are held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shoal.checked import make
+from shoal.encoding import FrequencySet, read_frequency_set
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import InfeasibleError, PlanError
+from shoal.methods import METHODS, Method
+from shoal.models import MODELS, Model, combine, make_model
+from shoal.pipeline import anonymize, check
+from shoal.plan import Plan
+from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths
+
+__all__ = ["SCHEMA", "check_hierarchy", "check_method", "check_model", "table_of"]
+
+VALUES = ("u", "v", "w", "x")
+SCHEMA = Schema(
+    {
+        "age": Column(Role.QUASI_IDENTIFIER, Widths((5, 20))),
+        "place": Column(Role.QUASI_IDENTIFIER, Tree({"north": ["a", "b"], "south": ["c", "d", "e"]})),
+        "secret": Column(
+            Role.SENSITIVE,
+            hierarchy=Tree({"1": ["u", "v"], "2": ["w", "x"]}),
+            categories=Categories((("u",), ("v", "w"), ("x",))),
+            order=VALUES,
+        ),
+        "note": Column(Role.OTHER),
+    }
+)
+"""The columns of the tables that are tried; the sensitive one has categories, an order and a hierarchy."""
+
+
+def table_of(rows: int, seed: int) -> pa.Table:
+    """A random table of these columns; every other seed leaves cells out."""
+    random = np.random.default_rng(seed)
+
+    def holes(values: Sequence[Any], share: float) -> list[Any]:
+        return [None if seed % 2 and random.random() < share else value for value in values]
+
+    return pa.table(
+        {
+            "age": pa.array(holes(random.integers(20, 60, rows).tolist(), 0.1), pa.int64()),
+            "place": pa.array(holes(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
+            "secret": pa.array(holes(random.choice(VALUES, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()),
+            "note": [f"note {i % 7}" for i in range(rows)],
+        }
+    )
+
+
+def _frequencies(rows: int, seed: int) -> FrequencySet:
+    with DuckDBEngine() as engine:
+        return read_frequency_set(engine, engine.read(Source(frame=table_of(rows, seed))), SCHEMA)
+
+
+def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav", "mondrian")) -> None:
+    """Hold a model to its declarations: verdicts that do not change, unions, its plan, and methods that keep it."""
+    assert model.name, "a model has a name"
+    assert replace(model) == model, "a model is a frozen dataclass that its fields make again"
+    for seed in range(12):
+        frequencies = _frequencies(40 + 20 * seed, seed)
+        model.check(frequencies.domains)
+        _check_unions(model, frequencies, seed)
+    for name in methods:
+        check_method(make(METHODS, {"name": name}, "method"), models=(model,), tables=((60, 1),))
+
+
+def _check_unions(model: Model, frequencies: FrequencySet, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    fine = np.unique(random.integers(0, 8, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
+    groups = frequencies.groups_of(fine, int(fine.max()) + 1)
+    first, second = model.assess(groups), model.assess(groups)
+    assert first.holds.dtype == np.bool_, "a verdict is an array of booleans, one for each group"
+    assert first.holds.shape == (groups.count,), "a verdict is an array of booleans, one for each group"
+    assert (first.holds == second.holds).all(), "the same groups get the same verdict"
+    for condition in first.conditions:
+        kept = condition.value >= condition.bound if condition.at_least else condition.value <= condition.bound
+        assert kept[first.holds].all(), f"a group that holds keeps the bound of {condition.parameter!r}"
+    pairs = [(a, b) for a in range(groups.count) for b in range(a)]
+    for a, b in pairs:
+        joined: npt.NDArray[np.int64] = np.where(fine == a, b, fine)
+        joined = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+        after = model.assess(frequencies.groups_of(joined, int(joined.max()) + 1)).holds[joined[fine == b][0]]
+        if model.absorbs and (first.holds[a] or first.holds[b]):
+            assert after, "absorbs: the union of a group that meets the model with any group meets it"
+        if model.unites and first.holds[a] and first.holds[b]:
+            assert after, "unites: the union of two groups that meet the model meets it"
+
+
+def check_method(
+    method: Method,
+    *,
+    models: Sequence[Model] | None = None,
+    tables: Sequence[tuple[int, int]] = ((60, 1), (200, 2)),
+) -> None:
+    """Hold a method to what every method must do: with each of shoal's models, or with ``models``."""
+    size = make_model("k-anonymity", k=3)
+    tried = [(size, model) for model in (_samples() if models is None else models)]
+    for rows, seed in tables:
+        table = table_of(rows, seed)
+        for chosen in tried:
+            try:
+                plan = Plan(SCHEMA, combine(chosen).parts, method, seed=seed)
+                release = anonymize(table, plan)
+            except (PlanError, InfeasibleError):
+                continue  # it may say that it cannot
+            released, told = release.table, release.certificate
+            assert told["released"] == released.num_rows == rows - told["suppressed"], "no row is lost untold"
+            assert check(released, chosen, quasi_identifiers=["age", "place"], sensitive=_sensitive()).holds
+            assert anonymize(table, plan).table.equals(released), "the same table, plan and seed give the same rows"
+            shuffled = table.take(np.random.default_rng(5).permutation(rows))
+            assert anonymize(shuffled, plan).table.equals(released), "the order of rows does not matter"
+
+
+def _sensitive() -> dict[str, Column]:
+    return {"secret": SCHEMA.columns["secret"]}
+
+
+def _samples() -> list[Model]:
+    given: dict[str, dict[str, Any]] = {
+        "k-anonymity": {"k": 3},
+        "p-sensitive": {"p": 2},
+        "p-alpha-sensitive": {"p": 2, "alpha": 1},
+        "p-plus-alpha-sensitive": {"p": 2, "alpha": 1.5},
+        "l-diversity": {"l": 1.7, "kind": "entropy"},
+        "t-closeness": {"t": 0.35, "distance": "ordered"},
+        "alpha-k": {"alpha": 0.7, "k": 3},
+        "delta-disclosure": {"delta": 2},
+        "beta-likeness": {"beta": 1.5},
+    }
+    return [make_model(name, **parameters) for name, parameters in given.items() if name in MODELS]
+
+
+def check_hierarchy(hierarchy: BaseHierarchy, values: Sequence[str]) -> None:
+    """Hold a hierarchy to what a ladder must be: levels that nest, from the value itself to `*`; and to its plan."""
+    for missing in (False, True):
+        ladder = hierarchy.bind(list(values), missing, column="tried")
+        assert ladder.labels[0][: len(values)] == tuple(values), "level 0 is the value itself"
+        assert ladder.labels[ladder.height] == (TOP,), "the last level is *"
+        for level in range(ladder.height):
+            parents: dict[int, int] = {}
+            for below, above in zip(ladder.codes[level].tolist(), ladder.codes[level + 1].tolist(), strict=True):
+                assert parents.setdefault(below, above) == above, (
+                    f"what shares a label at level {level} shares it above"
+                )
+            assert ladder.share[level].min() <= ladder.share[level + 1].min() + 1e-12, (
+                "a level covers no less than below"
+            )
+    if hierarchy.keys:
+        from pathlib import Path
+
+        (key,) = [key for key in hierarchy.keys if key in hierarchy.to_plan()]
+        written = hierarchy.to_plan()
+        options = {name: value for name, value in written.items() if name != key}
+        assert type(hierarchy).from_plan(key, written[key], options, Path()) == hierarchy, "a plan says it wholly"

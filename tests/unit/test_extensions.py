@@ -1,0 +1,81 @@
+"""Packages of others add models, methods and hierarchies: the example, installed as a stranger would."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.errors import PlanError
+from shoal.extensions import Extended
+from shoal.models import MODELS, Model
+from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
+from shoal.testing import check_hierarchy
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "plugin"
+
+
+def test_the_example_serves_every_method_when_it_is_installed(tmp_path):
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
+    subprocess.run([*install, tmp_path / "packages", EXAMPLE], check=True, env={**os.environ, "PIP_NO_INDEX": "1"})
+    places = os.pathsep.join([str(tmp_path / "packages"), str(Path(shoal.__file__).parent.parent)])
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "5 passed" in done.stdout
+
+
+def extended(value: str) -> Extended[type[Model]]:
+    found = Extended({"own": shoal.KAnonymity}, "nowhere", Model)
+    found.__dict__["installed"] = {"theirs": EntryPoint("theirs", value, "nowhere")}
+    return found
+
+
+def test_own_names_come_first_and_others_are_loaded_when_they_are_asked_for():
+    found = extended("shoal.models:PSensitive")
+    assert (list(found), len(found)) == (["own", "theirs"], 2)
+    assert found["own"] is shoal.KAnonymity
+    assert found["theirs"] is shoal.PSensitive
+    assert "nothing" not in found
+
+
+def test_own_names_cannot_be_taken_over():
+    assert not set(MODELS.installed) & {"k-anonymity"}
+    assert MODELS["k-anonymity"] is shoal.KAnonymity
+
+
+@pytest.mark.parametrize("value", ["json:dumps", "shoal.schema:Flat", "no_such_package:X", "shoal.models:nothing"])
+def test_what_is_no_model_is_refused_in_words(value):
+    with pytest.raises(PlanError, match="theirs"):
+        extended(value)["theirs"]
+
+
+@pytest.mark.parametrize(
+    ("hierarchy", "values"),
+    [
+        (Flat(), ["a", "b"]),
+        (Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))), ["USA", "Canada", "India"]),
+        (Tree({"America": ["USA", "Canada"], "Asia": ["India"]}), ["USA", "Canada", "India"]),
+        (Prefix(length=5), ["14248", "14207"]),
+        (Prefix((1, 3), 5), ["14248", "14207"]),
+        (Ordered((2,), ("low", "mid", "high")), ["low", "mid", "high"]),
+        (Widths((5, 10), bottom=20), ["27", "28", "41"]),
+        (Cuts(((30, 40), (40,))), ["27", "35", "41"]),
+        (Intervals((((0, 30), (30, float("inf"))),)), ["27", "41"]),
+        (Calendar(("month", "year"), "%d.%m.%Y"), ["29.02.2024", "01.03.2024"]),
+    ],
+    ids=lambda made: type(made).__name__,
+)
+def test_every_hierarchy_of_shoal_keeps_what_is_asked_of_others(hierarchy, values):
+    check_hierarchy(hierarchy, values)
