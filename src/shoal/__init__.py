@@ -1,7 +1,7 @@
 """shoal: tables about people, made fit to publish.
 
     import shoal
-    release = shoal.anonymize(frame, "plan.toml")
+    release = shoal.anonymize(frame, quasi_identifiers=["age", "zip"], sensitive="illness", k=5)
     release.table, release.certificate, release.utility, release.risk
 
 The public names are listed below and loaded when they are first used, so that ``import shoal`` is quick.
@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shoal.certificate import Certificate, Release
+    from shoal.compilation import compile_methods
     from shoal.errors import (
         HierarchyError,
         InfeasibleError,
@@ -23,9 +24,26 @@ if TYPE_CHECKING:
         OutputError,
         PlanError,
         ShoalError,
+        ShoalWarning,
         TableError,
         VerificationError,
     )
+    from shoal.exploration import Exploration
+    from shoal.functions import (
+        Draft,
+        anonymize,
+        assess,
+        attack,
+        check,
+        compare,
+        draft,
+        explore,
+        minimal_recodings,
+        profile,
+        release,
+    )
+    from shoal.identifiability import Ledger
+    from shoal.identifiability.tables import Questions
     from shoal.methods import (
         AntiUnification,
         Auto,
@@ -57,9 +75,10 @@ if TYPE_CHECKING:
         PSensitive,
         TCloseness,
     )
-    from shoal.pipeline import anonymize, check, minimal_recodings, release
-    from shoal.plan import Plan
-    from shoal.risk import assess, attack
+    from shoal.plan import Output, Plan
+    from shoal.profiling import Profile
+    from shoal.reproduce.run import reproduce_papers
+    from shoal.risk import Attacks, RiskAssessment
     from shoal.schema import (
         Calendar,
         Categories,
@@ -75,12 +94,27 @@ if TYPE_CHECKING:
         Tree,
         Widths,
     )
-    from shoal.utility import compare
+    from shoal.schema.words import (
+        cuts,
+        dates,
+        flat,
+        identifier,
+        intervals,
+        levels_from,
+        ordered,
+        other,
+        prefix,
+        quasi,
+        sensitive,
+        tree,
+    )
+    from shoal.utility import Comparison
     from shoal.verify import CheckResult
 
 __all__ = [
     "AlphaK",
     "AntiUnification",
+    "Attacks",
     "Auto",
     "BetaLikeness",
     "Calendar",
@@ -89,8 +123,11 @@ __all__ = [
     "Certificate",
     "CheckResult",
     "Column",
+    "Comparison",
     "Cuts",
     "DeltaDisclosure",
+    "Draft",
+    "Exploration",
     "Flat",
     "FullDomain",
     "HierarchyError",
@@ -100,11 +137,13 @@ __all__ = [
     "KAnonymity",
     "KFirst",
     "LDiversity",
+    "Ledger",
     "Levels",
     "LocalSuppression",
     "Mdav",
     "Mondrian",
     "Ordered",
+    "Output",
     "OutputError",
     "PAlphaSensitive",
     "PFirst",
@@ -114,12 +153,16 @@ __all__ = [
     "PlanError",
     "PopulationGrid",
     "Prefix",
+    "Profile",
+    "Questions",
     "Refine",
     "Release",
+    "RiskAssessment",
     "Role",
     "SampledGrid",
     "Schema",
     "ShoalError",
+    "ShoalWarning",
     "Switching",
     "TCloseness",
     "Table",
@@ -136,14 +179,32 @@ __all__ = [
     "attack",
     "check",
     "compare",
+    "compile_methods",
+    "cuts",
+    "dates",
+    "draft",
+    "explore",
+    "flat",
+    "identifier",
+    "intervals",
+    "levels_from",
     "minimal_recodings",
+    "ordered",
+    "other",
     "pattern_set",
+    "prefix",
+    "profile",
+    "quasi",
     "release",
+    "reproduce_papers",
+    "sensitive",
+    "tree",
 ]
 
 _HOMES = {
     "shoal.errors": (
-        "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError TableError VerificationError"
+        "HierarchyError InfeasibleError InputError OutputError PlanError ShoalError ShoalWarning TableError "
+        "VerificationError"
     ),
     "shoal.methods": (
         "AntiUnification Auto Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid "
@@ -154,12 +215,21 @@ _HOMES = {
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
         "TCloseness"
     ),
-    "shoal.pipeline": "anonymize check minimal_recodings release",
-    "shoal.plan": "Plan",
+    "shoal.compilation": "compile_methods",
+    "shoal.exploration": "Exploration",
+    "shoal.functions": ("Draft anonymize assess attack check compare draft explore minimal_recodings profile release"),
+    "shoal.identifiability": "Ledger",
+    "shoal.identifiability.tables": "Questions",
+    "shoal.plan": "Output Plan",
+    "shoal.profiling": "Profile",
+    "shoal.reproduce.run": "reproduce_papers",
     "shoal.certificate": "Certificate Release",
-    "shoal.risk": "assess attack",
+    "shoal.risk": "Attacks RiskAssessment",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
-    "shoal.utility": "compare",
+    "shoal.schema.words": (
+        "cuts dates flat identifier intervals levels_from ordered other prefix quasi sensitive tree"
+    ),
+    "shoal.utility": "Comparison",
     "shoal.verify": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

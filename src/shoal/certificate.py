@@ -47,6 +47,8 @@ class Release:
         How long each step took.
     description
         The facts behind the report; None where no report was asked for.
+    notes
+        What was decided on the way to the plan, where it was made from a few words; part of ``warnings``.
     """
 
     table: Any
@@ -54,6 +56,7 @@ class Release:
     path: Path | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
     description: Description | None = field(default=None, repr=False)
+    notes: tuple[Mapping[str, str], ...] = ()
 
     @property
     def utility(self) -> Mapping[str, float]:
@@ -85,7 +88,7 @@ class Release:
     def warnings(self) -> list[dict[str, str]]:
         """What a reader of the release should know, each with a code for programs and a text for people."""
         told = self.certificate.content["method"]
-        found = []
+        found = [dict(note) for note in self.notes]
         if "warning" in told:
             found.append({"code": "method", "text": str(told["warning"])})
         if self.search["lower_bound"] is not None and not self.search["optimal"]:

@@ -24,13 +24,14 @@ SUPPRESSION = 0.05
 WIDE = 2**20
 
 
-def draft_plan(profile: Profile, source: Path, folder: Path, *, k: int = 5) -> str:
+def draft_plan(profile: Profile, source: Path | None, folder: Path, *, k: int = 5) -> str:
     """The text of a plan for a table.
 
     Parameters
     ----------
     source
-        Where the table is; the plan names it from ``folder``, where the plan will stand.
+        Where the table is; the plan names it from ``folder``, where the plan will stand. None where the table is in
+        memory: the plan then has no source and no output.
     k
         The smallest group, if there are rows enough for it.
     """
@@ -41,18 +42,11 @@ def draft_plan(profile: Profile, source: Path, folder: Path, *, k: int = 5) -> s
         f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
         "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
         "# (quasi-identifiers), which nobody should learn (sensitive), and which are harmless (other).",
-        "",
-        "[source]",
-        f"path = {_string(_relative(source, folder))}",
     ]
-    form = profile.source
-    for key in ("delimiter", "quote", "header", "encoding"):
-        if getattr(form, key) is not None:
-            lines.append(f"{key} = {_value(getattr(form, key))}")
-    if form.trim:
-        lines.append("trim = true   # cells have blanks around them, which are dropped")
-    if profile.missing:
-        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+    if source is not None:
+        lines += _source(profile, source, folder)
+    elif profile.missing:
+        lines.append(f"# {len(profile.missing)} kind(s) of text are taken for missing values.")
     lines += ["", *_singling_out(profile)]
     for column in profile.columns:
         lines += ["", *_column(column, profile.rows)]
@@ -79,8 +73,22 @@ def draft_plan(profile: Profile, source: Path, folder: Path, *, k: int = 5) -> s
     ]
     if _nodes(profile) > WIDE:
         lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
-    lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}", ""]
-    return "\n".join(lines)
+    if source is not None:
+        lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}"]
+    return "\n".join([*lines, ""])
+
+
+def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
+    lines = ["", "[source]", f"path = {_string(_relative(source, folder))}"]
+    form = profile.source
+    for key in ("delimiter", "quote", "header", "encoding"):
+        if getattr(form, key) is not None:
+            lines.append(f"{key} = {_value(getattr(form, key))}")
+    if form.trim:
+        lines.append("trim = true   # cells have blanks around them, which are dropped")
+    if profile.missing:
+        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+    return lines
 
 
 def _relative(source: Path, folder: Path) -> str:

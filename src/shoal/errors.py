@@ -9,6 +9,8 @@
       InfeasibleError               3    no release of this method meets the models within the limits
       VerificationError             70   a method yielded a table that its models reject: a fault in shoal
 
+A ShoalWarning is given where something was decided for the user that the user should know of.
+
 Messages say what must hold, what was found and what to try. They name columns, counts and row numbers,
 never a value of a record: logs and terminals are read by more people than the table may be.
 """
@@ -22,6 +24,7 @@ __all__ = [
     "OutputError",
     "PlanError",
     "ShoalError",
+    "ShoalWarning",
     "TableError",
     "VerificationError",
 ]
@@ -63,3 +66,7 @@ class InfeasibleError(ShoalError):
 
 class VerificationError(ShoalError):
     """A method yielded a table that its models reject. Nothing was written."""
+
+
+class ShoalWarning(UserWarning):
+    """Something was decided that was not asked for, such as which columns are left out."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from shoal import __version__
+from shoal.asking import AskedModels, AskedNames, as_models, as_names
 from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe, describe_apart
 from shoal.encoding import ByLevel, ByPattern, Recoding, apply, kept_combinations, read_frequency_set, released_ladders
@@ -41,9 +42,9 @@ from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
-from shoal.models import Model, combine
+from shoal.models import combine
 from shoal.output import check_inputs, check_output, places_of, publish, recoding_of, sha256_of, size_of, staging
-from shoal.plan import Plan, parse_model, plain
+from shoal.plan import Plan, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together, saved_recoding
 from shoal.schema import Column, Role, Schema
@@ -198,10 +199,10 @@ def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:
 
 def check(
     data: Any,
-    models: Sequence[Model | str] = (),
+    models: AskedModels = (),
     *,
-    quasi_identifiers: Sequence[str] = (),
-    sensitive: Sequence[str] | Mapping[str, Column] = (),
+    quasi_identifiers: AskedNames = (),
+    sensitive: AskedNames | Mapping[str, Column] = (),
     plan: Plan | Mapping[str, Any] | str | Path | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
@@ -215,7 +216,7 @@ def check(
     data
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     models
-        Models, or their text such as ``"k-anonymity k=5"``.
+        Models, or their text such as ``"k-anonymity k=5"``, or one of them.
     quasi_identifiers, sensitive
         Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
     plan
@@ -234,15 +235,16 @@ def check(
         plan = _as_plan(plan)
         schema, chosen, wildcard = plan.schema.published, list(plan.model.parts), plan.method.wildcard
     else:
-        named = sensitive if isinstance(sensitive, Mapping) else {name: Column(Role.SENSITIVE) for name in sensitive}
-        both = sorted(set(named) & set(quasi_identifiers))
+        quasi = as_names(quasi_identifiers, "quasi-identifiers")
+        named = sensitive
+        if not isinstance(named, Mapping):
+            named = {name: Column(Role.SENSITIVE) for name in as_names(named, "sensitive columns")}
+        both = sorted(set(named) & set(quasi))
         if both:
             raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
-        if len(set(quasi_identifiers)) < len(quasi_identifiers):
-            raise PlanError("A quasi-identifier is named twice; name each once.")
-        schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi_identifiers} | dict(named))
+        schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
         chosen, wildcard = [], None
-    chosen += [parse_model(model) if isinstance(model, str) else model for model in models]
+    chosen += as_models(models)
     combine(chosen)
     watch = _Watch(progress)
     settings = EngineSettings() if plan is None else plan.engine

@@ -24,12 +24,13 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shoal.asking import AskedColumn, AskedMethod, AskedModels, as_column, as_method, as_model, as_models, parse_model
 from shoal.checked import Checked, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
 from shoal.methods import METHODS, FullDomain, Method
-from shoal.models import MODELS, AllOf, Model, combine
+from shoal.models import MODELS, AllOf, Model, combine, size_of_groups
 from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
 from shoal.schema.base import as_text, changed, plan_value
@@ -64,13 +65,33 @@ class Output(Checked):
         return report_of(self.path)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Plan(Checked):
-    """What is asked for.
+    """What is asked for. A plan does not change; :meth:`with_` gives another one.
 
-    >>> from shoal import Column, KAnonymity, Levels, Plan, Role, Schema
-    >>> Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (KAnonymity(5),), Levels({"age": 1})).model.parts
-    (KAnonymity(k=5),)
+    Parameters
+    ----------
+    schema, columns
+        The columns by name, as one or the other: each a :class:`Column` (see :func:`shoal.quasi`,
+        :func:`shoal.sensitive`, :func:`shoal.identifier`, :func:`shoal.other`), a role, or the hierarchy of a
+        quasi-identifier.
+    models
+        What every group must meet: models, their texts such as ``"k-anonymity k=5"``, or one of them.
+    method
+        How groups are formed: a method or its name, such as ``"mondrian"``; full-domain by default.
+    source, output
+        Where the table is and where the release goes, for :func:`shoal.release`; a path is enough.
+    engine
+        Which machine does it, with how much memory.
+    seed
+        Of what is drawn by lot.
+
+    Examples
+    --------
+    >>> from shoal import Plan, identifier, intervals, quasi
+    >>> plan = Plan(columns={"name": identifier(), "age": quasi(intervals(5, 10))}, models="k-anonymity k=5")
+    >>> plan.with_(k=10, method="mondrian").models
+    (KAnonymity(k=10),)
     """
 
     schema: Schema
@@ -83,10 +104,74 @@ class Plan(Checked):
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchies' files that it names."""
 
+    def __init__(
+        self,
+        schema: Schema | Mapping[str, AskedColumn] | None = None,
+        models: AskedModels = (),
+        method: AskedMethod | None = None,
+        source: Source | Path | str | None = None,
+        output: Output | Path | str | None = None,
+        engine: EngineSettings | None = None,
+        seed: int = 0,
+        files: Sequence[Path] = (),
+        *,
+        columns: Mapping[str, AskedColumn] | None = None,
+    ) -> None:
+        if (schema is None) == (columns is None):
+            raise PlanError("A plan must be given its columns, once: Plan(columns={...}, models=...).")
+        asked = {
+            "schema": _as_schema(columns if schema is None else schema),
+            "models": _as_models(models),
+            "method": FullDomain() if method is None else method if isinstance(method, Method) else as_method(method),
+            "source": Source(Path(source)) if isinstance(source, str | Path) else source,
+            "output": Output(Path(output)) if isinstance(output, str | Path) else output,
+            "engine": EngineSettings() if engine is None else engine,
+            "seed": seed,
+            "files": files,
+        }
+        for name, value in asked.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
             raise PlanError("The plan must name at least one quasi-identifier; it names none.")
         self.method.check(self.schema, self.model)
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns by name."""
+        return self.schema.columns
+
+    def with_(
+        self,
+        *,
+        columns: Mapping[str, AskedColumn] | None = None,
+        models: AskedModels | None = None,
+        method: AskedMethod | None = None,
+        k: int | None = None,
+        suppression: float | None = None,
+        source: Source | Path | str | None = None,
+        output: Output | Path | str | None = None,
+        engine: EngineSettings | None = None,
+        seed: int | None = None,
+    ) -> Plan:
+        """The same plan but for what is said; what is not said stays.
+
+        Of ``columns`` those that are named change; ``k`` changes the models that speak of the size of groups.
+        """
+        changed: dict[str, Any] = {"source": source, "output": output, "engine": engine, "seed": seed}
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if columns is not None:
+            changed["schema"] = {**self.columns, **columns}
+        if models is not None or k is not None:
+            chosen = self.models if models is None else as_models(models)
+            if k is not None and size_of_groups(chosen, None) is None:
+                raise PlanError("k changes the size of groups, of which no model of the plan speaks; add k-anonymity.")
+            changed["models"] = chosen if k is None else tuple(model.resized(k) for model in chosen)
+        if method is not None or suppression is not None:
+            changed["method"] = as_method(self.method if method is None else method, suppression)
+        return replace(self, **changed)
 
     @property
     def model(self) -> AllOf:
@@ -104,21 +189,28 @@ class Plan(Checked):
             raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
             raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
-        try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError(f"Plan {str(path)!r} is not valid TOML: {error}.") from None
-        except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
-            raise PlanError(
-                f"Plan {str(path)!r} is not usable: it is nested too deeply, or has too long a number."
-            ) from None
-        plan = cls.from_dict(document, path.parent)
+        plan = cls.from_dict(_from_toml(text, f"Plan {str(path)!r}"), path.parent)
         return replace(plan, files=(path, *plan.files))
 
     @classmethod
+    def from_toml(cls, text: str, folder: Path | None = None) -> Plan:
+        """Build a plan from the text of a plan file; paths are relative to ``folder``."""
+        return cls.from_dict(_from_toml(text, "The plan"), folder)
+
+    def to_toml(self) -> str:
+        """The text of a plan file that says the same: ``Plan.from_toml(plan.to_toml()) == plan``."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_dict())
+
+    @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: Path | None = None) -> Plan:
-        """Build a plan from the contents of a plan file; paths are relative to ``folder``."""
+        """Build a plan from the contents of a plan file; paths are relative to ``folder``.
+
+        A column may be its role alone, a model its text, a method its name; objects are understood too.
+        """
         folder = folder or Path()
+        document = _spelled_out(document)
         try:
             sections = _Document.model_validate(document)
         except ValidationError as error:
@@ -179,6 +271,50 @@ class Plan(Checked):
             if key == "name" or key in shown
         }
         return document
+
+
+def _from_toml(text: str, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{what} is not valid TOML: {error}.") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        raise PlanError(f"{what} is not usable: it is nested too deeply, or has too long a number.") from None
+
+
+def _as_schema(given: object) -> object:
+    """A schema of what is understood as one; the rest is for the check of fields to refuse."""
+    if not isinstance(given, Mapping):
+        return given
+    return Schema({name: as_column(column) for name, column in given.items()})
+
+
+def _as_models(given: object) -> object:
+    """Models of what is understood as such; the rest is for the check of fields to refuse."""
+    if isinstance(given, str | Model | Mapping):
+        return (as_model(given),)
+    if not isinstance(given, list | tuple):
+        return given
+    return tuple(as_model(model) if isinstance(model, str | Mapping) else model for model in given)
+
+
+def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The contents of a plan file with every short form written out; what is no short form is left as it is."""
+    written = dict(document)
+    columns, models, method = (written.get(key) for key in ("columns", "models", "method"))
+    if isinstance(columns, Mapping):
+        short = (str, Column, Hierarchy)
+        written["columns"] = {
+            name: _column_section(as_column(column)) if isinstance(column, short) else column
+            for name, column in columns.items()
+        }
+    if isinstance(models, str | Model):
+        models = [models]
+    if isinstance(models, list | tuple):
+        written["models"] = [as_model(m).to_plan() if isinstance(m, str | Model) else m for m in models]
+    if isinstance(method, str | Method) or (isinstance(method, type) and issubclass(method, Method)):
+        written["method"] = {"name": method} if isinstance(method, str) else as_method(method).to_plan()
+    return written
 
 
 class _Section(BaseModel):
@@ -301,33 +437,6 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
         ) from None
 
 
-def parse_model(text: str) -> Model:
-    """A model written on a command line: ``k-anonymity k=5`` or ``l-diversity(l=3, kind=entropy)``.
-
-    The name of a column comes last and may hold any character: ``p-sensitive p=2 column=blood type``.
-
-    >>> parse_model("p-plus-alpha-sensitive p=2 alpha=2")
-    PPlusAlphaSensitive(p=2, alpha=2, column=None)
-    """
-    # a column's name may hold any character: it comes last, and is the rest of the text
-    front, sign, column = text.partition("column=")
-    if sign and "(" in front:
-        column = column.strip().removesuffix(")")
-    cleaned = front.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ", 1)
-    name, *rest = cleaned.split() or [""]
-    section: dict[str, Any] = {"name": name, **({"column": column.strip()} if sign else {})}
-    for item in rest:
-        key, sign, value = item.partition("=")
-        if not sign:
-            raise PlanError(
-                f"A model must be written as NAME key=value ..., for example 'k-anonymity k=5'; found {text!r}."
-            )
-        if key in section:
-            raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
-        section[key] = _value(value)
-    return make(MODELS, section, "model")
-
-
 def _said(section: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value is not None}
 
@@ -341,15 +450,6 @@ def _column_section(column: Column) -> dict[str, Any]:
         section["categories"] = [list(values) for values in column.categories.classes]
         section |= _said({"category_names": plan_value(column.categories.names)})
     return section | {"role": str(column.role)}
-
-
-def _value(text: str) -> int | float | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def plain(value: Any) -> Any:

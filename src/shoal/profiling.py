@@ -27,7 +27,7 @@ from shoal.schema import Role
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDBEngine
 
-__all__ = ["ColumnProfile", "PairProfile", "Profile", "profile_table"]
+__all__ = ["ColumnProfile", "PairProfile", "Profile", "profile_table", "suggest_hierarchies"]
 
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")
@@ -172,6 +172,23 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
         pairs = [PairProfile(pair, _alone(engine, table, pair)) for pair in itertools.combinations(chosen, 2)]
     pairs.sort(key=lambda pair: -pair.unique)
     return Profile(rows, tuple(columns), markers, unique, tuple(pairs), form)
+
+
+def suggest_hierarchies(
+    data: Any, names: Sequence[str], source: CsvFormat | None = None
+) -> dict[str, Mapping[str, Any]]:
+    """A hierarchy for each of some columns, as in a plan; costs one aggregation per column.
+
+    >>> import pyarrow as pa
+    >>> suggest_hierarchies(pa.table({"zip": ["14248", "14207", "94107"], "sex": ["f", "m", "f"]}), ["zip", "sex"])
+    {'zip': {'prefix': True}, 'sex': {'flat': True}}
+    """
+    from shoal.engines.duckdb import DuckDBEngine
+
+    with DuckDBEngine() as engine:
+        table = engine.read(Source(frame=data, csv=source or CsvFormat()))
+        counted = [_count(engine, table, place) for place in table.places(names)]
+    return {one.name: _kind(one.values, one.name)[1] if one.values else {"flat": True} for one in counted}
 
 
 # -- counting ----------------------------------------------------------------------------------------

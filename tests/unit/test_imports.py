@@ -15,9 +15,9 @@ PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
     "errors", "extensions", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding", "kernels",
-    "models", "utility", "identifiability", "risk", "methods", "verify", "output", "plan", "reuse", "description",
-    "certificate", "report", "pipeline", "data", "identifiers", "profiling", "drafting", "exploration", "compilation",
-    "testing", "reproduce", "cli",
+    "models", "utility", "identifiability", "risk", "methods", "watching", "verify", "output", "asking", "plan",
+    "reuse", "description", "certificate", "report", "pipeline", "data", "identifiers", "profiling", "drafting",
+    "exploration", "shorthand", "functions", "compilation", "testing", "reproduce", "cli",
 )  # fmt: skip
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from shoal.engines.base import Source
-    from shoal.engines.csv_format import CsvFormat
     from shoal.plan import Plan
     from shoal.risk import AttackResult, RiskAssessment
     from shoal.schema import Schema
 
-__all__ = ["attack", "schema_from", "source_from"]
+__all__ = ["attack", "roles_from"]
 
 NAMES = "Column names, separated by commas; may be repeated."
 
@@ -72,90 +71,48 @@ def attack(
               shoal attack released.csv -q age,zip -s condition --categories "HIV,Cancer;Asthma;Flu" --json
     """
     from shoal.cli.console import progress
-    from shoal.engines.csv_format import CsvFormat
-    from shoal.errors import PlanError
-    from shoal.risk import assess
-    from shoal.risk import attack as run
+    from shoal.functions import assess
+    from shoal.functions import attack as run
 
-    loaded, schema = schema_from(plan, quasi_identifiers, sensitive, categories)
-    if locality and (loaded is None or original is None):
-        raise PlanError("The audit of locality reruns the plan's method on the original; give --plan and --original.")
-    gaps = (*(missing or ()), *(loaded.source.csv.missing if loaded is not None and loaded.source else ()))
-    form = CsvFormat(missing=gaps)
-    source = None if original is None else source_from(original, loaded, form)
+    roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     with progress(as_json) as show:
         show("attacking", None)
         attacks = run(
-            table, schema, external=external, original=source, previous=previous, excluded=excluded, aligned=aligned,
-            models=() if loaded is None else loaded.models, source=form,
+            table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
+            locality=locality, missing=missing or (),
         )  # fmt: skip
-        results = list(attacks.results)
-        if locality and loaded is not None:
-            show("rerunning the method", None)
-            results.append(_locality(loaded, source))
         show("assessing", None)
-        risk = assess(table, schema, population=population, fraction=fraction, threshold=threshold, source=form)
+        risk = assess(
+            table, roles, population=population, fraction=fraction, threshold=threshold, missing=missing or ()
+        )
     if as_json:
-        answer = attacks.to_dict()
-        answer["attacks"] = [result.to_dict() for result in results]
-        print(json.dumps({**answer, "risk": risk.to_dict()}))
+        print(json.dumps({**attacks.to_dict(), "risk": risk.to_dict()}))
         return
-    _show(results, risk)
+    _show(attacks.results, risk)
 
 
-def schema_from(
+def roles_from(
     plan: Path | None, quasi_identifiers: list[str] | None, sensitive: list[str] | None, categories: list[str] | None
-) -> tuple[Plan | None, Schema]:
+) -> Plan | Schema:
     """Roles from a plan, or from options."""
     from shoal.cli.check import categories_of, names_of
     from shoal.errors import PlanError
+    from shoal.functions import roles_of
     from shoal.plan import Plan
-    from shoal.schema import Column, Role, Schema
+    from shoal.schema import Column, Role
 
     if plan is not None:
         if quasi_identifiers or sensitive or categories:
             raise PlanError("Give either --plan or --quasi-identifiers, --sensitive and --categories, not both.")
-        loaded = Plan.read(plan)
-        return loaded, loaded.schema
+        return Plan.read(plan)
     quasi, secret = names_of(quasi_identifiers), names_of(sensitive)
     if not quasi:
         raise PlanError("Say which columns are known to an intruder: --plan plan.toml, or --quasi-identifiers age,zip.")
-    both = sorted(set(quasi) & set(secret))
-    if both:
-        raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
     classes = categories_of(categories or [], secret)
-    columns = {name: Column(Role.QUASI_IDENTIFIER) for name in quasi}
-    return None, Schema(columns | {name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret})
+    return roles_of(None, quasi, {name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret})
 
 
-def source_from(path: Path, plan: Plan | None, form: CsvFormat) -> Source:
-    """The original as the plan says that it is written, or as it looks."""
-    from shoal.engines.base import Source
-
-    given = None if plan is None else plan.source
-    if given is not None and given.path is not None and path.resolve() == given.path.resolve():
-        return Source(path, csv=given.csv, format=given.format)
-    return Source(path, csv=form)
-
-
-def _locality(plan: Plan, source: Source | None) -> AttackResult:
-    from dataclasses import replace
-
-    from shoal import pipeline
-    from shoal.risk.attacks_audits import audit_locality, row_column
-    from shoal.schema import Column, Role, Schema
-    from shoal.utility.tables import read_arrow
-
-    original = read_arrow(source)
-    marker = row_column(original.column_names)
-    schema = Schema({**plan.schema.columns, marker: Column(Role.OTHER)})
-    # a rehearsal: a method with a budget must not spend it on an audit
-    method, models = plan.method.rehearsal(), plan.model.parts
-    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None)
-    return audit_locality(original, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
-
-
-def _show(results: list[AttackResult], risk: RiskAssessment) -> None:
+def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
     from rich.table import Table
 
     from shoal.cli.console import figure, output, safe

@@ -57,7 +57,7 @@ def check(
     Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"
               shoal check released.csv --plan plan.toml
     """
-    from shoal import pipeline
+    from shoal import functions
     from shoal.cli.console import figure, folded_line, models_table, output, progress
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import PlanError
@@ -76,7 +76,7 @@ def check(
     secret = names_of(sensitive)
     classes = categories_of(categories or [], secret)
     with progress(as_json) as show:
-        result = pipeline.check(
+        result = functions.check(
             table,
             model or [],
             quasi_identifiers=names_of(quasi_identifiers),

@@ -52,27 +52,24 @@ def compare(
     Example:  shoal compare patients.csv released.csv --plan plan.toml
               shoal compare adult.csv released.csv --plan plan.toml --target salary --classifier tree --test test.csv
     """
-    from shoal.cli.attack import schema_from, source_from
+    from shoal.cli.attack import roles_from
     from shoal.cli.console import progress
-    from shoal.engines.csv_format import CsvFormat
-    from shoal.utility import compare as run
+    from shoal.functions import compare as run
 
-    loaded, schema = schema_from(plan, quasi_identifiers, sensitive, None)
-    gaps = (*(missing or ()), *(loaded.source.csv.missing if loaded is not None and loaded.source else ()))
-    form = CsvFormat(missing=gaps)
+    roles = roles_from(plan, quasi_identifiers, sensitive, None)
     with progress(as_json) as show:
         show("comparing", None)
         answer = run(
-            source_from(original, loaded, form),
+            original,
             released,
-            schema,
+            roles,
             target=target,
-            classifiers=tuple(classifier or ("tree",)),
+            classifiers=classifier or ("tree",),
             test=test,
             aligned=aligned,
             queries=queries,
             seed=seed,
-            source=form,
+            missing=missing or (),
         )
     if as_json:
         print(json.dumps(answer.to_dict()))

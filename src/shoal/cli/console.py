@@ -9,11 +9,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
+from shoal.watching import on_terminal
 
 __all__ = ["figure", "folded_line", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
 
@@ -41,13 +41,7 @@ def progress(quiet: bool) -> Iterator[Callback]:
     if quiet or not sys.stderr.isatty():
         yield unwatched
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def show(step: str, done: float | None = None) -> None:
-            bar.update(task, description=safe(step), total=None if done is None else 1.0, completed=done or 0.0)
-
+    with on_terminal() as show:
         yield show
 
 

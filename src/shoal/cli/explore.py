@@ -48,9 +48,10 @@ def explore(
     Example:  shoal explore plan.toml
               shoal explore plan.toml --method mondrian --method full-domain --k 5 --k 10 --suppression 0.02
     """
-    from shoal import exploration
     from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import InfeasibleError, OutputError
+    from shoal.functions import explore as run
+    from shoal.functions import write_whole
     from shoal.plan import Plan
 
     loaded = Plan.read(plan)
@@ -60,7 +61,7 @@ def explore(
         if place.exists() and not overwrite:
             raise OutputError(f"The file {str(place)!r} exists. Choose another name (-o), or allow --overwrite.")
     with progress(quiet or as_json) as show:
-        found = exploration.explore(
+        found = run(
             loaded,
             methods=method or (),
             ks=k or (),
@@ -70,7 +71,8 @@ def explore(
             time_limit=time_limit,
             progress=show,
         )
-    _write(places, (found.to_csv(), _page(found, loaded)))
+    write_whole(places[0], found.to_csv())
+    write_whole(places[1], _page(found, loaded))
     if as_json:
         print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))
     else:
@@ -122,18 +124,3 @@ def _page(found: Exploration, plan: Plan) -> str:
             points.append(Point(_label(trial), trial.risk, trial.loss[found.measure], trial.efficient, trial.chosen))
     rows = [["" if cell is None else cell for cell in _row(trial, found.measure)] for trial in found.trials]
     return exploration_page(points, found.measure, COLUMNS, rows, str(plan.model))
-
-
-def _write(places: tuple[Path, Path], texts: tuple[str, str]) -> None:
-    import os
-
-    from shoal.errors import OutputError
-
-    for place, text in zip(places, texts, strict=True):
-        beside = place.with_name(f".{place.name}.{os.getpid()}")
-        try:
-            beside.write_text(text, encoding="utf-8", newline="\n")
-            beside.replace(place)
-        except OSError as error:
-            beside.unlink(missing_ok=True)
-            raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Use -o.") from None

@@ -23,11 +23,11 @@ def minimal(
     \b
     Example:  shoal minimal plan.toml
     """
-    from shoal import pipeline
+    from shoal import functions
     from shoal.cli.console import figure, output, progress, rows_table
 
     with progress(as_json) as show:
-        found = pipeline.minimal_recodings(plan, progress=show)
+        found = functions.minimal_recodings(plan, progress=show)
     if as_json:
         print(json.dumps({"minimal": [one.to_dict() for one in found]}, ensure_ascii=False))
         return

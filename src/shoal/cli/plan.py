@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -34,10 +33,9 @@ def plan(
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
     from shoal.cli.console import figure, output, rows_table, safe
-    from shoal.drafting import draft_plan
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import OutputError, PlanError
-    from shoal.profiling import profile_table
+    from shoal.functions import draft
 
     if out.exists() and not overwrite:
         raise OutputError(
@@ -45,14 +43,10 @@ def plan(
         )
     if delimiter is not None and len(delimiter) != 1:
         raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
-    profile = profile_table(table, source=CsvFormat(delimiter=delimiter, header=header, encoding=encoding))
-    text = draft_plan(profile, table, out.parent, k=k)
-    try:
-        beside = out.with_name(f".{out.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(out)
-    except OSError as error:
-        raise OutputError(f"The plan {str(out)!r} cannot be written: {error.strerror}. Choose another place.") from None
+    form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
+    drafted = draft(table, k=k, folder=out.parent, source=form)
+    drafted.save(out, overwrite=overwrite)
+    profile = drafted.profile
     if as_json:
         print(json.dumps({**profile.to_dict(), "plan": str(out)}))
         return

@@ -47,7 +47,7 @@ def release(
               shoal release plan.toml --json | jq .smallest_group
               shoal release plan.toml --engine spark --master "local[4]"
     """
-    from shoal import pipeline
+    from shoal import functions
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.plan import EngineSettings, Plan
 
@@ -60,7 +60,7 @@ def release(
     if expect_head is not None:
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
     with progress(quiet or as_json) as show:
-        result = pipeline.release(
+        result = functions.release(
             loaded,
             overwrite=True if overwrite else None,
             recoding=recoding,

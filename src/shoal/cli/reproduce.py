@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["reproduce"]
+from shoal.reproduce import PAPERS
 
-PAPERS = ("switching", "microaggregation", "identifiability", "enhanced_models", "anti_unification")
-INTRODUCTION = (
-    "Every table and figure of the five papers that shoal implements, computed by shoal on this machine, "
-    "with the paper's "
-    "figure beside ours and a sentence where they differ."
-)
+__all__ = ["reproduce"]
 
 
 def reproduce(
@@ -38,32 +31,10 @@ def reproduce(
     Example:  SHOAL_DATA=~/data shoal reproduce
     """
     from shoal.cli.console import output, progress
-    from shoal.errors import OutputError, PlanError
-    from shoal.reproduce.page import to_html, to_markdown
+    from shoal.reproduce.run import reproduce_papers
 
-    chosen = tuple(paper or PAPERS)
-    for name in chosen:
-        if name not in PAPERS:
-            raise PlanError(f"There is no paper named {name!r}; known are {', '.join(PAPERS)}.")
-    results = []
-    seconds = {}
     with progress(as_json) as show:
-        for number, name in enumerate(chosen):
-            show(f"reproducing {name.replace('_', ' ')}", number / len(chosen))
-            start = time.perf_counter()
-            module = importlib.import_module(f"shoal.reproduce.{name}")
-            results.append((module.TITLE, module.sections()))
-            seconds[name] = time.perf_counter() - start
-    title = "The papers' experiments, reproduced"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "papers.md").write_text(to_markdown(title, INTRODUCTION, results), encoding="utf-8")
-        (out / "papers.html").write_text(to_html(title, INTRODUCTION, results), encoding="utf-8")
-        for section in (section for _, sections in results for section in sections if section.chart):
-            (out / section.picture).write_text(section.chart, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(f"The pages cannot be written to {str(out)!r}: {error.strerror}.") from None
-    missing = [section.title for _, sections in results for section in sections if section.lacking]
+        seconds, missing = reproduce_papers(out, paper or (), show)
     if as_json:
         print(json.dumps({"pages": ["papers.md", "papers.html"], "seconds": seconds, "lacking": missing}))
         return

@@ -1,0 +1,549 @@
+"""What shoal does, as functions: whatever a command of the command line does is one of these.
+
+    profile   what columns are            draft     a first plan
+    anonymize a table in memory           release   what a plan says, from file to file
+    check     does a table meet models?   attack    what would an intruder learn?   assess   the risk in figures
+    compare   what is a release good for? explore   methods side by side            minimal_recodings
+
+Commands read options and print; :data:`COMMANDS` says which function each stands for.
+"""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from shoal import exploration, pipeline, risk, utility
+from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_column, as_models, as_names
+from shoal.certificate import Release
+from shoal.drafting import draft_plan
+from shoal.engines.base import Source
+from shoal.engines.csv_format import CsvFormat
+from shoal.errors import OutputError, PlanError, ShoalWarning
+from shoal.exploration import Exploration
+from shoal.plan import Plan
+from shoal.profiling import Profile, profile_table
+from shoal.schema import Column, Role, Schema
+from shoal.shorthand import Asked, plan_for
+from shoal.watching import Watch, watching
+
+if TYPE_CHECKING:
+    from shoal.risk import AttackResult, Attacks, RiskAssessment
+    from shoal.utility import Comparison
+
+__all__ = [
+    "COMMANDS", "Draft", "anonymize", "assess", "attack", "check", "compare", "draft", "explore", "minimal_recodings",
+    "profile", "release",
+]  # fmt: skip
+
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "plan": ("profile", "draft"),
+    "explore": ("explore",),
+    "release": ("release",),
+    "check": ("check",),
+    "attack": ("attack", "assess"),
+    "compare": ("compare",),
+    "minimal": ("minimal_recodings",),
+    "demo": ("release", "check"),
+    "compile": ("compile_methods",),
+    "reproduce": ("reproduce_papers",),
+    "ledger": ("Ledger",),
+    "query": ("Questions",),
+    "version": ("__version__",),
+}
+"""Of every command, the public names that do its work."""
+
+AskedPlan = Plan | Mapping[str, Any] | str | Path
+"""A plan, the contents of a plan file, or the path of one."""
+AskedRoles = AskedPlan | Schema
+"""What says which column has which role."""
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _watched(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """The same function, which shows progress where somebody looks unless ``progress`` is given."""
+
+    @functools.wraps(function)
+    def watched(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
+        with watching(named.get("progress")) as show:  # type: ignore[arg-type]
+            named["progress"] = show
+            return function(*given, **named)
+
+    return watched
+
+
+release = _watched(pipeline.release)
+check = _watched(pipeline.check)
+minimal_recodings = _watched(pipeline.minimal_recodings)
+
+
+def anonymize(
+    data: Any,
+    plan: AskedPlan | None = None,
+    *,
+    quasi_identifiers: AskedNames | Mapping[str, AskedColumn] | None = None,
+    sensitive: AskedNames | Mapping[str, AskedColumn] | None = None,
+    identifiers: AskedNames | None = None,
+    other: AskedNames | None = None,
+    k: int | None = None,
+    p: int | None = None,
+    l: int | float | None = None,  # noqa: E741 - the letter of the literature
+    t: float | None = None,
+    models: AskedModels | None = None,
+    method: AskedMethod | None = None,
+    suppression: float | None = None,
+    missing: AskedNames | None = None,
+    seed: int | None = None,
+    progress: Watch = None,
+) -> Release:
+    """Anonymize a table in memory: by a plan, or by a few words.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars, PyArrow or DuckDB object, or (with a plan) a Spark DataFrame. The released table is of the
+        same kind.
+    plan
+        A :class:`Plan`, the contents of a plan file, or the path of one. Its source and output are not used.
+    quasi_identifiers
+        What others may know of a person: names, or a mapping of names to hierarchies such as ``intervals(5, 10)``.
+        Of columns without one, a hierarchy is drafted. Without this keyword all roles are drafted, and told.
+    sensitive
+        What nobody should learn: names, or a mapping of names to :func:`shoal.sensitive`.
+    identifiers, other
+        What is left out, and what is published as it is. A column that no keyword names is left out, with a warning.
+    k, p, l, t
+        k-anonymity; p-sensitivity, l-diversity and t-closeness of every sensitive column.
+    models
+        Further models.
+    method
+        A method or its name; by default several are tried, and the one that loses least is taken ("auto").
+    suppression
+        The largest part of the rows that may be left out.
+    missing
+        Texts that stand for a missing value.
+    progress
+        A function that is told of each step; True or False; by default shown where somebody looks.
+
+    Returns
+    -------
+    Release
+        With ``table``, ``certificate``, ``utility``, ``risk`` and ``warnings``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> frame = pa.table({"age": [23, 24, 37, 38], "illness": ["flu", "gout", "flu", "gout"]})
+    >>> from shoal import intervals
+    >>> ages = {"age": intervals(10, 20)}
+    >>> release = anonymize(frame, quasi_identifiers=ages, sensitive="illness", k=2, method="full-domain")
+    >>> release.table["age"].to_pylist()
+    ['20-29', '20-29', '30-39', '30-39']
+    """
+    asked = Asked(
+        quasi_identifiers, sensitive, identifiers, other, k, p, l, t, models, method, suppression, missing, seed
+    )
+    notes: tuple[Mapping[str, str], ...] = ()
+    if plan is None:
+        chosen, notes = plan_for(data, asked)
+    elif asked.is_empty:
+        chosen = as_plan(plan)
+    else:
+        raise PlanError("Give either a plan or keywords. To change a plan: plan.with_(k=10, method='mondrian').")
+    for note in notes:
+        warnings.warn(note["text"], ShoalWarning, stacklevel=2)
+    with watching(progress) as show:
+        return replace(pipeline.anonymize(data, chosen, progress=show), notes=notes)
+
+
+def profile(data: Any, *, source: CsvFormat | None = None) -> Profile:
+    """Look at a table: what each column is, which role would suit it and why, and what singles people out.
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    source
+        How a CSV is written, where that is not to be found out.
+    """
+    return profile_table(data, source=source)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A first plan for a table.
+
+    Attributes
+    ----------
+    text
+        The plan file, with a reason beside every choice.
+    profile
+        What was found in the table.
+    """
+
+    text: str
+    profile: Profile = field(repr=False)
+    folder: Path = field(default=Path(), repr=False)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan itself; of a table in memory it has no output, and no source but for what stands for missing."""
+        made = Plan.from_toml(self.text, self.folder)
+        if made.source is None and self.profile.missing:
+            return made.with_(source=Source(csv=CsvFormat(missing=self.profile.missing)))
+        return made
+
+    def __str__(self) -> str:
+        return self.text
+
+    def save(self, path: Path | str, *, overwrite: bool = False) -> Path:
+        """Write the plan file, whole or not at all; the paths in it are relative to the folder that was said."""
+        place = Path(path)
+        if place.exists() and not overwrite:
+            raise OutputError(f"The plan {str(place)!r} exists. Choose another name, or allow overwriting.")
+        write_whole(place, self.text)
+        return place
+
+
+def draft(data: Any, *, k: int = 5, folder: Path | str | None = None, source: CsvFormat | None = None) -> Draft:
+    """Write a first plan for a table, with a reason beside every choice.
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    k
+        The smallest group.
+    folder
+        Where the plan file will stand; it names the table from there. The working directory by default.
+    source
+        How a CSV is written, where that is not to be found out.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"email": ["a@x.org", "b@x.org"] * 5, "age": [31, 32] * 5})
+    >>> draft(table, k=2).plan.schema.quasi_identifiers
+    ('age',)
+    """
+    found = profile_table(data, source=source)
+    place = Path(folder) if folder is not None else Path()
+    text = draft_plan(found, Path(data) if isinstance(data, str | Path) else None, place, k=k)
+    return Draft(text, found, place)
+
+
+def explore(
+    plan: AskedPlan,
+    data: Any = None,
+    *,
+    methods: AskedNames = (),
+    ks: Sequence[int] = (),
+    suppressions: Sequence[float] = (),
+    measure: str = "ncp",
+    workers: int | None = None,
+    time_limit: float = 60.0,
+    progress: Watch = None,
+) -> Exploration:
+    """Try several methods and parameters on a table, verified, side by side.
+
+    Parameters
+    ----------
+    plan
+        A plan; its own method is tried too.
+    data
+        A table in memory; the plan's source by default.
+    methods, ks, suppressions
+        What to try: names of methods, sizes of groups, largest parts of rows to leave out.
+    measure
+        The loss by which releases are compared.
+    workers
+        How many processes; as many as there are cores by default.
+    time_limit
+        Seconds after which a trial is ended.
+    """
+    loaded = as_plan(plan)
+    with watching(progress) as show, _on_disk(loaded, data) as there:
+        return exploration.explore(
+            there,
+            methods=as_names(methods, "methods"),
+            ks=ks,
+            suppressions=suppressions,
+            measure=measure,
+            workers=workers,
+            time_limit=time_limit,
+            progress=show,
+        )
+
+
+def attack(
+    released: Any,
+    plan: AskedRoles | None = None,
+    *,
+    quasi_identifiers: AskedNames = (),
+    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
+    external: Any = None,
+    original: Any = None,
+    previous: Any = None,
+    models: AskedModels | None = None,
+    excluded: int = 1,
+    confidence: float = 0.8,
+    aligned: bool = False,
+    locality: bool = False,
+    missing: AskedNames = (),
+    source: CsvFormat | None = None,
+) -> Attacks:
+    """Attack a table, made here or elsewhere: everything that what is given allows.
+
+    Parameters
+    ----------
+    released
+        The table under attack: a path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    plan
+        Roles, hierarchies, categories and models; or else ``quasi_identifiers`` and ``sensitive``.
+    external
+        A table of people with some of the quasi-identifiers, to link with.
+    original
+        The table that the release was made from: everybody is linked, and audits run.
+    previous
+        An earlier release of the same rows; needs ``original``.
+    models
+        The models that the release was made for (the plan's by default); the minimality attack reasons from them.
+    excluded
+        How many sensitive values the intruder can rule out.
+    confidence
+        From which share of the most likely value a person counts as all but exposed.
+    aligned
+        Whether row i of the original is row i of the release.
+    locality
+        Whether to rerun the plan's method on parts of the original; needs a plan and ``original``.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
+    """
+    roles = roles_of(plan, quasi_identifiers, sensitive)
+    loaded = roles if isinstance(roles, Plan) else None
+    form = _form(roles, missing, source)
+    before = _original(original, roles, form)
+    if locality and (loaded is None or before is None):
+        raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
+    found = risk.attack(
+        released,
+        roles,
+        external=external,
+        original=before,
+        previous=previous,
+        models=as_models(models) if models is not None else () if loaded is None else loaded.models,
+        excluded=excluded,
+        confidence=confidence,
+        aligned=aligned,
+        source=form,
+    )
+    if not locality or loaded is None:
+        return found
+    return replace(found, results=(*found.results, _locality(loaded, before)))
+
+
+def assess(
+    data: Any,
+    plan: AskedRoles | None = None,
+    *,
+    quasi_identifiers: AskedNames = (),
+    population: Any = None,
+    fraction: float | None = None,
+    weight: str | None = None,
+    threshold: float = 0.2,
+    special: bool = True,
+    largest: int | None = None,
+    missing: AskedNames = (),
+    source: CsvFormat | None = None,
+) -> RiskAssessment:
+    """The risk of a table, original or released, in figures.
+
+    Parameters
+    ----------
+    data
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+    plan
+        Roles and hierarchies; or else ``quasi_identifiers``.
+    population
+        A table of everybody whom the table is a sample of: the journalist's risk is then exact.
+    fraction
+        Which part of the population is in the table, where the population itself is not at hand.
+    weight
+        A column of sampling weights, for the individual risk.
+    threshold
+        Above which probability a row is at risk.
+    special, largest
+        Whether to look for special uniques, and up to which size of column sets.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
+    """
+    roles = roles_of(plan, quasi_identifiers, ())
+    return risk.assess(
+        data,
+        roles,
+        population=population,
+        fraction=fraction,
+        weight=weight,
+        threshold=threshold,
+        special=special,
+        largest=largest,
+        source=_form(roles, missing, source),
+    )
+
+
+def compare(
+    original: Any,
+    released: Any,
+    plan: AskedRoles | None = None,
+    *,
+    quasi_identifiers: AskedNames = (),
+    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
+    target: str | None = None,
+    classifiers: AskedNames = ("tree",),
+    test: Any = None,
+    aligned: bool = False,
+    queries: int = 500,
+    seed: int = 0,
+    missing: AskedNames = (),
+    source: CsvFormat | None = None,
+) -> Comparison:
+    """Compare a released table with its original: what is it still good for? Rows need not be aligned.
+
+    Parameters
+    ----------
+    original, released
+        Paths (CSV or Parquet), or pandas, Polars, PyArrow or DuckDB objects.
+    plan
+        Columns and hierarchies, which tell what published labels cover; or else ``quasi_identifiers`` and
+        ``sensitive``.
+    target
+        A class column: classifiers are trained on both tables to predict it (needs scikit-learn).
+    classifiers
+        Of ``tree``, ``logistic`` and ``forest``.
+    test
+        A test table for the classifiers; the original itself by default.
+    aligned
+        Whether row i of both tables is the same person; then squared error and IL1s are exact, not lower bounds.
+    queries
+        How many range queries to ask.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
+    """
+    roles = roles_of(plan, quasi_identifiers, sensitive)
+    form = _form(roles, missing, source)
+    return utility.compare(
+        _original(original, roles, form),
+        released,
+        roles,
+        target=target,
+        classifiers=as_names(classifiers, "classifiers"),
+        test=test,
+        aligned=aligned,
+        queries=queries,
+        seed=seed,
+        source=form,
+    )
+
+
+# -- what is shared --------------------------------------------------------------------------------------------------
+
+
+def as_plan(plan: AskedPlan) -> Plan:
+    """A plan from what is understood as one."""
+    if isinstance(plan, Plan):
+        return plan
+    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)
+
+
+def roles_of(
+    plan: AskedRoles | None, quasi_identifiers: AskedNames, sensitive: AskedNames | Mapping[str, AskedColumn]
+) -> Plan | Schema:
+    """Roles from a plan or a schema, or from names."""
+    quasi = as_names(quasi_identifiers, "quasi-identifiers")
+    if plan is not None:
+        if quasi or sensitive:
+            raise PlanError("Give either a plan or quasi_identifiers and sensitive, not both.")
+        return plan if isinstance(plan, Schema) else as_plan(plan)
+    if isinstance(sensitive, Mapping):
+        secret = {name: as_column(column) for name, column in sensitive.items()}
+    else:
+        secret = {name: Column(Role.SENSITIVE) for name in as_names(sensitive, "sensitive columns")}
+    if not quasi:
+        raise PlanError("Say which columns are known to an intruder: a plan, or quasi-identifiers by name.")
+    both = sorted(set(quasi) & set(secret))
+    if both:
+        raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
+    return Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | secret)
+
+
+def write_whole(place: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all."""
+    import os
+
+    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        beside.replace(place)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Choose another.") from None
+
+
+def _form(roles: Plan | Schema, missing: AskedNames, source: CsvFormat | None) -> CsvFormat:
+    """How files are written: what stands for a missing value in the plan's source does so in all of them."""
+    gaps = as_names(missing, "texts for missing values")
+    if isinstance(roles, Plan) and roles.source is not None:
+        gaps = (*gaps, *(gap for gap in roles.source.csv.missing if gap not in gaps))
+    form = source or CsvFormat()
+    return replace(form, missing=(*form.missing, *(gap for gap in gaps if gap not in form.missing)))
+
+
+def _original(original: Any, roles: Plan | Schema, form: CsvFormat) -> Any:
+    """The original as the plan says that it is written, or as it looks."""
+    if not isinstance(original, str | Path):
+        return original
+    path = Path(original)
+    given = roles.source if isinstance(roles, Plan) else None
+    if given is not None and given.path is not None and path.resolve() == given.path.resolve():
+        return Source(path, csv=given.csv, format=given.format)
+    return Source(path, csv=form)
+
+
+def _locality(plan: Plan, original: Any) -> AttackResult:
+    """The method of a plan, run again on parts of the original: whose row depends on rows far away?"""
+    from shoal.risk.attacks_audits import audit_locality, row_column
+    from shoal.utility.tables import read_arrow
+
+    table = read_arrow(original)
+    schema = Schema({**plan.schema.columns, row_column(table.column_names): Column(Role.OTHER)})
+    # a rehearsal: a method with a budget must not spend it on an audit
+    method, models = plan.method.rehearsal(), plan.model.parts
+    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None)
+    return audit_locality(table, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
+
+
+@contextmanager
+def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
+    """The plan with its table in a file that other processes can read, private and gone afterwards."""
+    if data is None:
+        yield plan
+        return
+    if isinstance(data, str | Path):
+        yield plan.with_(source=Path(data))
+        return
+    from shoal.engines.duckdb import DuckDBEngine
+
+    missing = plan.source.csv.missing if plan.source else ()
+    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
+        place = Path(folder) / "table.parquet"
+        with DuckDBEngine() as engine:
+            engine.write(engine.read(Source(frame=data, csv=CsvFormat(missing=missing))), place)
+        yield replace(plan, source=Source(place))

@@ -1,0 +1,62 @@
+"""All of the papers' experiments, one after the other, on one page."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.errors import OutputError, PlanError
+from shoal.methods import Progress, quiet
+from shoal.reproduce import PAPERS
+from shoal.reproduce.page import to_html, to_markdown
+
+__all__ = ["reproduce_papers"]
+
+TITLE = "The papers' experiments, reproduced"
+INTRODUCTION = (
+    "Every table and figure of the five papers that shoal implements, computed by shoal on this machine, "
+    "with the paper's "
+    "figure beside ours and a sentence where they differ."
+)
+
+
+def reproduce_papers(
+    out: Path | str = Path("reproduced"), papers: Sequence[str] = (), progress: Progress = quiet
+) -> tuple[dict[str, float], list[str]]:
+    """Run the experiments of the papers and write them as a Markdown and an HTML page.
+
+    Parameters
+    ----------
+    out
+        A folder, made if it does not exist.
+    papers
+        Names in :data:`shoal.reproduce.PAPERS`; all by default.
+
+    Returns
+    -------
+    tuple
+        The seconds that each paper took, and the titles of what was left out for want of data.
+    """
+    chosen, folder = tuple(papers or PAPERS), Path(out)
+    for name in chosen:
+        if name not in PAPERS:
+            raise PlanError(f"There is no paper named {name!r}; known are {', '.join(PAPERS)}.")
+    results = []
+    seconds = {}
+    for number, name in enumerate(chosen):
+        progress(f"reproducing {name.replace('_', ' ')}", number / len(chosen))
+        start = time.perf_counter()
+        module = importlib.import_module(f"shoal.reproduce.{name}")
+        results.append((module.TITLE, module.sections()))
+        seconds[name] = time.perf_counter() - start
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "papers.md").write_text(to_markdown(TITLE, INTRODUCTION, results), encoding="utf-8")
+        (folder / "papers.html").write_text(to_html(TITLE, INTRODUCTION, results), encoding="utf-8")
+        for section in (section for _, sections in results for section in sections if section.chart):
+            (folder / section.picture).write_text(section.chart, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(f"The pages cannot be written to {str(folder)!r}: {error.strerror}.") from None
+    return seconds, [section.title for _, sections in results for section in sections if section.lacking]

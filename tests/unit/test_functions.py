@@ -1,0 +1,112 @@
+"""Whatever the command line does is a documented function, and the command line is thin over it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import shoal
+from shoal.cli import app
+from shoal.functions import COMMANDS
+
+FILES = {"plan": "plan", "compile": "compiling"}
+FRAME = pd.DataFrame({"age": [20 + n // 3 for n in range(24)], "illness": ["flu", "gout", "asthma"] * 8})
+PLAN = shoal.Plan(
+    columns={"age": shoal.quasi(shoal.intervals(5, 10)), "illness": "sensitive"}, models="k-anonymity k=3"
+)
+
+
+def commands() -> set[str]:
+    named = {command.name for command in app.app.registered_commands}
+    return named | {group.name for group in app.app.registered_groups}
+
+
+def test_every_command_is_listed_with_the_functions_that_do_its_work():
+    assert commands() == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", sorted({name for names in COMMANDS.values() for name in names}))
+def test_every_function_of_a_command_is_public_and_documented(name):
+    assert name in shoal.__all__
+    if name != "__version__":
+        assert len(inspect.getdoc(getattr(shoal, name)) or "") > 40
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"version"}))
+def test_a_command_calls_its_function(command):
+    """Of what a command stands for, its file uses every name: of shoal itself, or from the module of that function."""
+    file = Path(app.__file__).with_name(f"{FILES.get(command, command)}.py")
+    used = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            used |= {part.name for part in node.names}
+    done = set(COMMANDS[command]) - {"profile"}  # a draft has looked at the table
+    assert done <= used
+
+
+def test_functions_say_in_their_signature_what_they_take():
+    for name in {name for names in COMMANDS.values() for name in names} - {"__version__"}:
+        for parameter in inspect.signature(getattr(shoal, name)).parameters.values():
+            assert parameter.annotation is not inspect.Parameter.empty, f"{name}: {parameter.name}"
+
+
+def test_a_draft_of_a_frame_is_a_plan_that_runs(tmp_path):
+    drafted = shoal.draft(FRAME, k=3)
+    assert drafted.plan.source is None
+    assert drafted.plan.schema.sensitive == ("illness",)
+    assert shoal.anonymize(FRAME, drafted.plan).certificate["smallest_group"] >= 3
+    place = drafted.save(tmp_path / "plan.toml")
+    assert place.read_text() == drafted.text == str(drafted)
+    with pytest.raises(shoal.OutputError, match="exists"):
+        drafted.save(place)
+
+
+def test_a_draft_of_a_file_names_it_from_where_the_plan_will_stand(tmp_path):
+    FRAME.to_csv(tmp_path / "table.csv", index=False)
+    drafted = shoal.draft(tmp_path / "table.csv", k=3, folder=tmp_path)
+    drafted.save(tmp_path / "plan.toml")
+    release = shoal.release(tmp_path / "plan.toml")
+    assert release.path is not None
+    assert release.path.name == "table-released.csv"
+
+
+def test_texts_for_missing_that_a_draft_found_count_as_missing():
+    frame = pd.DataFrame({"size": ["10", "?", "30", "?", "10", "30"] * 4})
+    drafted = shoal.draft(frame, k=2)
+    assert drafted.profile.missing == ("?",)
+    assert drafted.plan.source.csv.missing == ("?",)
+
+
+def test_exploring_takes_a_frame():
+    found = shoal.explore(PLAN, FRAME, methods="full-domain", ks=[3], workers=1)
+    assert [trial.outcome for trial in found.trials] == ["released"]
+    assert found.chosen is not None
+
+
+def test_attack_assess_and_compare_take_names_or_plans(tmp_path):
+    release = shoal.anonymize(FRAME, PLAN)
+    by_plan = shoal.attack(release.table, PLAN, original=FRAME)
+    names = {"quasi_identifiers": "age", "sensitive": "illness"}
+    assert shoal.attack(release.table, **names).rows == by_plan.rows == 24
+    assert shoal.assess(release.table, quasi_identifiers="age").smallest_group >= 3
+    assert shoal.compare(FRAME, release.table, **names, queries=10).released == 24
+    (tmp_path / "plan.toml").write_text(PLAN.to_toml())
+    assert shoal.compare(FRAME, release.table, tmp_path / "plan.toml", queries=10).released == 24
+    with pytest.raises(shoal.PlanError, match="not both"):
+        shoal.attack(release.table, PLAN, quasi_identifiers="age")
+    with pytest.raises(shoal.PlanError, match="known to an intruder"):
+        shoal.attack(release.table)
+
+
+def test_locality_is_an_attack_of_the_function_too():
+    release = shoal.anonymize(FRAME, PLAN)
+    found = shoal.attack(release.table, PLAN, original=FRAME, locality=True)
+    assert found.results[-1].name == "locality"
+    with pytest.raises(shoal.PlanError, match="original"):
+        shoal.attack(release.table, PLAN, locality=True)
+    json.dumps(found.to_dict())
