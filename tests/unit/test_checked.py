@@ -117,9 +117,9 @@ ANYTHING = ("frame", "data")
 
 RESULTS = {
     "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "ByGroup", "ByLevel", "ByPattern",
-    "Certificate", "CheckResult", "Comparison", "Condition", "Counts", "Dictionary", "Domain", "Engine", "Entry",
-    "FrequencySet", "Groups", "Guarantee", "Histogram", "Judgement", "Ladder", "Opinion", "Problem", "Release",
-    "RiskAssessment", "Sensitive", "Status", "Verdict",
+    "Certificate", "CheckResult", "Comparison", "Condition", "Counts", "Dictionary", "Domain", "Draft", "Engine",
+    "Entry", "Exploration", "FrequencySet", "Groups", "Guarantee", "Histogram", "Judgement", "Ladder", "Opinion",
+    "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Status", "Verdict",
 }  # fmt: skip
 """Made by shoal and handed out, or kept inside; never given to it."""
 
