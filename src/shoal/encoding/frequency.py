@@ -164,7 +164,7 @@ def read_frequency_set(
     combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it;
     ``counted`` are the combinations, where the engine has been asked before.
     """
-    names = (*schema.quasi_identifiers, *schema.sensitive)
+    names = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     places = table.places(names)
     counted = engine.frequencies(table, places) if counted is None else counted
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)

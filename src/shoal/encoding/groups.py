@@ -54,6 +54,22 @@ class Histogram:
         """The group of each entry."""
         return np.repeat(np.arange(len(self.known)), self.distinct)
 
+    def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
+        """How many different values each group holds, or different labels of its values.
+
+        By people (:class:`shoal.encoding.people.ByPeople`) it is counted no further than to ``most``.
+        """
+        if labels is None:
+            return self.distinct
+        present = np.unique(np.stack([self.owner, labels[self.value]], axis=1), axis=0)[:, 0]
+        return np.bincount(present, minlength=len(self.known)).astype(np.int64)
+
+    def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """The sum over each group's rows of what their values weigh, in whole units."""
+        largest = int(self.known.max(initial=0)) * max(int(units.max(initial=0)), 1)
+        kind = np.int64 if largest < LARGEST_KEY else object
+        return sum_by(self.owner, self.count.astype(kind) * units[self.value], len(self.known))
+
     def largest(self) -> npt.NDArray[np.int64]:
         """The count of each group's most frequent value; 0 where none is known."""
         top = np.zeros(len(self.known), np.int64)
@@ -74,6 +90,11 @@ class Groups:
     def count(self) -> int:
         """How many groups there are."""
         return len(self.size)
+
+    @property
+    def people(self) -> Histogram | None:
+        """How many rows of each person every group has; None where no column says whose rows they are."""
+        return next((h for h in self.histograms if h.domain.people is not None), None)
 
     @property
     def rows(self) -> int:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from shoal.kernels.rules import Rules, columns_of, make_rules
 from shoal.models import AllOf
-from shoal.models.base import SensitiveModel
 from shoal.schema import Domain
 
 __all__ = ["BoundRules", "bind_rules", "totals_of"]
@@ -50,14 +49,7 @@ def bind_rules(
 
     Columns without a rule take part only where ``every`` one is wanted: annealing proposes exchanges along them.
     """
-    rules = [
-        (place, rule)
-        for part in model.parts
-        if isinstance(part, SensitiveModel)
-        for domain in part.columns(domains)
-        for place in [next(i for i, other in enumerate(domains) if other.name == domain.name)]
-        for rule in part.rules(domain, totals[place]) or ()
-    ]
+    rules = [bound for part in model.parts for bound in part.bound_rules(domains, totals)]
     used = list(range(len(domains))) if every else sorted({place for place, _ in rules})
     bound = [(used.index(place), rule) for place, rule in rules]
     made = make_rules(model.least if least is None else least, [totals[place] for place in used], bound)

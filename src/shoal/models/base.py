@@ -18,7 +18,7 @@ distributions, which are over the known values. A group of which no value is kno
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -131,6 +131,12 @@ class Model(Checked):
         """Which groups meet the model, and how far each is from it."""
         raise NotImplementedError
 
+    def bound_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
+    ) -> list[tuple[int, Rule]]:
+        """The rules of the model on a table's sensitive columns, each with the place of its column."""
+        return []
+
     def check(self, domains: tuple[Domain, ...]) -> None:
         """Raise :class:`PlanError` where the model makes no sense for these sensitive columns."""
 
@@ -201,6 +207,17 @@ class SensitiveModel(Model):
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """The verdict for one sensitive column."""
         raise NotImplementedError
+
+    def bound_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
+    ) -> list[tuple[int, Rule]]:
+        """See :class:`Model`."""
+        place = {domain.name: number for number, domain in enumerate(domains)}
+        return [
+            (place[domain.name], rule)
+            for domain in self.columns(domains)
+            for rule in self.rules(domain, totals[place[domain.name]]) or ()
+        ]
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...] | None:
         """The model on one sensitive column, as rules that compiled searches evaluate; None where it has none.

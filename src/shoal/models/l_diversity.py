@@ -70,8 +70,9 @@ class LDiversity(SensitiveModel):
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
         if self.kind == "distinct":
-            holds = histogram.distinct >= int(self.l)
-            return Assessment(holds, (Condition.of("l", histogram.distinct, int(self.l), holds),))
+            different = histogram.different(int(self.l))
+            holds = different >= int(self.l)
+            return Assessment(holds, (Condition.of("l", different, int(self.l), holds),))
         if self.kind == "entropy":
             return self._entropy(histogram)
         return self._recursive(histogram)

@@ -14,20 +14,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
-from shoal.encoding.groups import Groups, Histogram, sum_by
+from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
-from shoal.models.comparison import fitting
 from shoal.schema import Domain
 
-__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category", "weight_units"]
+__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category"]
 
 
 LARGEST_UNITS = 2**62  # a weight that no table reaches
@@ -45,8 +44,9 @@ class PSensitive(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        holds = histogram.distinct >= self.p
-        return Assessment(holds, (Condition.of("p", histogram.distinct, self.p, holds),))
+        different = histogram.different(self.p)
+        holds = different >= self.p
+        return Assessment(holds, (Condition.of("p", different, self.p, holds),))
 
     @property
     def start(self) -> PSensitive:
@@ -93,19 +93,11 @@ class _Weighted(SensitiveModel):
         return (values, Rule(WEIGHT, min(units, LARGEST_UNITS), labels=labels)) if units else (values,)
 
     def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
-        units = weight_units(histogram)
+        assert histogram.domain.category is not None
+        units = histogram.weight(histogram.domain.category)
         heavy = np.asarray(units >= self.least_units(histogram.domain), np.bool_)
         share = units / (histogram.domain.categories - 1)
         return heavy, Condition.of("alpha", share, exact(self.alpha, "alpha"), heavy)
-
-
-def weight_units(histogram: Histogram) -> npt.NDArray[Any]:
-    """The total weight of every group in whole multiples of 1/(m-1)."""
-    category = histogram.domain.category
-    assert category is not None
-    kind = fitting(int(histogram.known.max(initial=0)) * histogram.domain.categories)
-    entries = histogram.count.astype(kind) * category[histogram.value]
-    return sum_by(histogram.owner, entries, len(histogram.known))
 
 
 @dataclass(frozen=True)
@@ -120,9 +112,10 @@ class PAlphaSensitive(_Weighted):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        diverse = histogram.distinct >= self.p
+        different = histogram.different(self.p)
+        diverse = different >= self.p
         heavy, weight = self._weigh(histogram)
-        return Assessment(diverse & heavy, (Condition.of("p", histogram.distinct, self.p, diverse), weight))
+        return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -153,12 +146,10 @@ class PPlusAlphaSensitive(_Weighted):
         """See :class:`shoal.models.base.SensitiveModel`."""
         category = histogram.domain.category
         assert category is not None
-        present = np.zeros((groups.count, histogram.domain.categories), np.bool_)
-        present[histogram.owner, category[histogram.value]] = True
-        distinct = present.sum(axis=1)
-        diverse = distinct >= self.p
+        different = histogram.different(self.p, category)
+        diverse = different >= self.p
         heavy, weight = self._weigh(histogram)
-        return Assessment(diverse & heavy, (Condition.of("p", distinct, self.p, diverse), weight))
+        return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""

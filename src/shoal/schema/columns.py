@@ -16,6 +16,7 @@ from shoal.errors import HierarchyError, PlanError
 from shoal.schema.categories import Categories
 from shoal.schema.hierarchies import Flat, Hierarchy, declared_paths
 from shoal.schema.ladder import Ladder
+from shoal.schema.people import People
 from shoal.schema.spelling import declared_spelling, fold, same_text
 
 __all__ = ["Column", "Domain", "Role", "Schema"]
@@ -28,6 +29,8 @@ class Role(StrEnum):
     QUASI_IDENTIFIER = "quasi-identifier"
     SENSITIVE = "sensitive"
     OTHER = "other"
+    PERSON = "person"
+    DROP = "drop"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Column(Checked):
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
+    A ``person`` says whose rows they are: it is never published, and models count people. What is to be dropped and
+    names nobody is ``drop``.
     ``pseudonym`` publishes keyed pseudonyms of an identifier instead of dropping it.
     ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
     """
@@ -98,6 +103,11 @@ class Schema(Checked):
         return self.named(Role.SENSITIVE)
 
     @property
+    def person(self) -> tuple[str, ...]:
+        """Names of the columns that say together whose rows they are."""
+        return self.named(Role.PERSON)
+
+    @property
     def published(self) -> Schema:
         """The schema of the table that is published: a column that publishes categories has these as its values.
 
@@ -139,6 +149,8 @@ class Domain:
         Place of each value in the column's order (or None where it has none), and how many places there are.
     tree
         The column's hierarchy bound to its values, or None.
+    people
+        Where the column says whose rows they are: what is known of these people.
     """
 
     name: str
@@ -148,6 +160,7 @@ class Domain:
     rank: npt.NDArray[np.int64] | None = None
     places: int = 0
     tree: Ladder | None = None
+    people: People | None = None
 
 
 def _published(column: Column) -> Column:

@@ -1,0 +1,180 @@
+"""Groups of people in place of groups of rows: what models look at where several rows can be one person's.
+
+A group's size is then the number of different people in it. Each person counts once in its histograms, in equal parts
+on the different values that he or she has anywhere in the source; counts are in whole parts of a person, so that they
+are exact. Two figures are no sums over values and are taken from the people themselves:
+
+* how many different values a group has is the least number of values such that everybody has one of them: to be told
+  that a person is in a group with p = 2 must not tell a value that all of them have;
+* a person weighs as much as the lightest of his or her values.
+
+People of whom no value is known count for the group's size and for nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.frequency import FrequencySet
+from shoal.encoding.groups import LARGEST_KEY, Groups, Histogram, sum_by
+from shoal.errors import PlanError
+from shoal.schema.people import People, ValueSets
+
+__all__ = ["PeopleHistogram", "by_people", "people_of", "with_people"]
+
+
+@dataclass(frozen=True)
+class PeopleHistogram(Histogram):
+    """A histogram of people, in whole parts of a person.
+
+    Attributes
+    ----------
+    member
+        int64 (members,): the group of each pair of a group and a person in it.
+    sets
+        The values of each such person.
+    """
+
+    member: npt.NDArray[np.int64]
+    sets: ValueSets
+
+    def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
+        """See :class:`shoal.encoding.groups.Histogram`."""
+        size = self.sets.size
+        if int(size.max(initial=0)) <= 1:
+            return super().different(most, labels)
+        values = self.sets.value if labels is None else labels[self.sets.value]
+        found = np.zeros(len(self.known), np.int64)
+        first = np.searchsorted(self.member, np.arange(len(self.known) + 1))
+        for group in range(len(found)):
+            start = self.sets.start[first[group] : first[group + 1] + 1]
+            sets = {frozenset(values[a:b].tolist()) for a, b in itertools.pairwise(start) if b > a}
+            found[group] = hitting_number(sets, most)
+        return found
+
+    def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """See :class:`shoal.encoding.groups.Histogram`."""
+        known = self.sets.size > 0
+        if not known.any():
+            return np.zeros(len(self.known), np.int64)
+        lightest = np.minimum.reduceat(units[self.sets.value].astype(np.int64), self.sets.start[:-1][known])
+        return sum_by(self.member[known], lightest, len(self.known))
+
+
+def hitting_number(sets: set[frozenset[int]], most: int) -> int:
+    """The least number of values such that every set has one of them, or ``most`` if it is not less.
+
+    Time: (values of the smallest sets) to the power of ``most`` - 1, at the worst.
+
+    >>> hitting_number({frozenset({1, 2}), frozenset({1, 3}), frozenset({4})}, 5)
+    2
+    """
+    if not sets:
+        return 0
+    needed = [one for one in sets if not any(other < one for other in sets)]  # who hits a part of it hits the whole
+    needed.sort(key=len)
+    return next((number for number in range(1, most) if _can_be_hit(needed, number)), most)
+
+
+def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
+    if not sets:
+        return True
+    if values == 0:
+        return False
+    return any(_can_be_hit([one for one in sets[1:] if value not in one], values - 1) for value in sets[0])
+
+
+def by_people(groups: Groups) -> Groups:
+    """The groups in people: sizes, and histograms of the sensitive columns."""
+    held = groups.people
+    assert held is not None
+    assert held.domain.people is not None
+    people = held.domain.people
+    others = tuple(
+        _by_people(histogram, held, people.sets[histogram.domain.name])
+        for histogram in groups.histograms
+        if histogram is not held
+    )
+    return Groups(held.distinct, others)
+
+
+def _by_people(histogram: Histogram, held: Histogram, sets: ValueSets) -> PeopleHistogram:
+    member, person = held.owner, held.value.astype(np.int64)
+    groups, width = len(held.known), max(histogram.domain.size, 1)
+    own = sets.of(person)
+    parts = _parts(sets, np.unique(person), histogram.domain.name)
+    share = np.where(own.size > 0, parts // np.maximum(own.size, 1), 0)
+    owner = np.repeat(member, own.size)
+    key, inverse = np.unique(owner * width + own.value, return_inverse=True)
+    start = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(key // width, minlength=groups), out=start[1:])
+    present = np.unique(person)
+    everybody = sets.of(present)
+    everywhere = np.where(everybody.size > 0, parts // np.maximum(everybody.size, 1), 0)
+    return PeopleHistogram(
+        histogram.domain,
+        start,
+        (key % width).astype(np.int32),
+        sum_by(inverse.reshape(-1), np.repeat(share, own.size), len(key)),
+        sum_by(member, np.where(own.size > 0, parts, 0), groups),
+        sum_by(everybody.value.astype(np.int64), np.repeat(everywhere, everybody.size), histogram.domain.size),
+        member,
+        own,
+    )
+
+
+def _parts(sets: ValueSets, people: npt.NDArray[np.int64], column: str) -> int:
+    """Into how many parts a person is divided, so that equal parts on his or her values are whole numbers."""
+    sizes = np.unique(sets.size[people])
+    parts = math.lcm(*(int(size) for size in sizes if size))
+    if parts * max(len(people), 1) * 2 >= LARGEST_KEY:
+        raise PlanError(
+            f"People have up to {int(sizes.max())} different values of {column!r}, too many to be counted exactly in "
+            f"equal parts. Group its values into fewer, or keep fewer rows of each person."
+        )
+    return parts
+
+
+def people_of(frequencies: FrequencySet, place: int) -> People:
+    """The people of a table: the sensitive column at ``place`` says whose rows they are."""
+    person = frequencies.secrets[:, place].astype(np.int64)
+    count = int(person.max(initial=-1)) + 1
+    sets = {}
+    for s, domain in enumerate(frequencies.domains):
+        if s == place:
+            continue
+        known = frequencies.secrets[:, s] >= 0
+        width = max(domain.size, 1)
+        key = np.unique(person[known] * width + frequencies.secrets[known, s])
+        start = np.searchsorted(key // width, np.arange(count + 1)).astype(np.int64)
+        sets[domain.name] = ValueSets(start, (key % width).astype(np.int32))
+    return People(count, sets)
+
+
+def with_people(frequencies: FrequencySet, source: People | None = None) -> FrequencySet:
+    """The frequency set whose last sensitive column says whose rows they are, with these people known.
+
+    Rows without a person are each a person of its own: a combination that has several of them is divided into as many.
+    ``source`` are the people with all that they have, where this table shows only a part of their rows.
+    """
+    place = frequencies.secrets.shape[1] - 1
+    person = frequencies.secrets[:, place].astype(np.int64)
+    named = len(frequencies.sensitive[place].text)
+    times = np.where(person < 0, frequencies.count, 1)
+    row = np.repeat(np.arange(len(person)), times)
+    person, count = person[row], np.where(person[row] < 0, 1, frequencies.count[row])
+    nobody = person < 0
+    person[nobody] = named + np.arange(int(nobody.sum()))
+    secrets = frequencies.secrets[row]
+    secrets[:, place] = person.astype(np.int32)
+    divided = replace(frequencies, codes=frequencies.codes[row], secrets=secrets, count=count)
+    people = source or people_of(divided, place)
+    domain = replace(frequencies.domains[place], size=named + int(nobody.sum()), people=people)
+    return replace(divided, domains=(*frequencies.domains[:place], domain))

@@ -1,0 +1,96 @@
+"""A model that counts people: what another model says of groups of rows, said of the people in them.
+
+Where a column says whose rows they are, every model of a plan is asked of :func:`shoal.encoding.people.by_people`.
+Sizes, different values, categories and weights survive the union with any group, by people as by rows. Shares do not
+even survive the union of two good groups: a person in both counts once in their union. So for them nothing is
+concluded from one node of a search to another. Proofs and counterexamples are in docs/people.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding.groups import Groups
+from shoal.encoding.people import by_people
+from shoal.encoding.rules import DISTINCT, Rule
+from shoal.errors import PlanError
+from shoal.models.base import AllOf, Assessment, Model
+from shoal.schema import Domain
+
+__all__ = ["ByPeople", "counting_people"]
+
+
+@dataclass(frozen=True)
+class ByPeople(Model):
+    """Another model, in people."""
+
+    of_rows: Model
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The name of the model that it is."""
+        return self.of_rows.name
+
+    @property
+    def unites(self) -> bool:  # type: ignore[override]
+        """What absorbs by rows absorbs by people; what only unites by rows need not unite by people."""
+        return self.of_rows.absorbs
+
+    @property
+    def absorbs(self) -> bool:  # type: ignore[override]
+        """See :attr:`unites`."""
+        return self.of_rows.absorbs
+
+    @property
+    def least(self) -> int:
+        """See :class:`shoal.models.base.Model`: so many people have at least as many rows."""
+        return self.of_rows.least
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`shoal.models.base.Model`."""
+        return self.of_rows.parameters
+
+    def resized(self, least: int) -> ByPeople:
+        """See :class:`shoal.models.base.Model`."""
+        return ByPeople(self.of_rows.resized(least))
+
+    @property
+    def start(self) -> Model | None:
+        """See :class:`shoal.models.base.Model`."""
+        first = self.of_rows.start
+        return None if first is None else ByPeople(first)
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`shoal.models.base.Model`."""
+        if not any(domain.people is not None for domain in domains):
+            raise PlanError(f"The model {self.name} counts people; the plan has no column of role person.")
+        self.of_rows.check(tuple(domain for domain in domains if domain.people is None))
+
+    def assess(self, groups: Groups) -> Assessment:
+        """See :class:`shoal.models.base.Model`."""
+        return self.of_rows.assess(by_people(groups))
+
+    def bound_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
+    ) -> list[tuple[int, Rule]]:
+        """See :class:`shoal.models.base.Model`: as many people, and of the rest what rows tell of it."""
+        person = next(place for place, domain in enumerate(domains) if domain.people is not None)
+        others = tuple(domain for domain in domains if domain.people is None)
+        kept = [place for place, domain in enumerate(domains) if domain.people is None]
+        hints = self.of_rows.bound_rules(others, [totals[place] for place in kept])
+        crowd = [(person, Rule(DISTINCT, self.least))] if self.least > 1 else []
+        return crowd + [(kept[place], rule) for place, rule in hints]
+
+    def __str__(self) -> str:
+        return f"{self.of_rows} by people"
+
+
+def counting_people(model: AllOf) -> AllOf:
+    """All models of a plan, in people."""
+    return AllOf(tuple(ByPeople(part) for part in model.parts))

@@ -1,0 +1,75 @@
+"""Models by people, from the definitions: a group is a list of people, a person the set of all that he or she has.
+
+``people`` maps a person to the set of known values over all rows of the person in the source.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+
+def known(group, people):
+    return [people[u] for u in group if people[u]]
+
+
+def values_needed(group, people):
+    """The least number of values such that everybody of whom a value is known has one of them; 0 if nobody is."""
+    sets = known(group, people)
+    if not sets:
+        return 0
+    values = sorted(set().union(*sets))
+    return next(
+        number
+        for number in range(1, len(values) + 1)
+        if any(all(set(chosen) & one for one in sets) for chosen in itertools.combinations(values, number))
+    )
+
+
+def p_sensitive(group, people, p):
+    return values_needed(group, people) >= p
+
+
+def weight(group, people, weigh):
+    return sum((min(weigh(value) for value in one) for one in known(group, people)), Fraction(0))
+
+
+def shares(group, people):
+    """Each person once, in equal parts on his or her values."""
+    sets = known(group, people)
+    found = {}
+    for one in sets:
+        for value in one:
+            found[value] = found.get(value, Fraction(0)) + Fraction(1, len(one) * len(sets))
+    return found
+
+
+def alpha_k(group, people, alpha, k):
+    found = shares(group, people)
+    return len(group) >= k and bool(found) and max(found.values()) <= alpha
+
+
+def entropy_diverse(group, people, least):
+    found = shares(group, people)
+    return bool(found) and -sum(float(s) * math.log(s) for s in found.values()) >= math.log(least) - 1e-12
+
+
+def recursive_diverse(group, people, c, least):
+    ordered = sorted(shares(group, people).values(), reverse=True)
+    return bool(ordered) and ordered[0] < c * sum(ordered[least - 1 :], Fraction(0))
+
+
+def equal_distance(group, people, everybody):
+    mine, all_of_them = shares(group, people), shares(everybody, people)
+    if not mine:
+        return math.inf
+    return sum(abs(mine.get(v, Fraction(0)) - all_of_them.get(v, Fraction(0))) for v in all_of_them | mine) / 2
+
+
+def beta_alike(group, people, everybody, beta):
+    mine, all_of_them = shares(group, people), shares(everybody, people)
+    return bool(mine) and all(mine[v] / all_of_them[v] - 1 <= beta for v in mine)
+
+
+def delta_disclosed(group, people, everybody, delta):
+    mine, all_of_them = shares(group, people), shares(everybody, people)
+    return bool(mine) and all(v in mine and abs(math.log(mine[v] / all_of_them[v])) < delta for v in all_of_them)
