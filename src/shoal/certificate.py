@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from shoal.description import Description
 
-__all__ = ["Certificate", "Release", "fingerprint"]
+__all__ = ["Certificate", "Release", "about_people", "fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,16 @@ class Release:
                 f"loses less than {told['lower_bound']:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
+        people = self.certificate.content.get("people")
+        if people is not None:
+            found += about_people(people, self.certificate.content["rows"])
         return found
 
     def to_dict(self) -> dict[str, Any]:
         """The machine-readable answer of ``shoal release --json``."""
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
-            "risk", "models", "intersection", "pseudonyms", "folded",
+            "risk", "models", "people", "intersection", "pseudonyms", "folded",
         )  # fmt: skip
         answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         answer |= self.search
@@ -112,6 +115,21 @@ class Release:
         if self.path is not None:
             answer["output"] = str(self.path)
         return answer
+
+
+def about_people(people: Mapping[str, Any], rows: int) -> list[dict[str, str]]:
+    """What should be known of the column that says whose rows they are."""
+    found = []
+    if missing := people["rows_without_person"]:
+        text = (
+            f"{missing} of {rows} rows do not say whose they are. Each counts as a person of its own: if some of them "
+            f"are one person's, groups have fewer people than it is said."
+        )
+        found.append({"code": "person-missing", "text": text})
+    if people["total"] == rows:
+        text = "Every person has one row: people are counted, and it is the same as rows."
+        found.append({"code": "person-unique", "text": text})
+    return found
 
 
 def fingerprint(columns: tuple[str, ...], types: tuple[str, ...]) -> str:

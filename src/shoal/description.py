@@ -58,6 +58,8 @@ class TableFacts:
     bands: tuple[Band, ...]
     risk: Reidentification
     attacks: tuple[AttackResult, ...]
+    unit: str = "rows"
+    """What is counted: rows, or people, each of them in every group that holds a row of theirs."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,7 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
         sensitive = {
             dictionary.name: len(np.unique(kept[kept[:, s] >= 0, s]))
             for s, dictionary in enumerate(frequencies.sensitive)
+            if frequencies.domains[s].people is None
         }
         columns = [
             quasi.get(facts.name, ColumnFacts(facts.name, facts.role, values=sensitive.get(facts.name)))
@@ -162,7 +165,7 @@ def describe_apart(schema: Schema, model: AllOf, checked: CheckResult) -> Descri
 
 
 def _least(model: AllOf, checked: CheckResult) -> int:
-    asked = max((int(getattr(part, "k", 0)) for part in model.parts), default=0)
+    asked = max((int(part.parameters.get("k", 0)) for part in model.parts), default=0)
     return asked if asked > 1 else max(checked.smallest_group, LEAST_CELL)
 
 
@@ -176,6 +179,9 @@ def _edges(least: int) -> list[int]:
 
 def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
     """Sizes, risks and attacks of the groups of one table; at risk are rows in groups smaller than ``least``."""
+    unit = "rows"
+    if groups.people is not None:  # what values tell of people is no sum over rows, and is left to the models
+        groups, unit = Groups(groups.people.distinct), "people"
     place = np.searchsorted(np.asarray(edges), groups.size, side="right") - 1
     count = np.bincount(place, minlength=len(edges))
     rows = np.bincount(place, weights=groups.size, minlength=len(edges))
@@ -195,7 +201,7 @@ def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
         attacks.append(inference(groups, name))
         attacks.append(background_knowledge(groups, name, 1))
     risk = reidentification(groups.size, threshold=1 / least)
-    return TableFacts(groups.rows, groups.count, int(groups.size.min()), bands, risk, tuple(attacks))
+    return TableFacts(groups.rows, groups.count, int(groups.size.min()), bands, risk, tuple(attacks), unit)
 
 
 # -- columns -----------------------------------------------------------------------------------------

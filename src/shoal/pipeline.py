@@ -23,6 +23,7 @@ from shoal.encoding import ByLevel, ByPattern, Recoding, apply, kept_combination
 from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_zero
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
+from shoal.encoding.people import number_people
 from shoal.encoding.pseudonyms import read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
 from shoal.engines.base import (
@@ -50,7 +51,15 @@ from shoal.reuse import carry_over, lay_together, saved_recoding
 from shoal.schema import Column, Role, Schema
 from shoal.threads import at_most
 from shoal.utility.loss import losses
-from shoal.verify import CheckResult, check_relation, verify, verify_apart, verify_patterns
+from shoal.verify import (
+    CheckResult,
+    check_relation,
+    people_of_source,
+    require_same_rows,
+    verify,
+    verify_apart,
+    verify_patterns,
+)
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
 
@@ -83,9 +92,10 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
         missing = plan.source.csv.missing if plan.source else ()
         decided = _decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
         with watch("applying"):
-            released = engine.hold(decided.released, data)
+            held = engine.hold(decided.carried, data)
         with watch("verifying"):
-            checked = _verify(engine, engine.read(Source(frame=released)), plan, decided)
+            checked = _verify(engine, engine.read(Source(frame=held)), plan, decided)
+            released = _without(held, plan.schema.person[:1])
     with watch("describing"):
         description = _describe(plan, decided, checked)
     certificate = _certificate(plan, decided, checked, {})
@@ -135,7 +145,10 @@ def release(
                 engine.write(harmless.table if harmless else decided.released, staged)
             with watch("verifying"):
                 written = engine.read(Source(staged, csv=RELEASED_CSV))
-                checked = _verify(engine, harmless.restore(engine, written) if harmless else written, plan, decided)
+                written = harmless.restore(engine, written) if harmless else written
+                if plan.schema.person:
+                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}")
+                checked = _verify(engine, written, plan, decided)
             digest = sha256_of(staged)
             extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": digest}}
             if previous is not None:
@@ -192,7 +205,7 @@ def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:
     with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
         decided = _decide(engine, plan.source, plan, watch)
         with watch("verifying"):
-            checked = _verify(engine, decided.released, plan, decided)
+            checked = _verify(engine, decided.carried, plan, decided)
         certificate = _certificate(plan, decided, checked, {})
     return Release(None, certificate, seconds=watch.seconds)
 
@@ -203,6 +216,7 @@ def check(
     *,
     quasi_identifiers: AskedNames = (),
     sensitive: AskedNames | Mapping[str, Column] = (),
+    person: AskedNames = (),
     plan: Plan | Mapping[str, Any] | str | Path | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
@@ -219,6 +233,9 @@ def check(
         Models, or their text such as ``"k-anonymity k=5"``, or one of them.
     quasi_identifiers, sensitive
         Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
+    person
+        Columns that say together whose rows they are; people are then counted. A plan's own person is no column of
+        its release: without this, rows are counted.
     plan
         A plan from which roles, models and the time zone are taken instead.
     time_zone
@@ -233,7 +250,8 @@ def check(
     """
     if plan is not None:
         plan = _as_plan(plan)
-        schema, chosen, wildcard = plan.schema.published, list(plan.model.parts), plan.method.wildcard
+        rows = {name: column for name, column in plan.schema.columns.items() if column.role is not Role.PERSON}
+        schema, chosen, wildcard = Schema(rows).published, list(plan.model_of_rows.parts), plan.method.wildcard
     else:
         quasi = as_names(quasi_identifiers, "quasi-identifiers")
         named = sensitive
@@ -246,6 +264,10 @@ def check(
         chosen, wildcard = [], None
     chosen += as_models(models)
     combine(chosen)
+    person = as_names(person, "persons")
+    if taken := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
+        raise PlanError(f"A column must have one role; {taken[0]!r} is a person and something else.")
+    schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
     watch = _Watch(progress)
     settings = EngineSettings() if plan is None else plan.engine
     if memory is not None:
@@ -255,6 +277,9 @@ def check(
         is_path = isinstance(data, str | Path)
         with watch("checking"):
             table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
+            if person:
+                require_columns(table, person)
+                table = number_people(engine, table, person)[0]
             return check_relation(engine, table, schema, chosen, wildcard)
 
 
@@ -307,6 +332,8 @@ class _Watch:
 class _Decided:
     source: Relation
     released: Relation
+    carried: Relation
+    """What is released, with the people's numbers where models count people."""
     rows: int
     kept: int
     loss: dict[str, float]
@@ -314,10 +341,15 @@ class _Decided:
     problem: Problem | None
     recoding: Recoding | None
     """Both None where no one machine held the rows."""
+    nobodys: int = 0
+    """Rows that are nobody's, where the plan says whose rows they are."""
 
 
-def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> Relation:
-    """The table as it is to be anonymized: with categories and pseudonyms in place of what they stand for."""
+def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, int]:
+    """The table as it is to be anonymized: with categories, pseudonyms and numbers in place of what they stand for.
+
+    And how many rows are nobody's, where the plan says whose rows they are.
+    """
     key = b""
     if plan.schema.pseudonyms:
         if not plan.method.reveals_source:
@@ -328,12 +360,13 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> Relation
         _match_columns(table, plan.schema)
         table = one_zero(engine, table, plan.schema)
         table = publish_categories(engine, table, plan.schema)
-        return replace_identifiers(engine, table, plan.schema.pseudonyms, key)
+        table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
+        return number_people(engine, table, plan.schema.person) if plan.schema.person else (table, 0)
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
     with _warming(plan.method, watch.progress):
-        return _code(engine, _read(engine, source, plan, watch), plan, watch)
+        return _code(engine, _read(engine, source, plan, watch)[0], plan, watch)
 
 
 @contextmanager
@@ -370,8 +403,9 @@ def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> tuple[R
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
     plan.method.ready()
     with _warming(plan.method, watch.progress):
-        table = _read(engine, source, plan, watch)
-        if plan.method.together is not None and _is_spread(engine):
+        table, nobodys = _read(engine, source, plan, watch)
+        # people are counted where all of their rows are
+        if plan.method.together is not None and not plan.schema.person and _is_spread(engine):
             schema = plan.schema.published
             with watch("reading"):
                 places = table.places((*schema.quasi_identifiers, *schema.sensitive))
@@ -392,12 +426,15 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
         problem = replace(problem, ladders=ladders)
     with watch("applying"):
-        released = apply(engine, table, _published_columns(table, plan), frequencies, ladders, recoding)
+        keep = _published_columns(table, plan)
+        carried = apply(engine, table, (*keep, *plan.schema.person[:1]), frequencies, ladders, recoding)
+        released = engine.project(carried, range(len(keep))) if plan.schema.person else carried
     if isinstance(recoding, ByLevel):
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
         kept = int(recoding.count.sum())
-    return _Decided(table, released, frequencies.rows, kept, loss, dict(recoding.facts), problem, recoding)
+    facts = dict(recoding.facts)
+    return _Decided(table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys)
 
 
 def _require_room(plan: Plan, problem: Problem) -> None:
@@ -425,12 +462,11 @@ def _decide_apart(engine: SpreadEngine, table: Relation, counted: Apart, plan: P
         keep = table.places(_published_columns(table, plan))
         key = table.places((*schema.quasi_identifiers, *schema.sensitive))
         released = engine.recode_by_entry(table, keep, key, done.entries, done.recoded)
-    return _Decided(table, released, counted.rows, done.rows, done.loss, done.facts, None, None)
+    return _Decided(table, released, released, counted.rows, done.rows, done.loss, done.facts, None, None)
 
 
 def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
-    dropped = {*plan.schema.named(Role.IDENTIFIER)} - {*plan.schema.pseudonyms}
-    return tuple(name for name in table.columns if name not in dropped)
+    return tuple(name for name in table.columns if name not in plan.schema.unpublished)
 
 
 def _pseudonym_key(plan: Plan) -> bytes:
@@ -446,7 +482,26 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
     if isinstance(decided.recoding, ByPattern) and problem is not None:
         return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
     source = None if problem is None else problem.frequencies
-    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source)
+    people = people_of_source(engine, decided.source, schema) if schema.person else None
+    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people)
+
+
+def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Path) -> Relation:
+    """The release with the people's numbers, once what was written is known to be the same rows without them.
+
+    Both are read back from files of one kind, so that equal cells are equal text.
+    """
+    engine.write(decided.carried, place)
+    carried = engine.read(Source(place, csv=RELEASED_CSV))
+    require_same_rows(engine, written, carried)
+    return carried
+
+
+def _without(frame: Any, columns: Sequence[str]) -> Any:
+    """A frame that the engine holds, without some columns."""
+    if not columns:
+        return frame
+    return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
 
 
 def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:
@@ -484,6 +539,18 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "risk": checked.risk,
         **extra,
     }
+    if checked.people is not None and decided.problem is not None:
+        everybody = decided.problem.frequencies.domains[-1].people
+        assert everybody is not None
+        content["people"] = {
+            "total": everybody.count,
+            "released": checked.people.total,
+            "rows": checked.rows,
+            "smallest_group": checked.people.smallest_group,
+            "rows_without_person": decided.nobodys,
+            "verification": "The models count people, by numbers that are not published. Who has the release alone can "
+            "verify rows only.",
+        }
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if plan.schema.pseudonyms:

@@ -31,6 +31,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import MODELS, AllOf, Model, combine, size_of_groups
+from shoal.models.people import counting_people
 from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
 from shoal.schema.base import as_text, changed, plan_value
@@ -136,6 +137,8 @@ class Plan(Checked):
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
             raise PlanError("The plan must name at least one quasi-identifier; it names none.")
+        if self.schema.person and self.method.only_rows is not None:
+            raise PlanError(f"The method {self.method.name} cannot count people: {self.method.only_rows}")
         self.method.check(self.schema, self.model)
 
     @property
@@ -175,7 +178,12 @@ class Plan(Checked):
 
     @property
     def model(self) -> AllOf:
-        """All models at once: those asked for, and those that the method promises by itself."""
+        """All models at once; they count people where a column says whose rows they are."""
+        return counting_people(self.model_of_rows) if self.schema.person else self.model_of_rows
+
+    @property
+    def model_of_rows(self) -> AllOf:
+        """All models at once, in rows: those asked for, and those that the method promises by itself."""
         parts = (*self.models, *(model for model in self.method.promises if model not in self.models))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 

@@ -21,13 +21,25 @@ from shoal.encoding.apart import SensitiveLists, list_sensitive
 from shoal.encoding.canonical import two_zeros
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
+from shoal.encoding.people import as_in_source
 from shoal.encoding.wildcards import certain_candidates, crowd
 from shoal.engines.base import Apart, Engine, Relation, require_columns
 from shoal.errors import PlanError, VerificationError
-from shoal.gate import Judgement, Sensitive, columns_needed, count_groups, count_loosely, differences, judge, together
+from shoal.gate import (
+    Judgement,
+    Sensitive,
+    columns_needed,
+    count_groups,
+    count_loosely,
+    differences,
+    judge,
+    judge_people,
+    together,
+)
 from shoal.gate import list_sensitive as list_sensitive_again
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
+from shoal.models.people import ByPeople, counting_people
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
 
@@ -35,8 +47,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "CheckResult", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "verify",
-    "verify_apart", "verify_patterns",
+    "CheckResult", "Crowds", "ModelVerdict", "PatternCheck", "assess_groups", "check_relation", "people_of_source",
+    "require_same_rows", "verify", "verify_apart", "verify_patterns",
 ]  # fmt: skip
 
 
@@ -50,6 +62,8 @@ class ModelVerdict:
     effective: dict[str, float | int]
     failing_groups: int
     failing_rows: int
+    counts: str = "rows"
+    """What the model counts: rows or people."""
     judged_by: str | None = None
     """Of a release: whether the gate has judged it too, or the model alone."""
 
@@ -63,8 +77,22 @@ class ModelVerdict:
             "effective": {key: _plain(value) for key, value in self.effective.items()},
             "failing_groups": self.failing_groups,
             "failing_rows": self.failing_rows,
+            **({} if self.counts == "rows" else {"counts": self.counts}),
             **told,
         }
+
+
+@dataclass(frozen=True)
+class Crowds:
+    """The people of a table, in all; in its smallest group; and in all groups together, some of them several times."""
+
+    total: int
+    smallest_group: int
+    together: int
+
+    def to_dict(self) -> dict[str, int]:
+        """For JSON."""
+        return {"total": self.total, "smallest_group": self.smallest_group}
 
 
 @dataclass(frozen=True)
@@ -87,6 +115,8 @@ class CheckResult:
     found: Groups | None = field(default=None, repr=False, compare=False)
     folded: Mapping[str, int] = field(default_factory=dict)
     average: float | None = None
+    people: Crowds | None = None
+    """Where people were counted: how many there are, in all and in the groups."""
 
     @property
     def holds(self) -> bool:
@@ -96,6 +126,8 @@ class CheckResult:
     @property
     def risk(self) -> dict[str, float]:
         """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        if self.people is not None:
+            return {"highest": 1 / self.people.smallest_group, "average": self.groups / self.people.together}
         average = self.groups / self.rows if self.average is None or self.found is not None else self.average
         return {"highest": 1 / self.smallest_group, "average": average}
 
@@ -109,6 +141,7 @@ class CheckResult:
             "models": [model.to_dict() for model in self.models],
             "failing_groups": self.failing_groups,
             "failing_rows": self.failing_rows,
+            **({"people": self.people.to_dict()} if self.people else {}),
             **({"folded": dict(self.folded)} if self.folded else {}),
         }
 
@@ -135,20 +168,29 @@ def check_relation(
     ``wildcard`` is a label that may stand for any value. With ``source``, the original, a group is then as large as the
     smaller of two numbers: the people who can be behind it, and the rows that can be theirs. Without it, as what is
     certain whatever the label stands for, which is never more. Only k-anonymity has such a reading.
+
+    Where the schema says whose rows they are, by the numbers of :func:`shoal.encoding.people.number_people`, people are
+    counted, with all that they have in ``source``, or in the table itself without it.
     """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
-    looked_at = (*schema.quasi_identifiers, *schema.sensitive)
+    looked_at = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(table, looked_at)
     model = models if isinstance(models, AllOf) else combine(models)
+    if schema.person and not isinstance(models, AllOf):
+        model = counting_people(model)
     if counted is None:
         table = two_zeros(engine, table, schema)
     frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
+    if schema.person and source is not None:
+        frequencies = as_in_source(frequencies, source)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
     if wildcard is None:
         return replace(assess_groups(groups, model), folded=frequencies.folded)
     if not model.sizes_only:
+        if schema.person:
+            raise PlanError("People cannot be counted where a label may stand for any value.")
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
     seen = _matching(frequencies, inverse, groups, wildcard, source)
     return replace(assess_groups(groups, model, seen), folded=frequencies.folded)
@@ -184,6 +226,10 @@ def _matching(
 def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> CheckResult:
     """The answer for groups that are already counted; ``seen`` is what the models shall look at, if it differs."""
     seen = seen or groups
+    held = groups.people
+    crowds = None
+    if held is not None:
+        crowds = Crowds(len(np.unique(held.value)), int(held.distinct.min()), int(held.distinct.sum()))
     verdicts = []
     fails = np.zeros(groups.count, np.bool_)
     for part in model.parts:
@@ -198,6 +244,7 @@ def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> C
                 verdict.effective,
                 int(bad.sum()),
                 int(groups.size[bad].sum()),
+                part.counts,
             )
         )
     return CheckResult(
@@ -210,6 +257,7 @@ def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> C
         tuple(int(size) for size in np.sort(groups.size[fails])),
         groups if seen is groups else None,
         average=float((groups.size / np.maximum(seen.size, 1)).sum()) / groups.rows,
+        people=crowds,
     )
 
 
@@ -221,15 +269,25 @@ def verify(
     rows: int,
     wildcard: str | None = None,
     source: FrequencySet | None = None,
+    people: pa.Table | None = None,
 ) -> CheckResult:
-    """Check a release before it leaves, twice; ``rows`` is how many the method meant to release."""
-    looked_at = (*schema.quasi_identifiers, *schema.sensitive)
+    """Check a release before it leaves, twice; ``rows`` is how many the method meant to release.
+
+    Where the schema says whose rows they are, the release still has that column, and ``people`` are
+    those of :func:`people_of_source`.
+    """
+    looked_at = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     require_columns(released, looked_at)
     released = two_zeros(engine, released, schema)
     counted = engine.frequencies(released, released.places(looked_at))
     model = models if isinstance(models, AllOf) else combine(models)
     result = check_relation(engine, released, schema, model, wildcard, counted, source)
-    return _require(result, _second_opinion(counted, released, schema, model, wildcard, source), model, rows)
+    if schema.person:
+        assert people is not None
+        own = _second_opinion_on_people(counted, released, schema, model, people)
+    else:
+        own = _second_opinion(counted, released, schema, model, wildcard, source)
+    return _require(result, own, model, rows)
 
 
 def _second_opinion(
@@ -258,6 +316,41 @@ def _second_opinion(
     return judge(count_groups(counted, places, sensitive), sensitive, model.parts)
 
 
+def _second_opinion_on_people(
+    counted: pa.Table, released: Relation, schema: Schema, model: AllOf, people: pa.Table
+) -> Judgement:
+    """The same in people, of whom the gate is told what the source has."""
+    models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
+    (person,) = released.places(schema.person)
+    return judge_people(counted, people, released.places(schema.quasi_identifiers), person, schema, models)
+
+
+def people_of_source(engine: Engine, source: Relation, schema: Schema) -> pa.Table:
+    """What the people of the source have, by the names of its columns: for the gate, which takes no code from us."""
+    names = (*schema.person, *schema.sensitive)
+    places = source.places(names)
+    found = engine.frequencies(source, places)
+    return found.select([*(f"c{place}" for place in places), "n"]).rename_columns([*names, "n"])
+
+
+def require_same_rows(engine: Engine, written: Relation, verified: Relation) -> None:
+    """Raise unless a table is what was verified, without the column that says whose rows they are."""
+    told, shown = (_rows_of(engine, table, written.columns) for table in (written, verified))
+    if told != shown:
+        raise VerificationError(
+            "The rows that were written are not those that were verified by people. This is a fault in shoal; nothing "
+            "was published."
+        )
+
+
+def _rows_of(engine: Engine, table: Relation, names: Sequence[str]) -> Counter[tuple[Any, ...]]:
+    """How often each row stands in some columns of a table."""
+    places = table.places(names)
+    counted = engine.frequencies(table, places)
+    cells = (counted.column(f"c{place}").to_pylist() for place in places)
+    return Counter(dict(zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True)))
+
+
 def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> CheckResult:
     """Raise unless the models hold, no row is too many or too few, and the gate agrees in every figure."""
     if not result.rows == own.rows == rows or rows < 1:
@@ -265,14 +358,18 @@ def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> Ch
             f"The release has {result.rows} rows ({own.rows} when counted again) where the method accounted for "
             f"{rows}. This is a fault in shoal; nothing was written."
         )
-    if (result.groups, result.smallest_group) != (own.groups, own.smallest):
+    smallest, unit = result.smallest_group, "rows"
+    if result.people is not None:
+        smallest, unit = result.people.smallest_group, "people"
+    if (result.groups, smallest) != (own.groups, own.smallest):
         raise VerificationError(
-            f"The release has {result.groups} groups of at least {result.smallest_group} rows, but {own.groups} of at "
+            f"The release has {result.groups} groups of at least {smallest} {unit}, but {own.groups} of at "
             f"least {own.smallest} when counted again. This is a fault in shoal; nothing was written."
         )
     verdicts = []
     for part, told, opinion in zip(model.parts, result.models, own.opinions, strict=True):
-        differ = [] if opinion is None else differences(opinion, part, told.holds, told.effective)
+        asked = part.of_rows if isinstance(part, ByPeople) else part
+        differ = [] if opinion is None else differences(opinion, asked, told.holds, told.effective)
         if differ:
             raise VerificationError(
                 f"Two ways to judge {part.name} differ in {' and in '.join(differ)}. This is a fault in shoal; nothing "

@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.encoding import read_frequency_set
+from shoal.encoding.people import hitting_number, number_people
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
+from shoal.gate import differences, judge_people
 from shoal.models.people import ByPeople
 from shoal.schema import Categories, Column, Role, Schema, Tree
+from shoal.verify import people_of_source
 from tests.reference import people as slow
 
 CLASSES = (("a",), ("b", "c"), ("d",))
@@ -75,50 +78,85 @@ MODELS = {
 }
 
 
-def counted(rows):
-    """The frequency set of the rows, and the same told slowly: groups of people, and what everybody has."""
-    table = pa.table(
-        {
-            name: pa.array(column, pa.string())
-            for name, column in zip(SCHEMA.columns, zip(*rows, strict=True), strict=True)
-        }
-    )
-    with DuckDBEngine() as engine:
-        frequencies = read_frequency_set(engine, engine.read(Source(frame=table)), SCHEMA)
+@pytest.fixture(scope="module")
+def engine():
+    with DuckDBEngine() as opened:
+        yield opened
+
+
+def read(engine, rows):
+    columns = zip(SCHEMA.columns, zip(*rows, strict=True), strict=True)
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
+    return number_people(engine, engine.read(Source(frame=table)), SCHEMA.person)[0]
+
+
+def told_slowly(rows):
+    """Groups of people, and what everybody has; a row that names nobody is of a person of its own."""
     groups, people = {}, {}
     for number, (who, group, secret, _) in enumerate(rows):
-        who = who if who is not None else number  # nobody is named: a person of its own
+        who = who if who is not None else number
         groups.setdefault(group, {}).setdefault(who)
         people.setdefault(who, set())
         if secret is not None:
             people[who].add(secret)
-    return frequencies, {group: list(members) for group, members in sorted(groups.items())}, people
+    return {group: list(members) for group, members in sorted(groups.items())}, people
 
 
-@pytest.mark.parametrize("model", MODELS)
-@settings(max_examples=60)
+@settings(max_examples=150)
 @given(rows=ROWS)
-def test_a_model_by_people_is_its_definition(model, rows):
-    asked, holds = MODELS[model]
-    frequencies, groups, people = counted(rows)
+def test_every_model_by_people_is_its_definition_and_the_gate_agrees(engine, rows):
+    table = read(engine, rows)
+    frequencies = read_frequency_set(engine, table, SCHEMA)
+    groups, people = told_slowly(rows)
     _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
-    expected = [holds(group, people, list(people)) for group in groups.values()]
-    assert ByPeople(asked).assess(found).holds.tolist() == expected
+    looked_at = table.places(("group", "who"))
+    own = judge_people(
+        engine.frequencies(table, looked_at), people_of_source(engine, table, SCHEMA),
+        looked_at[:1], looked_at[1], SCHEMA, [asked for asked, _ in MODELS.values()],
+    )  # fmt: skip
+    assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups.values())))
+    for opinion, (model, (asked, holds)) in zip(own.opinions, MODELS.items(), strict=True):
+        expected = [holds(group, people, list(people)) for group in groups.values()]
+        verdict = ByPeople(asked).assess(found)
+        assert verdict.holds.tolist() == expected, model
+        assert opinion.holds == all(expected), model
+        assert not differences(opinion, asked, all(expected), verdict.effective), model
 
 
-@settings(max_examples=40)
+@settings(max_examples=60)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
-def test_what_absorbs_by_people_survives_any_union(rows, seed):
-    frequencies, _, _ = counted(rows)
+def test_what_absorbs_by_people_survives_any_union(engine, rows, seed):
+    frequencies = read_frequency_set(engine, read(engine, rows), SCHEMA)
     random = np.random.default_rng(seed)
-    fine = random.integers(0, 6, len(frequencies.count))
+    number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
     for asked, _ in MODELS.values():
         model = ByPeople(asked)
         if not model.absorbs:
             continue
-        number = np.unique(fine, return_inverse=True)[1].astype(np.int64)
         before = model.assess(frequencies.groups_of(number, number.max() + 1)).holds
-        joined = number // 2
-        after = model.assess(frequencies.groups_of(joined, joined.max() + 1)).holds
+        after = model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds
         for group in np.flatnonzero(before):
             assert after[group // 2]
+
+
+SETS = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=7)
+
+
+@given(sets=SETS, most=st.integers(1, 4))
+def test_the_fewest_values_that_everybody_has_one_of(sets, most):
+    people = dict(enumerate(sets))
+    expected = min(slow.values_needed(list(people), people), most)
+    known = {one for one in sets if one}
+    assert hitting_number(known, most) == expected
+
+
+def test_shares_do_not_unite_by_people(engine):
+    """a, x and b, x have shares of one half each; a, b, x together have two thirds."""
+    rows = [("a", "1", "h", None), ("x", "1", "o", None), ("b", "2", "h", None), ("x", "2", "o", None)]
+    schema = Schema({**SCHEMA.columns, "secret": Column(Role.SENSITIVE)})
+    frequencies = read_frequency_set(engine, read(engine, rows), schema)
+    model = ByPeople(shoal.AlphaK(0.5, 2, "secret"))
+    _, apart = frequencies.group(frequencies.codes, [2])
+    assert model.assess(apart).holds.all()
+    assert not model.assess(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)).holds.any()
+    assert not model.unites

@@ -25,6 +25,13 @@ def check(
         list[str] | None,
         typer.Option("--sensitive", "-s", help="Column names, separated by commas; may be repeated."),
     ] = None,
+    person: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--person",
+            help="Columns that say together whose rows they are, separated by commas: people are counted, not rows.",
+        ),
+    ] = None,
     model: Annotated[
         list[str] | None, typer.Option("--model", "-m", help="Such as 'k-anonymity k=5'; may be repeated.")
     ] = None,
@@ -81,6 +88,7 @@ def check(
             model or [],
             quasi_identifiers=names_of(quasi_identifiers),
             sensitive={name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret},
+            person=names_of(person),
             plan=loaded,
             source=form,
             memory=memory,
@@ -95,6 +103,11 @@ def check(
             f"{figure(result.rows)} rows in {figure(result.groups)} groups, the smallest of "
             f"{figure(result.smallest_group)}: {verdict}."
         )
+        if result.people is not None:
+            output.print(
+                f"They are rows of {figure(result.people.total)} people; the group of fewest people has "
+                f"{figure(result.people.smallest_group)}."
+            )
         output.print(models_table([verdict.to_dict() for verdict in result.models]))
         if result.folded:
             output.print(folded_line(result.folded))

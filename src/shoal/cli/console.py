@@ -74,7 +74,8 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
         verdict = "[green]yes[/]" if model["holds"] else "[red]no[/]"
         groups, rows = model["failing_groups"], model["failing_rows"]
         failing = f"{figure(groups)} groups, {figure(rows)} rows" if groups else "none"
-        table.add_row(safe(model["name"]), safe(asked), verdict, reached, failing)
+        counts = " of people" if model.get("counts") == "people" else ""
+        table.add_row(safe(model["name"]) + counts, safe(asked), verdict, reached, failing)
     return table
 
 

@@ -78,6 +78,10 @@ def release(
     suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
     output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows in {figure(answer['groups'])} groups, "
                  f"the smallest of {figure(answer['smallest_group'])}{suppressed}.")  # fmt: skip
+    if "people" in answer:
+        people = answer["people"]
+        output.print(f"They are rows of {figure(people['released'])} of {figure(people['total'])} people; the group of "
+                     f"fewest people has {figure(people['smallest_group'])}.")  # fmt: skip
     if answer["models"]:
         output.print(models_table(answer["models"]))
     if "folded" in answer:

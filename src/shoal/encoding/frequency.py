@@ -84,7 +84,8 @@ class FrequencySet:
     Attributes
     ----------
     sensitive
-        Of each sensitive column the values as they are counted, by the first spelling of each.
+        Of each sensitive column the values as they are counted, by the first spelling of each. Where a column says
+        whose rows they are, it is the last of them.
     codes
         int32 (n, q): quasi-identifier codes; a missing value has the last code of its dictionary.
     secrets
@@ -179,6 +180,10 @@ def read_frequency_set(
     secrets = _matrix([part.value[part.codes] for part in spellings], len(count))
     domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in sensitive)
     found = FrequencySet(quasi, sensitive, domains, codes, secrets, count, spellings)
+    if schema.person:
+        from shoal.encoding.people import with_people
+
+        found = with_people(found)
     if not ordered:
         return found
     sizes = [dictionary.size + 1 for dictionary in (*quasi, *sensitive)]

@@ -17,17 +17,22 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import FrequencySet
 from shoal.encoding.groups import LARGEST_KEY, Groups, Histogram, sum_by
-from shoal.errors import PlanError
+from shoal.engines.base import Engine, Relation
+from shoal.errors import PlanError, VerificationError
 from shoal.schema.people import People, ValueSets
+from shoal.schema.spelling import fold
 
-__all__ = ["PeopleHistogram", "by_people", "people_of", "with_people"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PeopleHistogram", "as_in_source", "by_people", "number_people", "people_of", "with_people"]
 
 
 @dataclass(frozen=True)
@@ -47,17 +52,30 @@ class PeopleHistogram(Histogram):
 
     def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
         """See :class:`shoal.encoding.groups.Histogram`."""
-        size = self.sets.size
-        if int(size.max(initial=0)) <= 1:
+        if int(self.sets.size.max(initial=0)) <= 1:
             return super().different(most, labels)
         values = self.sets.value if labels is None else labels[self.sets.value]
-        found = np.zeros(len(self.known), np.int64)
-        first = np.searchsorted(self.member, np.arange(len(self.known) + 1))
-        for group in range(len(found)):
+        people, most_of_them = self._commonest(values)
+        # the commonest value is everybody's, or so few have it that no fewer than so many values reach everybody
+        found = np.minimum(-(-people // np.maximum(most_of_them, 1)), most)
+        first = np.searchsorted(self.member, np.arange(len(found) + 1))
+        for group in np.flatnonzero((found < most) & (most_of_them < people)):
             start = self.sets.start[first[group] : first[group + 1] + 1]
             sets = {frozenset(values[a:b].tolist()) for a, b in itertools.pairwise(start) if b > a}
             found[group] = hitting_number(sets, most)
         return found
+
+    def _commonest(self, values: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Of each group the people of whom a value is known, and how many of them have the commonest one."""
+        groups, size = len(self.known), self.sets.size
+        people = np.bincount(self.member[size > 0], minlength=groups).astype(np.int64)
+        width = int(values.max(initial=0)) + 1
+        # a person can have several values of one label, and counts once
+        pair = np.unique(np.repeat(np.arange(len(size)), size) * width + values)
+        key, count = np.unique(self.member[pair // width] * width + pair % width, return_counts=True)
+        most = np.zeros(groups, np.int64)
+        np.maximum.at(most, key // width, count)
+        return people, most
 
     def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         """See :class:`shoal.encoding.groups.Histogram`."""
@@ -158,23 +176,65 @@ def people_of(frequencies: FrequencySet, place: int) -> People:
     return People(count, sets)
 
 
-def with_people(frequencies: FrequencySet, source: People | None = None) -> FrequencySet:
-    """The frequency set whose last sensitive column says whose rows they are, with these people known.
-
-    Rows without a person are each a person of its own: a combination that has several of them is divided into as many.
-    ``source`` are the people with all that they have, where this table shows only a part of their rows.
-    """
+def with_people(frequencies: FrequencySet) -> FrequencySet:
+    """The frequency set whose last sensitive column says whose rows they are, with these people known."""
     place = frequencies.secrets.shape[1] - 1
-    person = frequencies.secrets[:, place].astype(np.int64)
-    named = len(frequencies.sensitive[place].text)
-    times = np.where(person < 0, frequencies.count, 1)
-    row = np.repeat(np.arange(len(person)), times)
-    person, count = person[row], np.where(person[row] < 0, 1, frequencies.count[row])
+    domain = replace(frequencies.domains[place], people=people_of(frequencies, place))
+    return replace(frequencies, domains=(*frequencies.domains[:place], domain))
+
+
+def as_in_source(found: FrequencySet, source: FrequencySet) -> FrequencySet:
+    """A table of some of the source's rows, with all that its people have in the source.
+
+    Whose rows they are is told by the numbers of :func:`number_people`; nothing else that is sensitive is looked at.
+    """
+    place = source.secrets.shape[1] - 1
+    numbers = np.asarray([int(text) for text in found.sensitive[place].text], np.int32)
+    person = found.secrets[:, place]
+    if (person < 0).any() or not np.isin(numbers, source.secrets[:, place]).all():
+        raise VerificationError("A row is nobody's, or of a person whom the source does not have. A fault in shoal.")
+    secrets = np.full_like(found.secrets, -1)
+    secrets[:, place] = numbers[person]
+    return replace(found, domains=source.domains, secrets=secrets)
+
+
+def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> tuple[Relation, int]:
+    """The table with the people's numbers, from 0, in the first of the columns that say together whose rows they are.
+
+    Numbers follow the names, of which spellings are one as those of a sensitive value are. Where a name is missing,
+    each row has a number of its own: who cannot be told to be the same may be another. Returned with how many such rows
+    there are. Costs one count of these columns, and memory for the different names.
+    """
+    import pyarrow as pa
+
+    places = table.places(columns)
+    counted = engine.frequencies(table, places)
+    names = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
+    rows = np.asarray(counted.column("n").to_numpy(), np.int64)
+    number = {name: place for place, name in enumerate(sorted({name for name in names if None not in name}))}
+    named = np.asarray([name in number for name in names], np.bool_)
+    copies = np.where(named, 1, rows)
+    row = np.repeat(np.arange(len(names)), copies)
+    person = np.asarray([number.get(name, -1) for name in names], np.int64)[row]
     nobody = person < 0
-    person[nobody] = named + np.arange(int(nobody.sum()))
-    secrets = frequencies.secrets[row]
-    secrets[:, place] = person.astype(np.int32)
-    divided = replace(frequencies, codes=frequencies.codes[row], secrets=secrets, count=count)
-    people = source or people_of(divided, place)
-    domain = replace(frequencies.domains[place], size=named + int(nobody.sum()), people=people)
-    return replace(divided, domains=(*frequencies.domains[:place], domain))
+    person[nobody] = len(number) + np.arange(int(nobody.sum()))
+    data: dict[str, object] = {f"c{place}": counted.column(f"c{place}").take(pa.array(row)) for place in places}
+    data["g"] = pa.array(person)
+    if nobody.any():  # rows without a name are told apart by their place among those that are alike
+        low = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+        data["low"], data["high"] = pa.array(low), pa.array(np.where(nobody, low + 1, rows[row]))
+    every = np.arange(len(number) + int(nobody.sum()), dtype=np.int64)
+    labels = {"g": every, f"c{places[0]}": every, "rank": every, "n": np.ones_like(every)}
+    numbered = engine.recode_by_group(
+        table, range(len(table.columns)), pa.table(data), pa.table({key: pa.array(v) for key, v in labels.items()})
+    )
+    return replace(numbered, ranked=()), int(nobody.sum())
+
+
+def _keys(column: pa.ChunkedArray) -> list[str | None]:
+    """What a column's values are compared by; None is missing."""
+    import pyarrow as pa
+
+    texts = column.cast(pa.string()).to_pylist()
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    return [None if text is None else fold(text) for text in texts] if is_text else texts

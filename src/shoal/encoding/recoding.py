@@ -161,8 +161,9 @@ def _apply_levels(
         else:
             mapped.append((dictionary, ladder.codes[level], labels))
             shown.append((dictionary.place, pa.array(labels, pa.string())))
-    for dictionary in (part.written for part in frequencies.spellings):
-        if dictionary.place in places and pa.types.is_string(dictionary.values.type):
+    for dictionary, domain in zip((part.written for part in frequencies.spellings), frequencies.domains, strict=True):
+        # whose rows they are must not be heard in their order
+        if dictionary.place in places and domain.people is None and pa.types.is_string(dictionary.values.type):
             labels = (*dictionary.text, None) if dictionary.missing else dictionary.text
             mapped.append((dictionary, np.arange(len(labels), dtype=np.int32), labels))
     out = np.flatnonzero(recoding.group < 0)

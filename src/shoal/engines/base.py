@@ -177,6 +177,10 @@ class Engine(Protocol):
         """The table with some columns as the text of their values."""
         ...
 
+    def project(self, table: Relation, places: Sequence[int]) -> Relation:
+        """The table with some of its columns alone, all that order its rows among them."""
+        ...
+
     def recode_by_level(
         self,
         table: Relation,

@@ -224,6 +224,15 @@ class SparkEngine:
         cells = {place: f"CAST({sql.column(place)} AS STRING)" for place in places}
         return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
 
+    def project(self, table: Relation, places: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        query = sql.projected(table.name, places, hidden=bool(table.ranked))
+        ranked = [place for place in table.ranked if place in places]
+        names = tuple(table.columns[place] for place in places)
+        view = self._view(query, names)
+        own = tuple(places.index(place) for place in ranked)
+        return replace(view, types=view.types[: len(places)], ranked=own, named=table.named)
+
     def recode_by_level(
         self,
         table: Relation,

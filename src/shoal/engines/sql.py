@@ -23,6 +23,7 @@ __all__ = [
     "literal",
     "places",
     "positive_zero",
+    "projected",
     "recode_by_entry",
     "recode_by_group",
     "recode_by_level",
@@ -105,6 +106,12 @@ def line_checks(quote: str) -> tuple[str, ...]:
         "coalesce(bool_and(is_valid_utf8(line)), TRUE) AS utf8",
         f"coalesce(bool_or(({left}) % 2 = 1), FALSE) AS open",
     )
+
+
+def projected(table: str, places: Sequence[int], hidden: bool) -> str:
+    """Some columns of a table, numbered anew, and the hidden column k where it has one."""
+    names = [f"{column(place)} AS {column(new)}" for new, place in enumerate(places)]
+    return f"SELECT {', '.join([*names, 'k'] if hidden else names)} FROM {table}"
 
 
 def replaced(table: str, count: int, cells: Mapping[int, str]) -> str:

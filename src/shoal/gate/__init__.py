@@ -12,6 +12,7 @@ table really reaches.
 from shoal.gate.counting import Counts, Sensitive, count_groups, count_loosely, list_sensitive
 from shoal.gate.definitions import DEFINITIONS
 from shoal.gate.judgement import Judgement, Opinion, columns_needed, differences, judge, together
+from shoal.gate.people import judge_people
 
 __all__ = [
     "DEFINITIONS",
@@ -24,6 +25,7 @@ __all__ = [
     "count_loosely",
     "differences",
     "judge",
+    "judge_people",
     "list_sensitive",
     "together",
 ]

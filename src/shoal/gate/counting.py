@@ -16,7 +16,7 @@ from shoal.schema import Domain, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "list_sensitive"]
+__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "groups_of", "list_sensitive"]
 
 Held = tuple[tuple[int, int], ...]
 """What a group holds of a sensitive column: value numbers and their counts, in order; missing values are not held."""
@@ -101,11 +101,7 @@ def _in_order(texts: list[str]) -> list[str]:
 
 def count_groups(counted: pa.Table, quasi: Sequence[int], sensitive: Sequence[Sensitive]) -> Counts:
     """Group the combinations of a table (c<place>, n) by what they show in the places ``quasi``."""
-    import pyarrow as pa
-
-    keys = {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
-    listed = pa.table({**keys, "row": pa.array(range(counted.num_rows), pa.int64()), "n": counted.column("n")})
-    found = listed.group_by(list(keys), use_threads=False).aggregate([("row", "list"), ("n", "sum")])
+    found = _grouped(counted, quasi)
     sizes = found.column("n_sum").to_pylist()
     held: dict[str, Counter[tuple[int, Held]]] = {}
     if sensitive:
@@ -114,6 +110,20 @@ def count_groups(counted: pa.Table, quasi: Sequence[int], sensitive: Sequence[Se
         for one in sensitive:
             held[one.name] = _held(one.numbers(counted.column(f"c{one.place}")), count, members, ends, sizes)
     return Counts(sum(sizes), len(sizes), Counter(sizes), held)
+
+
+def groups_of(counted: pa.Table, quasi: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """The groups of the combinations of a table: how many rows each has, and which combinations."""
+    found = _grouped(counted, quasi)
+    return found.column("n_sum").to_pylist(), found.column("row_list").to_pylist()
+
+
+def _grouped(counted: pa.Table, quasi: Sequence[int]) -> pa.Table:
+    import pyarrow as pa
+
+    keys = {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
+    listed = pa.table({**keys, "row": pa.array(range(counted.num_rows), pa.int64()), "n": counted.column("n")})
+    return listed.group_by(list(keys), use_threads=False).aggregate([("row", "list"), ("n", "sum")])
 
 
 def _held(

@@ -23,7 +23,7 @@ from typing import Any
 from shoal.gate.counting import Held, Sensitive
 from shoal.gate.enclosures import BITS, BelowExponential, logarithm, product_is_at_least_one
 
-__all__ = ["DEFINITIONS", "Definition", "Figure"]
+__all__ = ["DEFINITIONS", "Definition", "Figure", "Verdict", "written"]
 
 Verdict = tuple[bool, tuple[float, ...]]
 Judge = Callable[[int, Held], Verdict]

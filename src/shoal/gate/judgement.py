@@ -11,7 +11,7 @@ from typing import Any
 from shoal.gate.counting import Counts, Held, Sensitive
 from shoal.gate.definitions import DEFINITIONS, Definition
 
-__all__ = ["Judgement", "Opinion", "columns_needed", "differences", "judge", "together"]
+__all__ = ["Judgement", "Opinion", "all_together", "columns_needed", "differences", "judge", "together"]
 
 NEAR = 1e-8  # by how much, of their size, figures may differ that two ways of rounding gave
 
@@ -54,7 +54,7 @@ def _opinion(counts: Counts, sensitive: Sequence[Sensitive], model: Any) -> Opin
         alone: Counter[tuple[int, Held]] = Counter({(size, ()): times for size, times in counts.sizes.items()})
         return _ask(known, model, None, alone)
     chosen = [column for column in sensitive if model.column in (None, column.name)]
-    return _all(known, model, [_ask(known, model, column, counts.held[column.name]) for column in chosen])
+    return all_together(known, model, [_ask(known, model, column, counts.held[column.name]) for column in chosen])
 
 
 def _ask(known: Definition, model: Any, column: Sensitive | None, alike: Counter[tuple[int, Held]]) -> Opinion:
@@ -68,7 +68,7 @@ def _ask(known: Definition, model: Any, column: Sensitive | None, alike: Counter
     return Opinion(all(holds for holds, _ in found), effective)
 
 
-def _all(known: Definition, model: Any, every: Sequence[Opinion]) -> Opinion:
+def all_together(known: Definition, model: Any, every: Sequence[Opinion]) -> Opinion:
     """What opinions on several columns, or several parts of a table, say together."""
     figures = known.figures(model)
     worst = {figure.parameter: figure.worst(one.effective[figure.parameter] for one in every) for figure in figures}
@@ -81,7 +81,7 @@ def together(parts: Sequence[Judgement], models: Sequence[Any]) -> Judgement:
     for number, model in enumerate(models):
         every = [opinion for part in parts if (opinion := part.opinions[number]) is not None]
         known = DEFINITIONS.get(model.name)
-        opinions.append(None if known is None else _all(known, model, every))
+        opinions.append(None if known is None else all_together(known, model, every))
     return Judgement(
         sum(part.rows for part in parts),
         sum(part.groups for part in parts),

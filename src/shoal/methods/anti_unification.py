@@ -89,6 +89,13 @@ class AntiUnification(Method):
             )
 
     @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.patterns == "model-aware":
+            return None
+        return f"the patterns = {self.patterns!r} count rows. Set patterns = 'model-aware'."
+
+    @property
     def forms_groups(self) -> bool:
         """See :class:`shoal.methods.base.Method`."""
         return self.patterns != "overlapping"
@@ -286,7 +293,7 @@ class _Lifted:
     def k(self) -> int:
         """The least records of a pattern: k, or what p different values or l-diversity need at least."""
         parts = self.problem.model.parts
-        return max(math.ceil(exact(getattr(part, name, 1), name)) for part in parts for name in ("k", "p", "l"))
+        return max(math.ceil(exact(part.parameters.get(name, 1), name)) for part in parts for name in ("k", "p", "l"))
 
     def labels(self, codes: Codes, kept: Counts) -> tuple[tuple[str | None, ...], ...]:
         """What patterns (P, q) publish, column by column, where ``kept`` are the combinations that are released."""

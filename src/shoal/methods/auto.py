@@ -67,6 +67,12 @@ class Auto(Method):
         """The methods to try."""
         return [make_method(name, {"suppression": self.suppression}) for name in self.methods]
 
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
+        refusals = [method.only_rows for method in self.candidates]
+        return None if None in refusals else refusals[0]
+
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
         refusals = []

@@ -91,6 +91,11 @@ class Method(Checked):
         return None
 
     @property
+    def only_rows(self) -> str | None:
+        """Why the method cannot serve a plan that says whose rows they are, and what can; None where it can."""
+        return None
+
+    @property
     def forms_groups(self) -> bool:
         """Whether every released row is in one group whose rows show the same."""
         return self.wildcard is None
@@ -160,7 +165,7 @@ def row_limit(suppression: float, rows: int) -> int:
 
 def least_rows(model: AllOf) -> int:
     """The k that the models ask for; 2 where they ask for none, as nobody is to be alone."""
-    return max(2, *(int(getattr(part, "k", 0)) for part in model.parts), 0)
+    return max(2, *(int(part.parameters.get("k", 0)) for part in model.parts), 0)
 
 
 def told_count(count: int, least: int) -> int | str:

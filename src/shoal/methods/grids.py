@@ -86,6 +86,11 @@ class _Grid(Method):
         """See :class:`shoal.methods.base.Method`."""
         return self if isinstance(self.ledger, Ledger) else replace(self, ledger=folder / self.ledger)
 
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        return "its promise is about one row that an intruder does not know. Keep one row of each person first."
+
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         for name, column in schema.columns.items():

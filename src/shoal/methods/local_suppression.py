@@ -53,6 +53,13 @@ class LocalSuppression(LocalMethod):
         """See :class:`shoal.methods.base.Method`."""
         return TOP if self.missing == "loose" else None
 
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.missing == "strict":
+            return None
+        return "the loose reading of suppressed cells counts rows. Set missing = 'strict'."
+
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.importance)

@@ -112,8 +112,12 @@ class Model(Checked):
     name: ClassVar[str]
     says: ClassVar[str] = "Every group meets a condition of this name."
     """What the model promises, in a sentence for people: {name} is a parameter, {column} what the model is about."""
+    says_of_people: ClassVar[str] = ""
+    """The same where people are counted, if that needs other words."""
     unites: ClassVar[bool] = True
     absorbs: ClassVar[bool] = False
+    counts: ClassVar[str] = "rows"
+    """What the model counts: rows, or people where a column says whose rows they are."""
     sizes_only: ClassVar[bool] = False
     """Whether the model looks at nothing but how many rows a group has, which :attr:`least` then says."""
 

@@ -40,6 +40,9 @@ class AlphaK(SensitiveModel):
     says: ClassVar[str] = (
         "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
     )
+    says_of_people: ClassVar[str] = (
+        "Every group has rows of at least {k} people, and no value of {column} makes up more than {alpha} of it."
+    )
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""

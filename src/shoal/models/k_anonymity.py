@@ -34,6 +34,7 @@ class KAnonymity(Model):
     k: Annotated[int, Ge(2)]
     name: ClassVar[str] = "k-anonymity"
     says: ClassVar[str] = "Every group, that is all rows that look alike, has at least {k} rows."
+    says_of_people: ClassVar[str] = "Every group, that is all rows that look alike, has rows of at least {k} people."
     absorbs: ClassVar[bool] = True
     sizes_only: ClassVar[bool] = True
 

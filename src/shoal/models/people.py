@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class ByPeople(Model):
     """Another model, in people."""
 
     of_rows: Model
+    counts: ClassVar[str] = "people"
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -40,6 +40,9 @@ class PSensitive(SensitiveModel):
     column: str | None = None
     name: ClassVar[str] = "p-sensitive"
     says: ClassVar[str] = "Every group holds at least {p} different values of {column}."
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} values of {column} for everybody in a group to have one of them."
+    )
     absorbs: ClassVar[bool] = True
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
@@ -109,6 +112,10 @@ class PAlphaSensitive(_Weighted):
         "Every group holds at least {p} different values of {column}, and the weights of its rows, 0 for the most "
         "sensitive values and 1 for the least, add up to {alpha} or more."
     )
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} values of {column} for everybody in a group to have one of them, and the weights of its "
+        "people, 0 for the most sensitive values and 1 for the least, add up to {alpha} or more."
+    )
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
@@ -130,6 +137,10 @@ class PPlusAlphaSensitive(_Weighted):
     says: ClassVar[str] = (
         "Every group holds values of {column} from at least {p} categories of sensitivity, and the weights of its "
         "rows, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
+    )
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} categories of {column} for everybody in a group to have one of them, and the weights of "
+        "its people, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
     )
 
     def check(self, domains: tuple[Domain, ...]) -> None:

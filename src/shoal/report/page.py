@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.certificate import Certificate, Release
+from shoal.certificate import Certificate, Release, about_people
 from shoal.description import Band, ColumnFacts, Description, TableFacts
 from shoal.methods.base import told_count
 from shoal.report.markup import bar, figure, number, percent, prose, table, text
@@ -113,6 +113,16 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     dropped = [name for name in by_role[Role.IDENTIFIER] if name not in content.get("pseudonyms", ())]
     if dropped:
         sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
+    if by_role[Role.PERSON] or by_role[Role.DROP]:
+        sentences.append(f"Not published: {listed([*by_role[Role.PERSON], *by_role[Role.DROP]])}.")
+    people = content.get("people")
+    if people:
+        sentences.append(
+            f"It is known whose rows they are: the conditions below count people, of whom the original has "
+            f"{number(people['total'])} and the release {number(people['released'])}. {prose(people['verification'])}"
+        )
+        for warning in about_people(people, content["rows"]):
+            sentences.append(f"<strong>Note:</strong> {prose(warning['text'], 600)}")
     if content.get("pseudonyms"):
         sentences.append(
             f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
@@ -142,6 +152,12 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
             f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
             f"This was verified on the finished table and the original before it was written."
         )
+    elif people:
+        sentences.append(
+            f"As a result at least {number(people['smallest_group'])} people have rows that look like any released row "
+            f"in these columns. This was verified on the finished table before it was written, with numbers for its "
+            f"people that are no part of the release."
+        )
     else:
         sentences.append(
             f"As a result every released row is one of at least {least} that look alike in these columns. This was "
@@ -155,6 +171,11 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         names = ("rows described", "patterns", "rows of the smallest pattern")
     counts = (content["released"], content["groups"], content["smallest_group"])
     tiles = [(number(count), name) for count, name in zip(counts, names, strict=True)]
+    if people:
+        tiles += [
+            (number(people["released"]), "people released"),
+            (number(people["smallest_group"]), "people in the smallest group"),
+        ]
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
     shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
@@ -206,19 +227,23 @@ def _groups(facts: Description) -> str:
         old = before.bands[place] if before else None
         if not band.rows and not (old and old.rows):
             continue
-        cells = [_band(band)]
+        cells = [_band(band, after.unit)]
         if before and old:
-            cells.append(_counted(old.rows, before.rows, "before", facts.least, "rows"))
-        cells.append(_measured(band.rows / after.rows, "after", f"{number(band.rows)} rows"))
+            cells.append(_counted(old.rows, before.rows, "before", facts.least, after.unit))
+        cells.append(_measured(band.rows / after.rows, "after", f"{number(band.rows)} {after.unit}"))
         lines.append(cells)
     columns = ["Group size", *(["Original"] if before else []), "Release"]
-    words = f"In the release {number(after.groups)} groups have {number(after.smallest_group)} rows or more each."
+    words = (
+        f"In the release {number(after.groups)} groups have {number(after.smallest_group)} {after.unit} or more each."
+    )
     if before:
         words += (
-            f" In the original {_at_risk(before, facts.least)} of the rows were in groups of fewer than "
+            f" In the original {_at_risk(before, facts.least)} of the {after.unit} were in groups of fewer than "
             f"{number(facts.least)}."
         )
-    shown = table("Rows by the size of the group that they are in", columns, lines, "bars")
+    if after.unit == "people":
+        words += " Whoever is in several groups is counted in each."
+    shown = table(f"{after.unit.capitalize()} by the size of the group that they are in", columns, lines, "bars")
     return figure(LEGEND * bool(before) + shown, words)
 
 
@@ -240,9 +265,10 @@ def _counted(count: int, of: int, kind: str, least: int, what: str) -> str:
     return _measured(count / max(of, 1), kind, f"{number(count)} {what}")
 
 
-def _band(band: Band) -> str:
+def _band(band: Band, unit: str) -> str:
     if band.low == band.high:
-        return "1 row (unique)" if band.low == 1 else f"{number(band.low)} rows"
+        one = "1 row" if unit == "rows" else "1 person"
+        return f"{one} (unique)" if band.low == 1 else f"{number(band.low)} {unit}"
     return f"{number(band.low)} or more" if band.high is None else f"{number(band.low)} to {number(band.high)}"
 
 
@@ -369,6 +395,8 @@ def _columns(content: Mapping[str, Any], facts: Description) -> str:
 def _fate(column: ColumnFacts) -> str:
     return {
         Role.IDENTIFIER: "removed",
+        Role.PERSON: "removed",
+        Role.DROP: "removed",
         Role.QUASI_IDENTIFIER: "group by group",
         Role.SENSITIVE: "as it is",
         Role.OTHER: "as it is",

@@ -114,6 +114,9 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
         says = "Every published pattern describes at least {k} rows."
     elif model["name"] in MODELS:
         says = MODELS[model["name"]].sentence(given)
+        if model.get("counts") == "people":
+            says = MODELS[model["name"]].says_of_people or says
+            says += " Each person counts once, with all that is known of him or her."
     else:
         pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
         return f"The condition {prose(model['name'])} holds in every group ({pairs})."

@@ -55,6 +55,11 @@ class Column(Checked):
     exact: bool = False
 
     def __post_init__(self) -> None:
+        if self.pseudonym and self.role is Role.PERSON:
+            raise PlanError(
+                "A person cannot become a pseudonym: it would link all rows of a person, and what they tell together "
+                "is more than the models look at. Leave the pseudonym out."
+            )
         if self.pseudonym and self.role is not Role.IDENTIFIER:
             raise PlanError(f"Only an identifier can become a pseudonym; found a column of role {self.role}.")
         if self.publish == "categories" and self.categories is None:
@@ -103,6 +108,15 @@ class Schema(Checked):
         return self.named(Role.SENSITIVE)
 
     @property
+    def unpublished(self) -> frozenset[str]:
+        """Names of the columns that no release has."""
+        return frozenset(
+            name
+            for name, column in self.columns.items()
+            if column.role in (Role.IDENTIFIER, Role.PERSON, Role.DROP) and not column.pseudonym
+        )
+
+    @property
     def person(self) -> tuple[str, ...]:
         """Names of the columns that say together whose rows they are."""
         return self.named(Role.PERSON)
@@ -112,8 +126,10 @@ class Schema(Checked):
         """The schema of the table that is published: a column that publishes categories has these as its values.
 
         Its order, if a model asks for one, is that of the categories; a hierarchy of its values no longer applies.
+        Of several columns that say together whose rows they are, the first then says it alone.
         """
-        return Schema({name: _published(column) for name, column in self.columns.items()})
+        rest = {name: Column(Role.DROP) for name in self.person[1:]}
+        return Schema({name: _published(column) for name, column in self.columns.items()} | rest)
 
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
         """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""

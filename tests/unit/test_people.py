@@ -1,0 +1,233 @@
+"""Releases that count people: from a table with several rows per person to what is published and certified."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import shoal
+from shoal.checked import make
+from shoal.errors import InfeasibleError, PlanError, VerificationError
+from shoal.methods import METHODS
+from shoal.schema import Column, Role, Schema, Widths
+
+ROLES = {
+    "patient": Column(Role.PERSON),
+    "age": Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 50))),
+    "sex": Column(Role.QUASI_IDENTIFIER),
+    "illness": Column(Role.SENSITIVE),
+    "remark": Column(Role.DROP),
+}
+
+
+def visits(patients=60, seed=1):
+    random = np.random.default_rng(seed)
+    often = random.integers(1, 8, patients)
+    who = np.repeat(np.arange(patients), often)
+    age, sex = random.integers(20, 60, patients)[who], random.integers(0, 2, patients)[who]
+    chronic = random.integers(0, 5, patients)[who]
+    illness = np.where(random.random(len(who)) < 0.6, chronic, random.integers(0, 5, len(who)))
+    names = np.asarray(["flu", "asthma", "HIV", "cancer", "cough"])
+    return pa.table(
+        {
+            "patient": pa.array([f"P{number:03}" for number in who]),
+            "age": pa.array(age),
+            "sex": pa.array(np.asarray(["f", "m"])[sex]),
+            "illness": pa.array(names[illness]),
+            "remark": pa.array(["-"] * len(who)),
+        }
+    )
+
+
+def plan(*models, method=None, **roles):
+    return shoal.Plan(Schema({**ROLES, **roles}), models or (shoal.KAnonymity(5),), method or shoal.FullDomain())
+
+
+def test_a_release_counts_people_and_publishes_neither_person_nor_what_is_dropped():
+    table = visits()
+    found = shoal.anonymize(table, plan(shoal.KAnonymity(5), shoal.PSensitive(2)))
+    assert found.table.column_names == ["age", "sex", "illness"]
+    people = found.certificate["people"]
+    assert people["total"] == people["released"] == 60
+    assert people["rows"] == found.table.num_rows
+    assert people["smallest_group"] >= 5
+    assert found.to_dict()["people"] == people
+    assert [model["counts"] for model in found.certificate["models"]] == ["people", "people"]
+    assert all(model["judged_by"] == "the model and the gate" for model in found.certificate["models"])
+    assert found.risk["highest"] == 1 / people["smallest_group"]
+
+
+def test_two_patients_with_five_rows_each_are_no_group_of_five():
+    table = pa.table({"who": ["a"] * 5 + ["b"] * 5, "age": ["30"] * 10})
+    roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
+    with pytest.raises(InfeasibleError, match="reach only k = 2"):
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(5),)))
+    checked = shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"], person=["who"])
+    assert not checked.holds
+    assert checked.to_dict()["people"] == {"total": 2, "smallest_group": 2}
+    assert shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"]).holds
+
+
+def test_five_people_who_all_have_hiv_are_not_diverse():
+    table = pa.table(
+        {"who": list("abcdeabcd"), "age": ["30"] * 9, "ill": ["HIV"] * 5 + ["flu", "cough", "asthma", "cancer"]}
+    )
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["ill"]}
+    assert shoal.check(table, ["p-sensitive p=4"], **asked).holds
+    assert not shoal.check(table, ["p-sensitive p=2"], **asked, person=["who"]).holds
+
+
+def test_what_a_person_has_elsewhere_counts_too():
+    """Everybody in the first group has HIV, though two show another illness there."""
+    table = pa.table(
+        {
+            "who": ["a", "b", "c", "a", "b", "x", "y"],
+            "age": ["30", "30", "30", "40", "40", "40", "40"],
+            "ill": ["flu", "cough", "HIV", "HIV", "HIV", "flu", "cough"],
+        }
+    )
+    checked = shoal.check(table, ["p-sensitive p=2"], quasi_identifiers=["age"], sensitive=["ill"], person=["who"])
+    assert checked.failing_groups == 1
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
+    pa.csv.write_csv(visits(), tmp_path / "visits.csv")
+    document = {
+        "source": {"path": "visits.csv"},
+        "columns": {
+            "patient": {"role": "person"},
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10, 50]}},
+            "sex": {"role": "quasi-identifier"},
+            "illness": {"role": "sensitive"},
+            "remark": {"role": "drop"},
+        },
+        "models": [{"name": "k-anonymity", "k": 5}],
+        "output": {"path": f"released.{suffix}"},
+    }
+    made = shoal.release(shoal.Plan.from_dict(document, tmp_path))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "released.certificate.json", f"released.{suffix}", "released.report.html", "visits.csv",
+    ]  # fmt: skip
+    told = json.loads((tmp_path / "released.certificate.json").read_text())
+    assert told["people"] == made.certificate["people"]
+    assert "rows only" in told["people"]["verification"]
+    report = (tmp_path / "released.report.html").read_text()
+    for person in set(visits().column("patient").to_pylist()):
+        assert person not in report
+
+
+def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkeypatch):
+    from shoal.engines.duckdb import DuckDBEngine
+
+    pa.csv.write_csv(visits(), tmp_path / "visits.csv")
+    document = {
+        "source": {"path": "visits.csv"},
+        "columns": {name: {"role": str(column.role)} for name, column in ROLES.items()},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "full-domain", "suppression": 0.5},
+        "output": {"path": "released.csv"},
+    }
+    project = DuckDBEngine.project
+
+    def wrong(self, table, places):
+        found = project(self, table, places)
+        return self._view(f"SELECT c0, c1, 'flu' AS c2 FROM {found.name}", found.columns)
+
+    monkeypatch.setattr(DuckDBEngine, "project", wrong)
+    with pytest.raises(VerificationError, match="not those that were verified"):
+        shoal.release(shoal.Plan.from_dict(document, tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
+
+
+def test_several_columns_name_a_person_together():
+    table = pa.table(
+        {"family": ["1", "1", "11", "1"], "member": ["12", "12", "2", "1"], "age": ["30"] * 4, "n": [1, 2, 3, 4]}
+    )
+    checked = shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["age"], person=["family", "member"])
+    assert checked.people.total == 3
+
+
+def test_spellings_of_a_person_are_one_person():
+    table = pa.table({"who": ["a1", "A1 ", "a1", "b"], "age": ["30"] * 4})
+    assert shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["age"], person=["who"]).people.total == 2
+
+
+def test_rows_that_are_nobodys_are_people_of_their_own_and_it_is_said():
+    table = pa.table({"who": ["a", None, None, "", "a"], "age": ["30"] * 5})
+    roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
+    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(4),)))
+    assert found.certificate["people"]["total"] == 4
+    assert found.certificate["people"]["rows_without_person"] == 3
+    assert "person-missing" in [warning["code"] for warning in found.warnings]
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(5),)))
+
+
+def test_people_of_one_row_each_are_the_same_as_rows_and_it_is_said():
+    table = pa.table({"who": ["a", "b", "c"], "age": ["30"] * 3})
+    roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
+    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(3),)))
+    assert [warning["code"] for warning in found.warnings] == ["person-unique"]
+
+
+def test_one_person_alone_cannot_be_hidden():
+    table = pa.table({"who": ["a"] * 9, "age": ["30"] * 9})
+    roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(2),)))
+
+
+def test_a_person_is_nothing_else():
+    with pytest.raises(PlanError, match="one role"):
+        shoal.check(visits(), ["k-anonymity k=2"], quasi_identifiers=["patient"], person=["patient"])
+    with pytest.raises(PlanError, match="link all rows"):
+        Column(Role.PERSON, pseudonym=True)
+    with pytest.raises(PlanError, match="Only a quasi-identifier"):
+        Column(Role.PERSON, hierarchy=Widths((5,)))
+
+
+def test_the_order_of_rows_does_not_tell_whose_they_are():
+    table = visits()
+    renamed = table.set_column(0, "patient", pa.array([f"Q{hash_of(who)}" for who in table.column(0).to_pylist()]))
+    asked = plan(shoal.KAnonymity(5))
+    assert shoal.anonymize(table, asked).table.equals(shoal.anonymize(renamed, asked).table)
+
+
+def hash_of(text):
+    return (int(text[1:]) * 7919) % 1009
+
+
+PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid"})
+
+
+def method_named(name):
+    given = {"levels": {"levels": {"age": 3}}, "anti-unification": {"patterns": "model-aware", "keep_rest": True}}
+    parameters = given.get(name, {})
+    return make(METHODS, {"name": name, **parameters}, "method")
+
+
+@pytest.mark.parametrize("models", ["k", "k and p", "k and t"])
+@pytest.mark.parametrize("method", PUBLISHING)
+def test_every_method_forms_groups_of_people(method, models):
+    table = visits(200)
+    asked = {
+        "k": (shoal.KAnonymity(5),),
+        "k and p": (shoal.KAnonymity(5), shoal.PSensitive(2)),
+        "k and t": (shoal.KAnonymity(5), shoal.TCloseness(0.4)),
+    }[models]
+    found = shoal.anonymize(table, plan(*asked, method=method_named(method)))
+    assert found.certificate["people"]["smallest_group"] >= 5
+    assert "patient" not in found.table.column_names
+
+
+@pytest.mark.parametrize("method", [{"name": "local-suppression", "missing": "loose"},
+                                    {"name": "anti-unification", "patterns": "overlapping"},
+                                    {"name": "population-grid", "k": 5, "ledger": "ledger", "universe": 100}])  # fmt: skip
+def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method):
+    with pytest.raises(PlanError, match="cannot count people"):
+        plan(method=make(METHODS, method, "method"))
