@@ -497,7 +497,7 @@ def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Pa
     return carried
 
 
-def _without(frame: Any, columns: Sequence[str]) -> Any:
+def _without(frame: Any, columns: tuple[str, ...]) -> Any:
     """A frame that the engine holds, without some columns."""
     if not columns:
         return frame

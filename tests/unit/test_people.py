@@ -225,9 +225,14 @@ def test_every_method_forms_groups_of_people(method, models):
     assert "patient" not in found.table.column_names
 
 
-@pytest.mark.parametrize("method", [{"name": "local-suppression", "missing": "loose"},
-                                    {"name": "anti-unification", "patterns": "overlapping"},
-                                    {"name": "population-grid", "k": 5, "ledger": "ledger", "universe": 100}])  # fmt: skip
+REFUSING = (
+    {"name": "local-suppression", "missing": "loose"},
+    {"name": "anti-unification", "patterns": "overlapping"},
+    {"name": "population-grid", "k": 5, "ledger": "ledger", "universe": 100},
+)
+
+
+@pytest.mark.parametrize("method", REFUSING, ids=lambda method: method["name"])
 def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method):
     with pytest.raises(PlanError, match="cannot count people"):
         plan(method=make(METHODS, method, "method"))
