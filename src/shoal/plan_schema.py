@@ -1,0 +1,174 @@
+"""The JSON schema of plan files, made from what models, methods and hierarchies say of their fields.
+
+It is shipped as ``plan.schema.json`` beside this file, so that editors complete and check plans:
+
+    #:schema PATH/plan.schema.json
+
+``python -m shoal.plan_schema`` writes it anew; a test holds it to be current. What depends on the data, or on several
+fields at once, is checked when the plan is read.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
+
+from shoal.checked import EXACT
+from shoal.methods import METHODS
+from shoal.models import MODELS
+from shoal.plan import _Document
+from shoal.schema import HIERARCHIES, Role
+from shoal.schema.base import plan_value
+
+__all__ = ["FILE", "plan_schema"]
+
+FILE = Path(__file__).with_name("plan.schema.json")
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def plan_schema() -> dict[str, Any]:
+    """The schema: sections as the plan's reader has them, with every model, method and hierarchy of shoal's own."""
+    schema = _Document.model_json_schema()
+    parts = schema.pop("$defs")
+    parts = {name.lstrip("_"): part for name, part in parts.items() if name != "Role"}
+    schema = _renamed({**schema, "$defs": parts})
+    roles = {"enum": [str(role) for role in Role], "description": "What the column may tell an intruder."}
+    column = schema["$defs"]["Column"]
+    column["properties"]["role"] = roles
+    column["properties"]["hierarchy"] = {"$ref": "#/$defs/Hierarchy"}
+    schema["$defs"] |= {
+        "Hierarchy": {"oneOf": [_hierarchy(key, kind) for key, kind in _own(HIERARCHIES).items()]},
+        "Model": {"anyOf": [{"type": "string", "description": "Such as k-anonymity k=5."}, *_named(MODELS)]},
+        "Method": {"anyOf": [{"enum": list(_own(METHODS))}, *_named(METHODS)]},
+    }
+    schema["properties"]["columns"]["additionalProperties"] = {"anyOf": [{"$ref": "#/$defs/Column"}, roles]}
+    model: dict[str, Any] = {"$ref": "#/$defs/Model"}
+    schema["properties"]["models"] = {"anyOf": [{"type": "array", "items": model}, model]}
+    schema["properties"]["method"] = {"$ref": "#/$defs/Method"}
+    return {"$schema": DIALECT, **schema, "title": "A plan of shoal", "description": "What is to be released, and how."}
+
+
+def _own(known: Mapping[str, type]) -> dict[str, type]:
+    """What shoal itself has of a registry; what other packages add is theirs to describe."""
+    return dict(getattr(known, "own", known))
+
+
+def _renamed(part: Any) -> Any:
+    """The same with the names of sections as people would say them, and without titles that repeat a key."""
+    if isinstance(part, dict):
+        kept = {key: _renamed(value) for key, value in part.items() if not (key == "title" and isinstance(value, str))}
+        if isinstance(kept.get("$ref"), str):
+            kept["$ref"] = kept["$ref"].replace("/_", "/")
+        return kept
+    return [_renamed(item) for item in part] if isinstance(part, list) else part
+
+
+def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "object",
+            "description": _first_line(kind),
+            "properties": {"name": {"const": name}, **_properties(kind)},
+            "required": ["name", *_required(kind)],
+            "additionalProperties": False,
+        }
+        for name, kind in _own(known).items()
+    ]
+
+
+def _hierarchy(key: str, kind: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    options = {name: in_json(hints[name]) for name in kind.options if name in hints}
+    described = {"description": f"{_first_line(kind)} For example {kind.example}."}
+    return {
+        "type": "object",
+        "properties": {key: described, **options},
+        "required": [key],
+        "additionalProperties": False,
+    }
+
+
+def _first_line(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n")[0]
+
+
+def _properties(kind: type) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    found = {}
+    for part in fields(kind):  # type: ignore[arg-type]
+        described = in_json(hints[part.name])
+        if part.default is not MISSING and part.default is not None:
+            described = {**described, "default": plan_value(part.default)}
+        found[part.name] = described
+    return found
+
+
+def _required(kind: type) -> list[str]:
+    parts = fields(kind)  # type: ignore[arg-type]
+    return [part.name for part in parts if part.default is MISSING and part.default_factory is MISSING]
+
+
+def in_json(hint: Any, bounds: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """What an annotation allows, as JSON schema says it.
+
+    >>> in_json(Annotated[int, Ge(2)])
+    {'type': 'integer', 'minimum': 2}
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return in_json(inner[0], (*bounds, *inner[1:]))
+    if EXACT in bounds:
+        return {"anyOf": [{"type": "number", **_limits(bounds)}, {"type": "string"}]}
+    if origin in (Union, types.UnionType):
+        kinds = [in_json(part, bounds) for part in inner if part is not type(None)]
+        return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+    if origin is Literal:
+        return {"enum": list(inner)}
+    if origin is tuple:
+        kinds = [in_json(part) for part in inner if part is not Ellipsis]
+        if Ellipsis in inner:
+            return {"type": "array", "items": kinds[0], **_limits(bounds, "minItems", "maxItems")}
+        return {"type": "array", "prefixItems": kinds, "minItems": len(kinds), "maxItems": len(kinds)}
+    if origin is not None and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": in_json(inner[1])}
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return {"enum": [str(member.value) for member in hint]}
+    plain = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
+    return {"type": plain[hint], **_limits(bounds)} if hint in plain else {}
+
+
+def _limits(bounds: tuple[Any, ...], least: str = "minLength", most: str = "maxLength") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for bound in bounds:
+        match bound:
+            case Ge():
+                found["minimum"] = bound.ge
+            case Gt():
+                found["exclusiveMinimum"] = bound.gt
+            case Le():
+                found["maximum"] = bound.le
+            case Lt():
+                found["exclusiveMaximum"] = bound.lt
+            case MinLen():
+                found[least] = bound.min_length
+            case MaxLen():
+                found[most] = bound.max_length
+    return found
+
+
+def to_json() -> str:
+    """The schema as it is shipped."""
+    return json.dumps(plan_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(to_json(), encoding="utf-8")
