@@ -8,23 +8,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from shoal.errors import TableError
+from shoal.errors import PlanError, TableError
+from shoal.methods import FullDomain, Refine
 from shoal.profiling import ColumnProfile, Profile
+from shoal.rehearsal import Tried, least_loss
+from shoal.roles import MOST_QUASI
 from shoal.schema import Role
 
 __all__ = ["draft_plan"]
 
+USUAL_K = 5
 SUPPRESSION = 0.05
+HALF = 0.5
 WIDE = 2**20
 
 
-def draft_plan(profile: Profile, source: Path | None, folder: Path, *, k: int = 5) -> str:
+def draft_plan(
+    profile: Profile, source: Path | None, folder: Path, *, k: int | None = None, tried: Sequence[Tried] = ()
+) -> str:
     """The text of a plan for a table.
 
     Parameters
@@ -33,25 +40,67 @@ def draft_plan(profile: Profile, source: Path | None, folder: Path, *, k: int = 
         Where the table is; the plan names it from ``folder``, where the plan will stand. None where the table is in
         memory: the plan then has no source and no output.
     k
-        The smallest group, if there are rows enough for it.
+        The smallest group; 5 where nothing is said, or less in a table of fewer than 20 rows.
+    tried
+        Methods that were run on a sample; the plan takes the one that lost least, and tells the others.
     """
     if profile.rows < 2:
         raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
-    k = max(2, min(k, profile.rows // 4))
+    if k is not None and not 2 <= k <= profile.rows:
+        raise PlanError(
+            f"k must be at least 2 and at most the number of rows, {profile.rows:,}: a group has no more; found {k}."
+        )
+    k = k or max(2, min(USUAL_K, profile.rows // 4))
     lines = [
         f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
         "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
         "# (quasi-identifiers), which nobody should learn (sensitive), and which are harmless (other).",
+        *_not_covered(profile),
     ]
     if source is not None:
-        lines += _source(profile, source, folder)
+        lines += ["", *_source(profile, source, folder)]
     elif profile.missing:
         lines.append(f"# {len(profile.missing)} kind(s) of text are taken for missing values.")
     lines += ["", *_singling_out(profile)]
     for column in profile.columns:
         lines += ["", *_column(column, profile.rows)]
-    lines += [
-        "",
+    lines += ["", *_models(profile, k), "", *_method(profile, tried)]
+    if source is not None:
+        lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}"]
+    return "\n".join([*lines, ""])
+
+
+def _not_covered(profile: Profile) -> list[str]:
+    """What was left out to keep the rest of use, and what the plan says nothing about."""
+    left = [column for column in profile.columns if column.role is Role.DROP and column.kind not in ("empty", "text")]
+    lines = []
+    if len(profile.named(Role.QUASI_IDENTIFIER)) >= MOST_QUASI and left:
+        lines += [
+            f"# The table is wide: {MOST_QUASI} quasi-identifiers are protected together, {len(left)} columns left out",
+            "# (role drop), each with its reason. To publish one of them, make it a quasi-identifier in its place.",
+        ]
+    if profile.named(Role.SENSITIVE):
+        lines += ["# Sensitive columns are published as they are: the plan takes it that nobody knows them beforehand."]
+    return lines
+
+
+def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
+    form = profile.source
+    lines = ["[source]", f"path = {_string(_relative(source, folder))}"]
+    for key in ("delimiter", "quote", "header", "encoding"):
+        if getattr(form, key) is not None:
+            lines.append(f"{key} = {_value(getattr(form, key))}")
+    if form.rename:
+        lines.append("rename = true   # columns share a name: the later ones are numbered (name, name_2, ...)")
+    if form.trim:
+        lines.append("trim = true   # cells have blanks around them, which are dropped")
+    if profile.missing:
+        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+    return lines
+
+
+def _models(profile: Profile, k: int) -> list[str]:
+    lines = [
         "[[models]]",
         'name = "k-anonymity"',
         f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
@@ -65,29 +114,32 @@ def draft_plan(profile: Profile, source: Path | None, folder: Path, *, k: int = 
                 "l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness",
                 f"column = {_string(column.name)}",
             ]
-    lines += [
-        "",
-        "[method]",
-        'name = "full-domain"   # `shoal explore` compares it with others',
-        f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out",
-    ]
-    if _nodes(profile) > WIDE:
-        lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
-    if source is not None:
-        lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}"]
-    return "\n".join([*lines, ""])
+    return lines
 
 
-def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
-    lines = ["", "[source]", f"path = {_string(_relative(source, folder))}"]
-    form = profile.source
-    for key in ("delimiter", "quote", "header", "encoding"):
-        if getattr(form, key) is not None:
-            lines.append(f"{key} = {_value(getattr(form, key))}")
-    if form.trim:
-        lines.append("trim = true   # cells have blanks around them, which are dropped")
-    if profile.missing:
-        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
+    """The method that lost least in the rehearsal, with what the others lost; full-domain where nothing was tried."""
+    best = least_loss(tried)
+    lines = []
+    if best is not None and best.loss is not None:
+        rows = "all" if best.rows == profile.rows else f"a sample of {best.rows:,}"
+        lines.append(f"# Tried on {rows} rows; the part of the detail that was lost (ncp; 0 none, 1 all):")
+        for trial in sorted(tried, key=lambda trial: (trial.loss is None, trial.loss)):
+            lost = "no release" if trial.loss is None else f"{trial.loss:.2f}"
+            lines.append(f"#   {trial.method.name}: {lost}")
+        if best.loss > HALF:
+            lines += [
+                "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
+                "# (role drop), or a smaller k, would help.",
+            ]
+    method = FullDomain() if best is None else best.method
+    lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
+    if isinstance(method, FullDomain):
+        lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
+        if _nodes(profile) > WIDE:
+            lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
+    elif isinstance(method, Refine):
+        lines.append("time_limit = 20.0   # it mends groups for as long at most")
     return lines
 
 
@@ -141,6 +193,7 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
     lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
     if column.role is Role.IDENTIFIER:
         lines[-1] += "; dropped"
+    lines += [f"# {note}" for note in column.notes]
     if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
         lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
     return lines

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from shoal import exploration, pipeline, risk, utility
 from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_column, as_models, as_names
 from shoal.certificate import Release
-from shoal.drafting import draft_plan
+from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError, ShoalWarning
 from shoal.exploration import Exploration
 from shoal.plan import Plan
 from shoal.profiling import Profile, profile_table
+from shoal.rehearsal import Tried, try_methods
 from shoal.schema import Column, Role, Schema
 from shoal.shorthand import Asked, plan_for
 from shoal.watching import Watch, watching
@@ -187,11 +188,14 @@ class Draft:
         The plan file, with a reason beside every choice.
     profile
         What was found in the table.
+    tried
+        The methods that were tried on a sample, and what they lost.
     """
 
     text: str
     profile: Profile = field(repr=False)
     folder: Path = field(default=Path(), repr=False)
+    tried: tuple[Tried, ...] = field(default=(), repr=False)
 
     @property
     def plan(self) -> Plan:
@@ -213,7 +217,15 @@ class Draft:
         return place
 
 
-def draft(data: Any, *, k: int = 5, folder: Path | str | None = None, source: CsvFormat | None = None) -> Draft:
+def draft(
+    data: Any,
+    *,
+    k: int | None = None,
+    folder: Path | str | None = None,
+    source: CsvFormat | None = None,
+    rehearse: bool = True,
+    progress: Watch = None,
+) -> Draft:
     """Write a first plan for a table, with a reason beside every choice.
 
     Parameters
@@ -221,11 +233,13 @@ def draft(data: Any, *, k: int = 5, folder: Path | str | None = None, source: Cs
     data
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     k
-        The smallest group.
+        The smallest group; 5 where nothing is said, or less in a table of fewer than 20 rows.
     folder
         Where the plan file will stand; it names the table from there. The working directory by default.
     source
         How a CSV is written, where that is not to be found out.
+    rehearse
+        Whether methods are tried on a sample, for some seconds, to plan with the one that loses least.
 
     Examples
     --------
@@ -234,10 +248,18 @@ def draft(data: Any, *, k: int = 5, folder: Path | str | None = None, source: Cs
     >>> draft(table, k=2).plan.schema.quasi_identifiers
     ('age',)
     """
-    found = profile_table(data, source=source)
     place = Path(folder) if folder is not None else Path()
-    text = draft_plan(found, Path(data) if isinstance(data, str | Path) else None, place, k=k)
-    return Draft(text, found, place)
+    path = Path(data) if isinstance(data, str | Path) else None
+    with watching(progress) as show:
+        show("looking at the columns", None)
+        found = profile_table(data, source=source)
+        drafted = Draft(draft_plan(found, path, place, k=k), found, place)
+        if not rehearse:
+            return drafted
+        form = replace(found.source, missing=(*found.source.missing, *found.missing))
+        table = Source(frame=data, csv=form) if path is None else Source(path, csv=form)
+        tried = try_methods(drafted.plan, table, SUPPRESSION, progress=show)
+    return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
 
 
 def explore(

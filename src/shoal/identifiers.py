@@ -7,65 +7,20 @@ for national numbers. A column is taken for identifiers where most of its values
 from __future__ import annotations
 
 import ipaddress
-import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-__all__ = ["identifier_reason", "sensitive_reason", "words_of"]
+from shoal.vocabulary import ALONE, AMBIGUOUS, IDENTIFIERS, KEYS, PEOPLE, SENSITIVE, meaning_of, words_of
+
+__all__ = ["identifier_reason", "key_name", "person_reason", "sensitive_reason"]
 
 MOST = 0.8
 """The part of a column's different values that must match."""
 SAMPLE = 2000
 NEARLY_UNIQUE = 0.95
 FEW_ROWS = 20
-
-_IDENTIFIERS = {
-    "a name": "name, names, fullname, surname, firstname, lastname, forename, givenname, nickname, vorname, nachname, "
-    "nom, prenom, prénom, nombre, apellido, apellidos, nome, cognome, first name, last name, full name, given name, "
-    "family name, middle name, maiden name, patient name, customer name, person name",
-    "a user name": "username, login, user name",
-    "an e-mail address": "email, mail, e mail",
-    "a telephone number": "phone, telephone, telefon, telefono, téléphone, tel, mobile, mobil, handy, cellphone, fax, "
-    "telefonnummer, rufnummer",
-    "a national number": "ssn, nino, dni, bsn, passport, social security, national id, national number, tax id, "
-    "codice fiscale, personnummer, steuernummer, ausweisnummer, sozialversicherungsnummer",
-    "a bank account or card": "iban, credit card, card number, account number, kontonummer",
-    "a number of a licence": "licence number, license number, licence plate, license plate",
-    "a key of a record": "uuid, guid, mrn, medical record",
-    "an address": "address, street, strasse, straße, adresse, direccion, indirizzo",
-    "a network or web address": "ip, url",
-    "a picture or signature": "photo, signature",
-}
-_SENSITIVE = {
-    "health": "diagnosis, disease, condition, illness, icd, icd10, hiv, symptom, symptoms, drug, medication, "
-    "treatment, therapy, disability, allergy, diagnose, krankheit, maladie",
-    "income": "salary, income, wage, wages, earnings, gehalt, einkommen, revenu",
-    "debts": "debt, debts",
-    "belief": "religion, belief, confession",
-    "sexual life": "orientation, sexuality",
-    "political opinion": "party, vote",
-    "offences": "crime, offence, offense, conviction",
-}
-_KEYS = {"id", "key", "nr", "no", "number", "num", "code", "identifier", "index", "ref", "reference", "record", "row"}
-_NOT_IN_PHRASES = {"name", "names", "nome", "nombre"}  # file name, product name: only alone do they name a person
-
-
-def _by_phrase(listed: Mapping[str, str]) -> dict[str, str]:
-    return {phrase.strip(): what for what, phrases in listed.items() for phrase in phrases.split(",")}
-
-
-_IDENTIFIER_OF = _by_phrase(_IDENTIFIERS)
-_SENSITIVE_OF = _by_phrase(_SENSITIVE)
-
-
-def words_of(name: str) -> list[str]:
-    """The words of a column's name: patientID, patient_id and Patient Id are patient and id.
-
-    >>> words_of("patientID"), words_of("E-Mail address")
-    (['patient', 'id'], ['e', 'mail', 'address'])
-    """
-    spaced = re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name[:200])
-    return [word.lower() for word in re.findall(r"[^\W_]+", spaced)]
+SURELY_UNIQUE = 100
+FEW_VALUES = 10
 
 
 def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: int) -> str | None:
@@ -76,34 +31,67 @@ def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: i
     values
         Its different values.
     distinct
-        How many they are, as part of the rows.
+        How many they are, as part of the rows that have a value.
+    rows
+        How many rows have a value.
     """
     words = words_of(name)
-    step = max(1, len(values) // SAMPLE)
-    sample = [value.strip() for value in values[::step]][: 2 * SAMPLE]
+    whole = _as_whole(values)
+    step = max(1, len(whole) // SAMPLE)
+    sample = [value.strip() for value in whole[::step]][: 2 * SAMPLE]
     for what, matches in _CONTENT:
         if sum(map(matches, sample)) >= MOST * len(sample):
             return f"its values look like {what}"
-    phrases = [*map(" ".join, itertools.pairwise(words)), *(word for word in words if word not in _NOT_IN_PHRASES)]
-    for phrase in phrases if len(words) > 1 else words:
-        if phrase in _IDENTIFIER_OF:
-            return f"by its name it is {_IDENTIFIER_OF[phrase]}"
-    nearly_unique = distinct >= NEARLY_UNIQUE and rows >= FEW_ROWS
-    if nearly_unique and _KEYS & set(words):
+    named = _named(words)
+    if named and not (named == AMBIGUOUS and len(values) <= FEW_VALUES and distinct < 1 / FEW_VALUES):
+        return f"by its name it is {named}"
+    if rows < FEW_ROWS or distinct < NEARLY_UNIQUE:
+        return None
+    if key_name(name):
         return "by its name it is a key, and nearly every row has a value of its own"
-    if nearly_unique and _running(values):
+    if _running(whole):
         return "it numbers the rows"
-    if nearly_unique and sum(map(_is_name, sample)) >= MOST * len(sample):
+    if sum(map(_is_name, sample)) >= MOST * len(sample):
         return "its values look like names of people, and nearly every row has one of its own"
+    if distinct == 1 and rows >= SURELY_UNIQUE and all(map(_is_code, sample)):
+        return "no two rows have the same value, as in a key"
     return None
+
+
+def key_name(name: str) -> bool:
+    """Whether a column is called like a key: id, customer number, Kundennummer, ...
+
+    >>> [key_name(name) for name in ("case.id", "Kundennummer", "idea", "number of children")]
+    [True, True, False, False]
+    """
+    words = words_of(name)
+    counts = {"of", "count", "anzahl", "total"} & set(words)
+    return not counts and any(word in KEYS or word.endswith(("nummer", "schluessel")) for word in words)
+
+
+def person_reason(name: str, values: Sequence[str], distinct: float) -> str | None:
+    """Why a column with values that repeat is taken to say whose rows they are, or None."""
+    words = words_of(name)
+    people = set(words) & PEOPLE
+    if not key_name(name) or (len(words) > 1 and not people) or len(values) < FEW_ROWS:
+        return None
+    if distinct >= NEARLY_UNIQUE or not all(map(_is_code, _as_whole(values))):
+        return None
+    return "by its name it is a key, and its values repeat: it says whose rows they are, and people are counted"
 
 
 def sensitive_reason(name: str) -> str | None:
     """Why a column is taken for sensitive, or None; told by its name alone."""
-    for word in words_of(name):
-        if word in _SENSITIVE_OF:
-            return f"by its name it tells about {_SENSITIVE_OF[word]}"
-    return None
+    what = meaning_of(words_of(name), SENSITIVE)
+    return None if what is None else f"by its name it tells about {what}"
+
+
+def _named(words: list[str]) -> str | None:
+    """What a column names by its name; a phrase may stand anywhere in it."""
+    found = meaning_of(words, IDENTIFIERS)
+    if found is None and words and set(words) <= {*ALONE, *PEOPLE}:
+        found = next((ALONE[word] for word in words if word in ALONE), None)
+    return found
 
 
 # -- content -----------------------------------------------------------------------------------------
@@ -202,6 +190,21 @@ def _is_name(text: str) -> bool:
         re.fullmatch(r"[^\W\d_][^\W\d_'’.-]*(?:[ ,]+[^\W\d_][^\W\d_'’.-]*){1,3}\.?", text) is not None
         and text[0].isupper()
     )
+
+
+def _is_code(text: str) -> bool:
+    """A whole number, or one word with a digit in it; no measurement and no date."""
+    return (
+        re.fullmatch(r"\d+|(?=.*\d)[^\W_][\w./#-]{3,39}", text) is not None
+        and re.fullmatch(r"-?\d+\.\d*(e-?\d+)?|\d{1,4}([-/.])\d{1,2}\2\d{1,4}.*|\d{4}-\d\d.*", text) is None
+    )
+
+
+def _as_whole(values: Sequence[str]) -> Sequence[str]:
+    """Whole numbers that are stored as floats (10630.0) as whole numbers."""
+    if values and all(re.fullmatch(r"-?\d+\.0+", value) for value in values):
+        return [value.partition(".")[0] for value in values]
+    return values
 
 
 def _running(values: Sequence[str]) -> bool:

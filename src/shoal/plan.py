@@ -1,6 +1,7 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
-    [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names
+    [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names,
+                      rename
     [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact
     [[models]]        name and parameters
     [method]          name and parameters
@@ -339,6 +340,7 @@ class _Source(_Section):
     missing: list[str] = []
     trim: bool = False
     names: list[str] = []
+    rename: bool = False
     time_zone: str = "UTC"
 
     def build(self, folder: Path) -> Source:
@@ -350,6 +352,7 @@ class _Source(_Section):
             tuple(self.missing),
             self.trim,
             tuple(self.names),
+            rename=self.rename,
         )
         return Source(folder / self.path, csv=form, format=self.format, time_zone=self.time_zone)
 

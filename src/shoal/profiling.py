@@ -9,19 +9,16 @@ quasi-identifier. No value of a record is kept: a profile has counts, kinds and 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shoal.checked import LARGEST_EXPONENT
 from shoal.engines.base import Relation, Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.errors import TableError
-from shoal.identifiers import identifier_reason, sensitive_reason, words_of
+from shoal.engines.csv_format import CsvFormat, detect
+from shoal.errors import ShoalError, TableError
+from shoal.kinds import date_format, kind_of, numbers_of, oddities
+from shoal.roles import ColumnProfile, narrowed, role_of
 from shoal.schema import Role
 
 if TYPE_CHECKING:
@@ -32,37 +29,7 @@ __all__ = ["ColumnProfile", "PairProfile", "Profile", "profile_table", "suggest_
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")
 """Texts that often stand for a missing value: the first ones in any column, the others among numbers or dates."""
-FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%Y%m%d")
 MOST_PAIR_COLUMNS = 8
-LONGEST_PREFIX = 10
-FREE_TEXT = 40
-
-
-@dataclass(frozen=True)
-class ColumnProfile:
-    """What a column is.
-
-    Attributes
-    ----------
-    kind
-        empty, number, date, code, word or text.
-    missing, distinct, unique
-        Rows without a value; different values; rows whose value no other row has.
-    role, reason
-        The suggestion, and why.
-    hierarchy, how
-        As in a plan, such as ``{"intervals": [5, 10]}``, and why that one; None where the column is not generalized.
-    """
-
-    name: str
-    kind: str
-    missing: int
-    distinct: int
-    unique: int
-    role: Role
-    reason: str
-    hierarchy: Mapping[str, Any] | None = None
-    how: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +83,7 @@ class Profile:
                     "role": str(column.role),
                     "reason": column.reason,
                     "hierarchy": None if column.hierarchy is None else dict(column.hierarchy),
+                    "notes": list(column.notes),
                 }
                 for column in self.columns
             ],
@@ -151,6 +119,8 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
     form = source or CsvFormat()
     is_path = isinstance(data, str | Path)
     with DuckDBEngine() as engine:
+        if is_path and _twice(Path(data), form):
+            form = replace(form, rename=True)
         first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
         table = engine.keep(engine.read(first))
         if is_path and not form.trim and _blanks(engine, table):
@@ -164,7 +134,8 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
         rows = sum(counted[0].count) + counted[0].missing
         if rows == 0:
             raise TableError("The table has no rows; at least one is needed.")
-        columns = _with_quasi_identifier([_profile(values, rows) for values in counted])
+        columns = _one_person([_profile(values, rows) for values in counted])
+        columns = _with_quasi_identifier(narrowed(columns, rows, _same(engine, table, columns)))
         quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
         unique = _alone(engine, table, quasi)
         telling = sorted((c for c in columns if c.name in quasi and c.distinct > 1), key=lambda c: -c.distinct)
@@ -188,7 +159,7 @@ def suggest_hierarchies(
     with DuckDBEngine() as engine:
         table = engine.read(Source(frame=data, csv=source or CsvFormat()))
         counted = [_count(engine, table, place) for place in table.places(names)]
-    return {one.name: _kind(one.values, one.name)[1] if one.values else {"flat": True} for one in counted}
+    return {one.name: kind_of(one.values, one.name)[1] if one.values else {"flat": True} for one in counted}
 
 
 # -- counting ----------------------------------------------------------------------------------------
@@ -229,6 +200,15 @@ def _alone(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> int:
     return int(pc.sum(pc.equal(counted, 1)).as_py() or 0)
 
 
+def _twice(path: Path, form: CsvFormat) -> bool:
+    """Whether columns of a CSV share a name; what else may be wrong with the file is told when it is read."""
+    try:
+        names = [] if path.is_dir() or path.suffix.lower() == ".parquet" else detect(path, form).names
+    except ShoalError:
+        return False
+    return len(set(names)) < len(names)
+
+
 def _blanks(engine: DuckDBEngine, table: Relation) -> bool:
     """Whether the cells of some text column mostly have blanks around them, as in "39, State-gov, 77516"."""
     for place, kind in enumerate(table.types):
@@ -248,7 +228,7 @@ def _markers(engine: DuckDBEngine, table: Relation) -> list[str]:
             continue
         rest = [value for value in values if value not in MARKERS]
         codes = all(len(value) == 2 and value.isupper() for value in rest)  # NA is Namibia among country codes
-        measured = _numbers(rest) is not None or _date_format(rest) is not None
+        measured = numbers_of(rest) is not None or date_format(rest) is not None
         found |= {value for value in present if (value in ALWAYS_MISSING and not codes) or measured}
     return [marker for marker in MARKERS if marker in found]
 
@@ -258,26 +238,52 @@ def _markers(engine: DuckDBEngine, table: Relation) -> list[str]:
 
 def _profile(counted: _Counted, rows: int) -> ColumnProfile:
     values, name = counted.values, counted.name
-    distinct, unique = len(values), sum(n == 1 for n in counted.count)
+    kind, hierarchy, how = kind_of(values, name) if values else ("empty", {}, "")
+    role, reason = role_of(name, kind, values, rows, counted.missing)
+    recoded = role is Role.QUASI_IDENTIFIER
+    return ColumnProfile(
+        name,
+        kind,
+        counted.missing,
+        len(values),
+        sum(n == 1 for n in counted.count),
+        role,
+        reason,
+        hierarchy if recoded else None,
+        how if recoded else "",
+        commonest=max(counted.count, default=0),
+        notes=oddities(values, counted.count, kind) if recoded or role is Role.SENSITIVE else (),
+    )
 
-    if not values:
-        reason = "it has no value at all, so nothing is lost by dropping it"
-        return ColumnProfile(name, "empty", counted.missing, distinct, unique, Role.IDENTIFIER, reason)
-    kind, hierarchy, how = _kind(values, name)
 
-    def made(role: Role, reason: str) -> ColumnProfile:
-        shown = (hierarchy, how) if role is Role.QUASI_IDENTIFIER else (None, "")
-        return ColumnProfile(name, kind, counted.missing, distinct, unique, role, reason, *shown)
+_TOLD_APART = ("distinct", "missing", "kind", "unique", "commonest")
 
-    found = identifier_reason(name, values, distinct / rows, rows)
-    if found:
-        return made(Role.IDENTIFIER, found)
-    if kind == "text":
-        return made(Role.IDENTIFIER, "it is free text, which may say anything about anybody and has no hierarchy")
-    found = sensitive_reason(name)
-    if found and distinct > 1:
-        return made(Role.SENSITIVE, found)
-    return made(Role.QUASI_IDENTIFIER, "somebody may know it of a person")
+
+def _same(engine: DuckDBEngine, table: Relation, columns: Sequence[ColumnProfile]) -> dict[str, str]:
+    """Columns that tell the same as an earlier one: each value of one stands beside one value of the other."""
+    found: dict[str, str] = {}
+    for place, later in enumerate(columns):
+        for earlier in columns[:place]:
+            alike = all(getattr(later, key) == getattr(earlier, key) for key in _TOLD_APART)
+            if later.distinct < 2 or not alike or earlier.name in found:
+                continue
+            together = engine.frequencies(table, table.places([earlier.name, later.name])).num_rows
+            if together == later.distinct + bool(later.missing):
+                found[later.name] = earlier.name
+                break
+    return found
+
+
+def _one_person(columns: list[ColumnProfile]) -> list[ColumnProfile]:
+    """Of several keys that repeat the one of most values says whose rows they are; a patient has one doctor of few."""
+    person = max((c for c in columns if c.role is Role.PERSON), key=lambda c: c.distinct, default=None)
+    if person is None:
+        return columns
+    reason = f"it is a key that repeats, beside {person.name!r}, which has more values"
+    return [
+        replace(c, role=Role.IDENTIFIER, reason=reason) if c.role is Role.PERSON and c is not person else c
+        for c in columns
+    ]
 
 
 def _with_quasi_identifier(columns: list[ColumnProfile]) -> list[ColumnProfile]:
@@ -285,86 +291,14 @@ def _with_quasi_identifier(columns: list[ColumnProfile]) -> list[ColumnProfile]:
     if any(column.role is Role.QUASI_IDENTIFIER for column in columns):
         return columns
     chosen = min(
-        range(len(columns)), key=lambda place: (columns[place].role is Role.IDENTIFIER, columns[place].distinct)
+        range(len(columns)),
+        key=lambda place: (
+            columns[place].role is Role.IDENTIFIER,
+            columns[place].kind == "text",
+            columns[place].distinct,
+        ),
     )
     old = columns[chosen]
     reason = f"a plan needs one, and this column has the fewest values; otherwise {old.role}, since {old.reason}"
     made = replace(old, role=Role.QUASI_IDENTIFIER, reason=reason, hierarchy={"flat": True}, how="shown or hidden")
     return [*columns[:chosen], made, *columns[chosen + 1 :]]
-
-
-def _kind(values: list[str], name: str) -> tuple[str, Mapping[str, Any], str]:
-    """The kind of a column, a hierarchy for it, and why that one."""
-    form = _date_format(values)
-    if form is not None:
-        hierarchy: dict[str, Any] = {"dates": ["month", "quarter", "year", "decade"]}
-        if form:
-            hierarchy["format"] = form
-        return "date", hierarchy, "dates become months, quarters, years, decades"
-    longest = max(map(len, values))
-    same_length = min(map(len, values)) == longest
-    codes = same_length and 3 <= longest <= LONGEST_PREFIX and len(values) > 2
-    said = {"zip", "zipcode", "postcode", "postal", "plz", "cap", "postleitzahl"} & set(words_of(name))
-    numbers = _numbers(values)
-    zeros = any(len(value) > 1 and value[0] == "0" and value.isdigit() for value in values)
-    if numbers is not None and not (codes and (zeros or said)):
-        if len(values) <= 2:
-            return "number", {"flat": True}, "it has so few values that there is nothing between them and none"
-        widths = _widths(numbers)
-        if widths is None:
-            return "number", {"flat": True}, "its values lie too close together for intervals"
-        return "number", {"intervals": widths}, "numbers become intervals"
-    if codes and (said or all(any(sign.isdigit() for sign in value) for value in values)):
-        return "code", {"prefix": True}, "codes of one length lose their last characters first"
-    if _numbers([value.replace(",", ".", 1) for value in values]) is not None:
-        how = "numbers with a decimal comma are shown or hidden; written with a point, they would become intervals"
-        return "word", {"flat": True}, how
-    if longest > FREE_TEXT and sum(map(len, values)) / len(values) > FREE_TEXT and len(values) > 20:
-        return "text", {"flat": True}, ""
-    return "word", {"flat": True}, "a word is shown or hidden; a tree or a CSV hierarchy would keep more"
-
-
-def _numbers(values: Sequence[str]) -> list[float] | None:
-    """The values as numbers that a hierarchy takes, or None."""
-    found = []
-    for value in values:
-        try:
-            number = Decimal(value.strip())
-            if not number.is_finite() or (number and abs(number.adjusted()) > LARGEST_EXPONENT):
-                return None
-        except (InvalidOperation, ValueError):
-            return None
-        found.append(float(number))
-    return found or None
-
-
-def _date_format(values: Sequence[str]) -> str | None:
-    """The format of a column of dates, empty for ISO 8601; None where it is not one."""
-    if not values or any(len(value) < 6 or len(value) > 32 for value in values):
-        return None
-    for form in ("", *FORMATS):
-        if form == "" and values[0].strip().isdigit():
-            continue  # 20240229 is a date only if all are, in years that people live in
-        try:
-            dates = [datetime.strptime(v.strip(), form) if form else datetime.fromisoformat(v.strip()) for v in values]
-        except ValueError:
-            continue
-        if form != "%Y%m%d" or all(1880 <= date.year <= 2100 for date in dates):
-            return form
-    return None
-
-
-def _widths(numbers: Sequence[float]) -> list[int | float] | None:
-    """Four round widths, each twice the one before: from about 20 intervals over the bulk of the values to 3."""
-    ordered = sorted(numbers)
-    low, high = ordered[len(ordered) // 50], ordered[-1 - len(ordered) // 50]  # a few outliers set no scale
-    span = (high - low) / 20
-    if not 1e-12 < span < 1e15:
-        return None
-    power = 10.0 ** math.floor(math.log10(span))
-    width = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= span)
-    if all(number == int(number) for number in numbers):
-        width = max(width, 2)
-        return [int(width * factor) for factor in (1, 2, 4, 8)]
-    digits = max(0, 1 - math.floor(math.log10(width)))
-    return [round(width * factor, digits) for factor in (1, 2, 4, 8)]

@@ -17,8 +17,11 @@ from shoal.data.patients import FOLDER
 from shoal.drafting import draft_plan
 from shoal.errors import OutputError, PlanError, TableError
 from shoal.identifiers import identifier_reason, sensitive_reason
+from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan import Plan
 from shoal.profiling import profile_table
+from shoal.rehearsal import Tried, least_loss
+from shoal.roles import MOST_QUASI
 
 ROW = random.Random(7)
 
@@ -26,6 +29,11 @@ ROW = random.Random(7)
 def column(values, name="x"):
     (found,) = profile_table(pa.table({name: values})).columns
     return found
+
+
+def among(values, name):
+    """A column beside another one, which can be the quasi-identifier that a plan needs."""
+    return profile_table(pa.table({name: values, "filler": [str(n % 3) for n in range(len(values))]})).columns[0]
 
 
 # -- identifiers -----------------------------------------------------------------------------------
@@ -95,12 +103,99 @@ def test_keys_numbers_of_rows_and_names_of_people():
     ROW.shuffle(numbers)
     assert "numbers the rows" in identifier_reason("x", numbers, 1.0, 100)
     assert identifier_reason("year", [str(n) for n in range(1900, 2000)], 0.1, 1000) is None
-    assert "key" in identifier_reason("case id", [f"A{n * 37}" for n in range(100)], 1.0, 100)
+    assert "key" in identifier_reason("item id", [f"A{n * 37}" for n in range(100)], 1.0, 100)
     people = [f"{'ABCDEFGHIJ'[n // 10]}nna {'KLMNOPQRST'[n % 10]}ovak" for n in range(100)]
     assert "names of people" in identifier_reason("x", people, 1.0, 100)
     assert identifier_reason("x", people, 0.1, 1000) is None  # towns such as New York are not one's own
     assert sensitive_reason("primary_diagnosis")
     assert sensitive_reason("age") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["first", "last", "given", "surname", "Vorname", "Nachname", "prénom", "nom de famille", "apellidos", "sobrenome",
+     "cognome", "nome_completo", "courriel", "correo", "celular", "cellulare", "Handynummer telefon", "r_case_number",
+     "case.id", "caseID", "SEQN", "numero_de_cuenta", "licensePlate", "Kennzeichen", "targa", "matrícula", "ip_addr ip",
+     "device_id", "profile url", "patient_last", "codice fiscale", "CPF", "Steuer-ID", "sozialversicherungsnummer",
+     "Aktenzeichen", "mac address", "adresse", "endereço", "domicilio", "account number"],
+)  # fmt: skip
+def test_identifiers_by_name_in_six_languages(name):
+    assert "by its name" in identifier_reason(name, [f"v{n}" for n in range(50)], 0.05, 1000)
+
+
+@pytest.mark.parametrize(
+    "name", ["last visit", "first_seen", "given dose", "device", "plate", "number of children", "case type", "mailing"]
+)
+def test_names_that_only_sound_like_identifiers(name):
+    assert identifier_reason(name, ["a", "b"], 0.01, 1000) is None
+
+
+def test_a_key_is_unique_among_the_rows_that_have_one():
+    values = [f"{n * 7919 % 100003}.0" for n in range(1, 300)]
+    found = among([*values, *[None] * 3000], "x")
+    assert found.role == "identifier"
+    assert "no two rows" in found.reason
+    assert among([float(n) for n in range(500)], "x").reason == "it numbers the rows"
+    assert among([n / 7 for n in range(500)], "x").role == "quasi-identifier"  # measurements are nearly unique, too
+
+
+def test_a_key_that_repeats_is_never_a_quasi_identifier():
+    for name in ("id", "patient_id", "kunde_nr"):
+        found = among([str(1000 + 13 * (n // 7)) for n in range(700)], name)
+        assert found.role == "person"
+        assert "whose rows" in found.reason
+
+
+def test_of_two_keys_that_repeat_one_is_the_person():
+    rows = 700
+    table = pa.table({
+        "doctor_id": [str(n % 25) for n in range(rows)], "patient_id": [str(n % 231) for n in range(rows)],
+        "ward": ["a", "b"] * (rows // 2),
+    })  # fmt: skip
+    assert [str(part.role) for part in profile_table(table).columns] == ["identifier", "person", "quasi-identifier"]
+
+
+def test_dates_are_known_to_others_and_never_published_exactly():
+    assert among([f"2024-02-{n:02}" for n in range(1, 29)], "offense_date").role == "quasi-identifier"
+    assert among(["theft", "arson"] * 20, "offense").role == "sensitive"
+    zoned = pa.array([n * 10**12 for n in range(30)], pa.timestamp("us", "UTC"))
+    assert among(zoned, "seen").kind == "date"
+    assert among(["2024-02-29T10:00:00+01:00", "2023-01-01T00:00:00Z"], "seen").kind == "date"
+    assert among(["Mar-2018", "Feb-2018"], "issued").hierarchy == {
+        "dates": ["quarter", "year", "decade"], "format": "%b-%Y",
+    }  # fmt: skip
+
+
+def test_places_on_the_map_become_cells_of_a_grid():
+    assert among([48.2 + n / 997 for n in range(90)], "Latitude").hierarchy == {"intervals": [0.01, 0.1, 1, 10]}
+    assert among([148.2 + n / 997 for n in range(90)], "lat").hierarchy != {"intervals": [0.01, 0.1, 1, 10]}
+
+
+def test_what_to_look_at_is_told_in_counts():
+    town = among(["Wien", "wien", "Graz", " Graz"] * 10, "town")
+    assert town.notes == ("2 values differ from another only in case or blanks",)
+    assert among([*range(20, 60), 999, 999], "age").notes == (
+        "in 2 rows a number of nines only, far from the others: missing?",
+    )
+    assert among([*range(20, 120)], "age").notes == ()
+
+
+def test_free_text_and_constants_are_left_out():
+    assert among([f"assistant to {chr(97 + n % 26)}{n}" for n in range(400)], "title").role == "drop"
+    assert among(["x"] * 30, "kind").role == "drop"
+    assert among(["x", "y"] * 15, "kind").role == "quasi-identifier"
+
+
+def test_a_wide_table_keeps_what_others_know():
+    rows = 400
+    made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(rows)] for n in range(30)}
+    table = pa.table({**made, "sex": ["m", "f"] * (rows // 2), "again": made["m7"]})
+    found = {part.name: part for part in profile_table(table).columns}
+    kept = [name for name, part in found.items() if part.role == "quasi-identifier"]
+    assert len(kept) == MOST_QUASI
+    assert "sex" in kept
+    assert found["again"].reason == "it tells the same as 'm7' in every row"
+    assert all(part.role == "drop" for name, part in found.items() if name not in kept)
 
 
 # -- kinds -----------------------------------------------------------------------------------------
@@ -266,6 +361,52 @@ def test_one_row_and_none(tmp_path):
         profile_table(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(TableError, match="one row"):
         draft_plan(profile_table(pa.table({"a": ["x"]})), tmp_path / "t.csv", tmp_path)
+
+
+def test_columns_of_one_name_are_numbered(tmp_path):
+    rows = "".join(f"{n % 3},{n % 4},{n % 2},x\n" for n in range(24))
+    (tmp_path / "t.csv").write_text("score,age,score,score_2\n" + rows)
+    with pytest.raises(TableError, match=r"share a name .* rename = true"):
+        shoal.check(tmp_path / "t.csv", ["k-anonymity k=2"], quasi_identifiers=["age"])
+    profile, text, _ = run_as_it_is(tmp_path, tmp_path / "t.csv")
+    assert [part.name for part in profile.columns] == ["score", "age", "score_3", "score_2"]
+    assert tomllib.loads(text)["source"]["rename"] is True
+    plan = Plan.read(tmp_path / "plan.toml")
+    assert Plan.from_dict(plan.to_dict()) == plan
+
+
+def test_k_is_what_was_asked_for_or_an_error(tmp_path):
+    profile = profile_table(pa.table({"age": list(range(12))}))
+    assert "k = 3 " in draft_plan(profile, tmp_path / "t.csv", tmp_path)
+    assert "k = 12 " in draft_plan(profile, tmp_path / "t.csv", tmp_path, k=12)
+    for k in (13, 1):
+        with pytest.raises(PlanError, match="at most the number of rows, 12"):
+            draft_plan(profile, tmp_path / "t.csv", tmp_path, k=k)
+
+
+def test_the_method_is_the_one_that_lost_least(tmp_path):
+    profile = profile_table(pa.table({"age": list(range(40))}))
+    tried = (Tried(FullDomain(), 0.7, 40, 0.1), Tried(Mondrian(), 0.25, 40, 0.1), Tried(Refine(), None, 40, 0.1))
+    text = draft_plan(profile, tmp_path / "t.csv", tmp_path, tried=tried)
+    assert tomllib.loads(text)["method"] == {"name": "mondrian"}
+    assert text.index("mondrian: 0.25") < text.index("full-domain: 0.70") < text.index("refine: no release")
+    assert "More than half" not in text
+    assert "More than half" in draft_plan(profile, tmp_path / "t.csv", tmp_path, tried=tried[:1])
+    assert least_loss(()) is None
+
+
+def test_the_rehearsal_runs_on_a_sample_that_does_not_change(tmp_path, monkeypatch):
+    from shoal import rehearsal
+
+    pyarrow.csv.write_csv(census_table(900), tmp_path / "census.csv")
+    plan = Plan.from_dict(
+        tomllib.loads(draft_plan(profile_table(tmp_path / "census.csv"), tmp_path / "census.csv", tmp_path)), tmp_path
+    )
+    monkeypatch.setattr(rehearsal, "SAMPLE", 500)
+    first, second = (rehearsal.try_methods(plan, plan.source, 0.05) for _ in range(2))
+    assert [trial.loss for trial in first[:1]] == [trial.loss for trial in second[:1]]
+    assert {trial.rows for trial in first} == {500}
+    assert all(0 < trial.loss < 1 for trial in first)
 
 
 # -- the command -----------------------------------------------------------------------------------

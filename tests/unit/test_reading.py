@@ -124,7 +124,7 @@ def test_quoted_newlines_far_into_a_large_file(tmp_path: Path) -> None:
         (b"a,b,c\nx,2,3\nSECRET,2\nz,1,2\n", "3; found 2 at line 3"),
         (b"a,b\nx,2\nSECRET,2,3\nz,1\n", "2; found 3 at line 3"),
         (b'a,b\n"SECRET,2\nz,1\n', "not closed"),
-        (b"a,a\nx,2\n", "'a' stand"),
+        (b"a,a\nx,2\n", "share a name"),
         (b"a,\nx,2\n", "column 2 has none"),
         (b"a,b\nSEC\0RET,2\n", "NUL byte .at byte 7"),
         (b"a,b\n" + b"x,2\n" * 100_000 + b"\0,1\n", "NUL byte"),
@@ -330,7 +330,7 @@ def test_parquet_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(TableError, match="holds no file"):
         read(Source(tmp_path / "empty"))
     pq.write_table(pa.table([["x"], ["y"]], names=["a", "a"]), whole)
-    with pytest.raises(TableError, match="'a' stand"):
+    with pytest.raises(TableError, match="share a name"):
         read(Source(whole))
 
 
@@ -461,8 +461,8 @@ def test_types(values: pa.Array, hierarchy: dict[str, Any], label: str) -> None:
         (pa.table({"q": [{"a": "SECRET"}]}), "'q' holds struct"),
         (pa.table({"q": [b"SECRET"]}), "'q' holds binary"),
         (pa.table({"q": [datetime.timedelta(1)]}), "'q' holds duration"),
-        (pd.DataFrame([["x", "y"]], columns=["q", "q"]), "'q' stand"),
-        (pa.table([["x"], ["y"]], names=["q", "q"]), "'q' stand"),
+        (pd.DataFrame([["x", "y"]], columns=["q", "q"]), "share a name"),
+        (pa.table([["x"], ["y"]], names=["q", "q"]), "share a name"),
         (pa.table([["x"]], names=[""]), "column 1 has none"),
         (pa.table({"q": pa.array([], pa.string())}), "no rows"),
         (pa.table({}), "no columns"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from shoal.roles import ColumnProfile
 
 __all__ = ["plan"]
 
@@ -14,7 +17,9 @@ __all__ = ["plan"]
 def plan(
     table: Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the plan goes.")] = Path("plan.toml"),
-    k: Annotated[int, typer.Option(min=2, help="The smallest group to ask for.")] = 5,
+    k: Annotated[
+        int | None, typer.Option(min=2, help="The smallest group to ask for; 5, or less in a tiny table.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16 or latin-1.")] = None,
@@ -22,20 +27,26 @@ def plan(
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
     ] = None,
+    rehearse: Annotated[
+        bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
+    ] = True,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
 
     Direct identifiers (names, e-mail addresses, telephone and national numbers, ...) are told by a column's name and by
-    its content. The plan runs as it is; read it before you trust it.
+    its content. Methods are tried on a sample for some seconds, and the one that loses least is planned with. The plan
+    runs as it is; read it before you trust it.
 
     \b
     Example:  shoal plan patients.csv && shoal release plan.toml
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
-    from shoal.cli.console import figure, output, rows_table, safe
+    from shoal.cli.console import figure, output, progress, rows_table, safe
     from shoal.engines.csv_format import CsvFormat
     from shoal.errors import OutputError, PlanError
     from shoal.functions import draft
+    from shoal.rehearsal import least_loss
 
     if out.exists() and not overwrite:
         raise OutputError(
@@ -44,23 +55,38 @@ def plan(
     if delimiter is not None and len(delimiter) != 1:
         raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
-    drafted = draft(table, k=k, folder=out.parent, source=form)
+    with progress(quiet or as_json) as show:
+        drafted = draft(table, k=k, folder=out.parent, source=form, rehearse=rehearse, progress=show)
     drafted.save(out, overwrite=overwrite)
-    profile = drafted.profile
+    profile, tried = drafted.profile, drafted.tried
     if as_json:
-        print(json.dumps({**profile.to_dict(), "plan": str(out)}))
+        trials = [{"method": trial.method.name, "ncp": trial.loss, "rows": trial.rows} for trial in tried]
+        print(json.dumps({**profile.to_dict(), "rehearsal": trials, "plan": str(out)}))
         return
-    shown = [
-        (column.name, column.kind, figure(column.distinct), f"{column.unique / profile.rows:.1%}", column.role,
-         column.reason)
-        for column in profile.columns
-    ]  # fmt: skip
-    columns = ("column", "kind", "values", "rows alone", "role", "because")
-    output.print(
-        rows_table(f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers", columns, shown)
-    )
+    shown = [(column.name, column.role, _because(column, profile.rows)) for column in profile.columns]
+    title = f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers"
+    output.print(rows_table(title, ("column", "role", "because"), shown))
     for pair in profile.pairs[:3]:
         if pair.unique:
             both = " with ".join(map(safe, pair.columns))
             output.print(f"{both}: {pair.unique / profile.rows:.1%} of the rows are alone in it")
+    best = least_loss(tried)
+    if best is not None:
+        losses = ", ".join(
+            f"{t.method.name} {'no release' if t.loss is None else format(t.loss, '.2f')}" for t in tried
+        )
+        output.print(
+            f"Tried on {figure(best.rows)} rows; part of the detail lost: {losses}. Planned: {best.method.name}."
+        )
     output.print(f"Plan: {safe(out)}. Read it, then run: shoal release {safe(out)}")
+
+
+def _because(column: ColumnProfile, rows: int) -> str:
+    """What a column is and why it has its role, in one sentence or two."""
+    if column.kind == "empty":
+        return column.reason
+    kind = {"text": "value"}.get(column.kind, column.kind)
+    told = [f"{column.reason} ({column.distinct:,} {kind}{'' if column.distinct == 1 else 's'}"]
+    if column.unique:
+        told.append(f", {column.unique / rows:.1%} of rows alone")
+    return "".join([*told, ")", *(f"; {note}" for note in column.notes)])

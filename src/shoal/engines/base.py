@@ -328,8 +328,8 @@ def require_roles(table: Relation, names: Collection[str]) -> None:
         called = ", ".join(call_column(table.columns, place, table.named) for place in forgotten[:MOST_TOLD])
         more = f" and {len(forgotten) - MOST_TOLD} more" if len(forgotten) > MOST_TOLD else ""
         raise PlanError(
-            f"The plan must give every column a role; it says nothing of {called}{more}. Use identifier to drop a "
-            f"column, other to publish it as it is."
+            f"The plan must give every column a role; it says nothing of {called}{more}. Use drop to leave a "
+            f"column out, other to publish it as it is."
         )
 
 
@@ -342,8 +342,8 @@ def check_names(names: Sequence[str], named: bool = False) -> None:
     if twice:
         called = ", ".join(dict.fromkeys(call_column(names, place, named) for place in twice[:MOST_TOLD]))
         raise TableError(
-            f"Column names must differ; {called} share(s) a name with another. Rename them, or set header = false if "
-            f"the first line is a record."
+            f"Column names must differ; {len(twice)} columns share a name with another: {called}. Rename them (for "
+            f"a CSV: rename = true), or set header = false if the first line is a record."
         )
     if any(not name for name in names):
         place = list(names).index("") + 1

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import mmap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -19,7 +20,7 @@ from annotated_types import Ge, MaxLen, MinLen
 from shoal.checked import Checked
 from shoal.errors import InputError, TableError
 
-__all__ = ["CsvFormat", "detect", "surely_named"]
+__all__ = ["CsvFormat", "detect", "renamed", "surely_named"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -51,6 +52,8 @@ class CsvFormat(Checked):
         Column names in file order; from the header, or ``column1``, ``column2``, ... without one.
     skip
         Blank lines before the first record.
+    rename
+        Whether the later of columns with one name are numbered: ``name``, ``name_2``, ...
     """
 
     delimiter: Annotated[str, MinLen(1), MaxLen(1)] | None = None
@@ -61,6 +64,7 @@ class CsvFormat(Checked):
     trim: bool = False
     names: tuple[str, ...] = ()
     skip: Annotated[int, Ge(0)] = 0
+    rename: bool = False
     fault: ClassVar[type[InputError]] = TableError
 
     def __post_init__(self) -> None:
@@ -98,8 +102,26 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
         raise TableError(
             f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
         )
+    if given.rename:
+        names = renamed(names)
     skip = _blank_lines(sample)
     return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
+
+
+def renamed(names: Sequence[str]) -> tuple[str, ...]:
+    """The names with a number after each that another column has before; no number makes a name that is there.
+
+    >>> renamed(["score", "age", "score", "score_2", "score"])
+    ('score', 'age', 'score_3', 'score_2', 'score_4')
+    """
+    taken, found = set(names), list[str]()
+    for name in names:
+        new, number = name, 1
+        while new in found or (number > 1 and new in taken):
+            number += 1
+            new = f"{name}_{number}"
+        found.append(new)
+    return tuple(found)
 
 
 def surely_named(given: CsvFormat, found: CsvFormat) -> bool:

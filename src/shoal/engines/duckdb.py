@@ -299,6 +299,14 @@ class DuckDBEngine:
         except (OSError, duckdb.IOException) as error:
             raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
 
+    def sample(self, table: Relation, rows: int) -> pa.Table:
+        """So many rows (all, where there are no more), chosen by their place alone: the same ones each time."""
+        numbered = f"SELECT *, row_number() OVER () AS n FROM {table.name}"
+        query = (
+            f"SELECT {sql.columns(range(len(table.columns)))} FROM ({numbered}) ORDER BY hash(n), n LIMIT {int(rows)}"
+        )
+        return self._fetch(query).rename_columns(list(table.columns))
+
     def _write_parquet(self, table: Relation, query: str, path: Path) -> None:
         if len({name.lower() for name in table.columns}) < len(table.columns):
             with self._connection.sql(query).to_arrow_reader(1 << 17) as batches:

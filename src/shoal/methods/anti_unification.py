@@ -120,9 +120,9 @@ class AntiUnification(Method):
             if kept:
                 raise PlanError(
                     f"A pattern set has one row per pattern and cannot show {kept[0]!r}, which belongs to single "
-                    f"records. Make it an identifier, which drops it, or choose patterns = 'disjoint'."
+                    f"records. Make its role drop, or choose patterns = 'disjoint'."
                 )
-            if SUPPORT in schema.columns and schema.columns[SUPPORT].role is not Role.IDENTIFIER:
+            if SUPPORT in schema.columns and SUPPORT not in schema.unpublished:
                 raise PlanError(f"The pattern set has a column {SUPPORT!r} of its own; rename that of the table.")
 
     def decide(self, problem: Problem) -> Recoding:

@@ -112,7 +112,8 @@ def compare(
     if queries < 1:
         raise PlanError(f"The number of queries must be at least 1; found {queries}.")
     there = set(column_names(original, source)) & set(column_names(released, source))
-    names = [n for n, column in schema.columns.items() if column.role is not Role.IDENTIFIER and n in there]
+    hidden = (Role.IDENTIFIER, Role.PERSON, Role.DROP)
+    names = [n for n, column in schema.columns.items() if column.role not in hidden and n in there]
     if not names:
         raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
     if target is not None and (target not in there or names == [target]):

@@ -1,0 +1,303 @@
+"""What the words of a column's name say, in English, German, French, Spanish, Portuguese and Italian.
+
+Each list is phrases by their meaning. They are written without accents and compared so (:func:`words_of`); a phrase of
+several words must stand in the name as it is, anywhere in it: ``r_case_number`` holds ``case number``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+
+__all__ = ["ALONE", "AMBIGUOUS", "IDENTIFIERS", "KEYS", "KNOWN", "PEOPLE", "SENSITIVE", "meaning_of", "words_of"]
+
+
+def _by_phrase(listed: Mapping[str, str]) -> dict[str, str]:
+    return {phrase.strip(): what for what, phrases in listed.items() for phrase in phrases.split(",")}
+
+
+AMBIGUOUS = "something of one person's own"
+"""A device is one's own, or one of three kinds that many have: such names count only where there are many values."""
+IDENTIFIERS = _by_phrase(
+    {
+        "a name": (
+            "fullname, surname, surnames, firstname, lastname, forename, givenname, nickname, fname, lname, "
+            "initials, first name, last name, full name, given name, family name, middle name, maiden name, "
+            "birth name, second name, vorname, nachname, familienname, geburtsname, rufname, prenom, prenoms, "
+            "nom de famille, nom complet, patronyme, apellido, apellidos, primer apellido, segundo apellido, "
+            "sobrenome, apelido, cognome, nome completo, nombre completo, primeiro nome"
+        ),
+        "a user name": ("username, user name, login, screen name, nutzername, benutzername, utilisateur, usuario"),
+        "an e-mail address": ("email, emails, mail, e mail, mailadresse, courriel, correo, e post, posta elettronica"),
+        "a telephone number": (
+            "phone, telephone, telefon, telefono, telefone, tel, mobil, handy, cellphone, fax, telefonnummer, "
+            "rufnummer, celular, movil, cellulare, msisdn, whatsapp"
+        ),
+        "a national number": (
+            "ssn, nino, dni, nie, nif, cpf, bsn, nir, passport, social security, national id, national number, "
+            "tax id, tax number, codice fiscale, personnummer, steuernummer, steuer id, ausweisnummer, "
+            "sozialversicherungsnummer, svnr, ahv, passeport, pasaporte, passaporte, passaporto, reisepass, "
+            "numero de securite sociale, securite sociale, seguridad social, carta d identita, rg number, nhs, "
+            "medicare, medicaid, insurance number, versichertennummer, krankenversichertennummer, kvnr"
+        ),
+        "a bank account or card": (
+            "iban, bic, credit card number, credit card, card number, card no, account number, account no, "
+            "account id, bank account, kontonummer, kreditkarte, numero de compte, compte bancaire, cuenta "
+            "bancaria, numero de cuenta, conta bancaria, conto corrente, carta di credito, tarjeta de credito"
+        ),
+        "a number of a case or contract": (
+            "case number, case no, case nr, case id, caseid, docket, docket number, file number, file no, "
+            "fallnummer, fall nr, aktenzeichen, numero de dossier, numero de expediente, expediente, numero do "
+            "processo, claim number, claim id, policy number, contract number, contract id, vertragsnummer, "
+            "policennummer, order number, invoice number, rechnungsnummer, booking number, ticket number, "
+            "tracking number"
+        ),
+        "a number of a licence or plate": (
+            "licence number, license number, licence plate, license plate, number plate, driver licence, driver "
+            "license, drivers license, plate number, kennzeichen, fuehrerschein, immatriculation, matricula, "
+            "placa, targa, vehicle id, badge number"
+        ),
+        "a key of a record": (
+            "uuid, guid, mrn, medical record, medical record number, seqn, record id, recordid, row id, rowid, "
+            "respondent id, participant id, subject id, person id, personid, patient id, patientid, customer "
+            "id, client id, user id, userid, member id, employee id, student id, serial number, seriennummer, "
+            "sernr, caseno"
+        ),
+        "an address": (
+            "address, addresses, street, street address, house number, strasse, hausnummer, adresse, anschrift, "
+            "direccion, calle, endereco, rua, morada, indirizzo, rue, domicile, domicilio, addr"
+        ),
+        "a network, device or web address": (
+            "ip, ip address, ipaddress, mac, mac address, imei, imsi, device id, deviceid, cookie, cookie id, "
+            "url, uri, website, homepage, webseite, hostname, advertising id, session id"
+        ),
+        "a picture or signature": ("photo, foto, signature, unterschrift, fingerprint"),
+        AMBIGUOUS: (
+            "device, plate, mobile, portable, image, picture, voice, serial, dossier, via, processo, pratica, nick, vin"
+        ),
+    }
+)
+ALONE = _by_phrase(
+    {
+        "a name": (
+            "name, names, nom, noms, nombre, nombres, nome, nomi, first, last, given, middle, family, sur, "
+            "fore, namen, full"
+        ),
+    }
+)
+"""Words that name a person only alone, or beside a word for people: file name and last visit do not."""
+PEOPLE = {
+    *[
+        "person",
+        "people",
+        "patient",
+        "customer",
+        "client",
+        "user",
+        "member",
+        "employee",
+        "worker",
+        "student",
+        "pupil",
+        "subject",
+        "participant",
+        "respondent",
+        "citizen",
+        "defendant",
+        "offender",
+        "victim",
+        "suspect",
+        "witness",
+        "owner",
+        "holder",
+        "borrower",
+        "applicant",
+        "donor",
+        "voter",
+        "child",
+        "mother",
+        "father",
+        "parent",
+        "spouse",
+        "doctor",
+        "physician",
+        "nurse",
+        "teacher",
+        "officer",
+        "driver",
+        "passenger",
+        "guest",
+        "tenant",
+        "author",
+        "sender",
+        "recipient",
+        "patienten",
+        "kunde",
+        "kunden",
+        "mitglied",
+        "mitarbeiter",
+        "schueler",
+        "versicherte",
+        "teilnehmer",
+        "proband",
+        "kind",
+        "mutter",
+        "vater",
+        "arzt",
+        "personne",
+        "client",
+        "cliente",
+        "salarie",
+        "eleve",
+        "etudiant",
+        "membre",
+        "adherent",
+        "assure",
+        "medecin",
+        "persona",
+        "paciente",
+        "empleado",
+        "alumno",
+        "miembro",
+        "pessoa",
+        "utente",
+        "aluno",
+        "membro",
+        "paziente",
+        "dipendente",
+        "studente",
+        "socio",
+        "medico",
+        "household",
+        "haushalt",
+        "menage",
+        "hogar",
+        "familia",
+        "famiglia",
+        "nucleo",
+        "indiv",
+        "individual",
+        "individuo",
+        "individu",
+    ]
+}
+KEYS = {
+    *[
+        "id",
+        "ids",
+        "key",
+        "nr",
+        "no",
+        "number",
+        "num",
+        "code",
+        "identifier",
+        "index",
+        "idx",
+        "ref",
+        "reference",
+        "record",
+        "row",
+        "nummer",
+        "numero",
+        "num",
+        "uid",
+        "pid",
+        "sid",
+        "pk",
+        "kennung",
+        "schluessel",
+        "cle",
+        "identifiant",
+        "clave",
+        "identificador",
+        "chave",
+        "identificativo",
+        "codigo",
+        "codice",
+    ]
+}
+SENSITIVE = _by_phrase(
+    {
+        "health": (
+            "diagnosis, diagnoses, disease, condition, illness, icd, icd10, icd9, hiv, aids, symptom, symptoms, "
+            "drug, drugs, medication, treatment, therapy, disability, allergy, diagnose, krankheit, maladie, "
+            "diagnostic, enfermedad, diagnostico, doenca, malattia, diagnosi, behinderung, handicap, pregnant, "
+            "pregnancy, suicide, cause of death, todesursache, mental, psychiatric, comorbidity"
+        ),
+        "income": (
+            "salary, income, wage, wages, earnings, gehalt, einkommen, lohn, revenu, revenus, salaire, ingreso, "
+            "ingresos, salario, sueldo, renda, rendimento, reddito, stipendio"
+        ),
+        "debts and money": (
+            "debt, debts, schulden, dette, dettes, deuda, divida, debito, bankrupt, bankruptcy, tax liens, "
+            "balance, delinq, loan status, default"
+        ),
+        "belief": ("religion, belief, confession, konfession, religione, religiao, faith"),
+        "sexual life": ("orientation, sexuality, sexual"),
+        "political opinion": ("party, vote, partei, partido, partito, union member, gewerkschaft"),
+        "offences": (
+            "crime, offence, offense, conviction, convicted, arrest, felony, charge, charges, recid, "
+            "recidivism, straftat, delit, delito, reato, crimen, prison, jail, custody"
+        ),
+    }
+)
+KNOWN = _by_phrase(
+    {
+        "age": (
+            "age, dob, birth, birthday, birthdate, born, yob, alter, geburtsdatum, geburtstag, geburtsjahr, "
+            "geboren, naissance, edad, nacimiento, idade, nascimento, eta, nascita, date of birth"
+        ),
+        "sex": ("sex, gender, male, female, geschlecht, sexe, genre, sexo, genero, sesso, genere"),
+        "origin": (
+            "race, ethnicity, ethnic, nationality, citizenship, nationalitaet, staatsangehoerigkeit, herkunft, "
+            "nationalite, nacionalidad, nacionalidade, nazionalita, native, language, sprache, langue"
+        ),
+        "where somebody lives": (
+            "zip, zipcode, postcode, postal, plz, postleitzahl, cap, city, town, village, county, district, "
+            "region, state, country, province, municipality, neighborhood, neighbourhood, stadt, ort, wohnort, "
+            "gemeinde, kreis, land, bundesland, ville, commune, departement, pays, ciudad, municipio, "
+            "provincia, pais, cidade, estado, comune, citta, paese, lat, latitude, lon, lng, longitude, "
+            "location, area"
+        ),
+        "family": (
+            "marital, married, civil status, familienstand, children, kinder, household size, etat civil, "
+            "enfants, estado civil, hijos, filhos, stato civile, figli, relationship, widowed, divorced"
+        ),
+        "work and schooling": (
+            "occupation, job, profession, employment, emp, employer, education, degree, school, beruf, bildung, "
+            "schule, ausbildung, metier, etudes, ocupacion, profesion, educacion, profissao, educacao, "
+            "professione, istruzione, workclass, industry, department, homeownership, housing, home"
+        ),
+        "looks": ("height, weight, hair, eyes, groesse, gewicht, taille, poids, altura, peso, altezza"),
+    }
+)
+"""What neighbours, colleagues and public registers know of a person."""
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name, without accents: patientID, patient_id and Patient Id are patient and id.
+
+    >>> words_of("patientID"), words_of("E-Mail address"), words_of("Prénom")
+    (['patient', 'id'], ['e', 'mail', 'address'], ['prenom'])
+    """
+    spaced = re.sub(r"([a-z\d])([A-Z])", r"\1 \2", name[:200])
+    for umlaut, plain in zip("äöüßÄÖÜ", ("ae", "oe", "ue", "ss", "Ae", "Oe", "Ue"), strict=True):
+        spaced = spaced.replace(umlaut, plain)
+    bare = "".join(sign for sign in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(sign))
+    return [word.lower() for word in re.findall(r"[^\W_]+", bare)]
+
+
+def meaning_of(words: list[str], listed: Mapping[str, str]) -> str | None:
+    """What a name means by a list of phrases, the longest phrase first; None where it has none of them."""
+    for phrase in _phrases(words):
+        if phrase in listed:
+            return listed[phrase]
+    return None
+
+
+def _phrases(words: list[str]) -> Iterable[str]:
+    for length in (4, 3, 2, 1):
+        for start in range(len(words) - length + 1):
+            yield " ".join(words[start : start + length])
