@@ -9,6 +9,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -298,8 +299,8 @@ def test_values_that_look_like_a_star_or_like_nothing(tmp_path):
     table = arrow(rows)
     for reading in ("disjoint", "overlapping", "model-aware"):
         for suffix in ("csv", "parquet"):
-            source, target = tmp_path / "t.parquet", tmp_path / f"out.{suffix}"
-            pa.parquet.write_table(table, source)
+            source, target = tmp_path / "t.parquet", tmp_path / f"{suffix}-out.{suffix}"
+            pq.write_table(table, source)
             plan = {
                 "source": {"path": str(source)},
                 "columns": {
@@ -358,10 +359,10 @@ def test_numbers_with_intervals_are_cut_and_other_columns_are_not():
     ("chosen", "message"),
     [
         ({"indifferent": -1}, "'indifferent' must be a whole number of at least 0"),
-        ({"order": ()}, "list of passes"),
-        ({"order": ("=",)}, "list of passes"),
-        ({"order": "<"}, "list of passes"),
-        ({"patterns": "some"}, "must be one of disjoint, model-aware, overlapping"),
+        ({"order": ()}, "must be a list, each item < or >"),
+        ({"order": ("=",)}, "must be a list, each item < or >"),
+        ({"order": "<"}, "must be a list, each item < or >"),
+        ({"patterns": "some"}, "must be disjoint, model-aware or overlapping"),
         ({"keep_rest": 1}, "true or false"),
         ({"patterns": "overlapping", "keep_rest": True}, "no rest to keep"),
     ],
