@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Auto,
         Cbfs,
         FullDomain,
+        HiddenCells,
         KFirst,
         Levels,
         LocalSuppression,
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
         BetaLikeness,
         DeltaDisclosure,
         KAnonymity,
+        KeySet,
+        Known,
         LDiversity,
         PAlphaSensitive,
         PPlusAlphaSensitive,
@@ -130,12 +133,15 @@ __all__ = [
     "Exploration",
     "Flat",
     "FullDomain",
+    "HiddenCells",
     "HierarchyError",
     "InfeasibleError",
     "InputError",
     "Intervals",
     "KAnonymity",
     "KFirst",
+    "KeySet",
+    "Known",
     "LDiversity",
     "Ledger",
     "Levels",
@@ -207,13 +213,13 @@ _HOMES = {
         "VerificationError"
     ),
     "shoal.methods": (
-        "AntiUnification Auto Cbfs FullDomain KFirst Levels LocalSuppression Mdav Mondrian PFirst PopulationGrid "
-        "Refine SampledGrid Switching TopDown Univariate VMdav"
+        "AntiUnification Auto Cbfs FullDomain HiddenCells KFirst Levels LocalSuppression Mdav Mondrian PFirst "
+        "PopulationGrid Refine SampledGrid Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (
-        "AlphaK BetaLikeness DeltaDisclosure KAnonymity LDiversity PAlphaSensitive PPlusAlphaSensitive PSensitive "
-        "TCloseness"
+        "AlphaK BetaLikeness DeltaDisclosure KAnonymity KeySet Known LDiversity PAlphaSensitive PPlusAlphaSensitive "
+        "PSensitive TCloseness"
     ),
     "shoal.compilation": "compile_methods",
     "shoal.exploration": "Exploration",

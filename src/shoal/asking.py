@@ -12,12 +12,12 @@ from typing import Any
 from shoal.checked import make
 from shoal.errors import PlanError
 from shoal.methods import METHODS, Method
-from shoal.models import MODELS, Model
+from shoal.models import MODELS, Known, Model
 from shoal.schema import Column, Hierarchy, Role
 
 __all__ = [
     "AskedColumn", "AskedMethod", "AskedModels", "AskedNames", "as_column", "as_method", "as_model", "as_models",
-    "as_names", "parse_model",
+    "as_names", "build_model", "parse_model",
 ]  # fmt: skip
 
 AskedNames = str | Iterable[str]
@@ -57,11 +57,22 @@ def as_model(given: Model | str | Mapping[str, Any]) -> Model:
     if isinstance(given, str):
         return parse_model(given)
     if isinstance(given, Mapping):
-        return make(MODELS, given, "model")
+        return build_model(given)
     raise PlanError(
         f"A model must be an object such as KAnonymity(5), or a text such as 'k-anonymity k=5'; found "
         f"{type(given).__name__}."
     )
+
+
+def build_model(section: Mapping[str, Any]) -> Model:
+    """A model from its section of a plan; with ``known`` for an intruder who knows at most so many columns."""
+    if "known" not in section:
+        return make(MODELS, section, "model")
+    model = make(MODELS, {key: value for key, value in section.items() if key != "known"}, "model")
+    try:
+        return Known(model, section["known"])
+    except PlanError as error:
+        raise PlanError(f"The model {model.name!r}: {error}") from None
 
 
 def as_models(given: AskedModels | None) -> tuple[Model, ...]:
@@ -141,7 +152,7 @@ def parse_model(text: str) -> Model:
         if key in section:
             raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
         section[key] = _value(value)
-    return make(MODELS, section, "model")
+    return build_model(section)
 
 
 def _value(text: str) -> int | float | str:

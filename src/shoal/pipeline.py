@@ -19,7 +19,16 @@ from shoal import __version__
 from shoal.asking import AskedModels, AskedNames, as_models, as_names
 from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe, describe_apart
-from shoal.encoding import ByLevel, ByPattern, Recoding, apply, kept_combinations, read_frequency_set, released_ladders
+from shoal.encoding import (
+    ByCell,
+    ByLevel,
+    ByPattern,
+    Recoding,
+    apply,
+    kept_combinations,
+    read_frequency_set,
+    released_ladders,
+)
 from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_zero
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
@@ -43,7 +52,7 @@ from shoal.errors import OutputError, PlanError
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
-from shoal.models import combine
+from shoal.models import combine, limited
 from shoal.output import check_inputs, check_output, places_of, publish, recoding_of, sha256_of, size_of, staging
 from shoal.plan import Plan, plain
 from shoal.report import render
@@ -483,7 +492,8 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
         return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
     source = None if problem is None else problem.frequencies
     people = people_of_source(engine, decided.source, schema) if schema.person else None
-    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people)
+    told = _labels_of_codes(problem, decided.recoding) if limited(plan.model) else ()
+    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people, told)
 
 
 def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Path) -> Relation:
@@ -502,6 +512,17 @@ def _without(frame: Any, columns: tuple[str, ...]) -> Any:
     if not columns:
         return frame
     return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
+
+
+def _labels_of_codes(problem: Problem | None, recoding: Recoding | None) -> list[list[str | None]]:
+    """How a release shows each code of its source where it hides no cell; nothing where that is not one label."""
+    if problem is None or not isinstance(recoding, ByLevel | ByCell):
+        return []
+    ladders = recoding.ladders if isinstance(recoding, ByCell) else problem.ladders
+    return [
+        [ladder.labels[level][code] for code in ladder.codes[level]]
+        for ladder, level in zip(ladders, recoding.levels, strict=True)
+    ]
 
 
 def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:

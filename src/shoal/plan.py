@@ -3,7 +3,8 @@
     [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names,
                       rename
     [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact
-    [[models]]        name and parameters
+    [[models]]        name and parameters, known
+    [[keys]]          columns, k, models
     [method]          name and parameters
     [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
@@ -25,13 +26,24 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shoal.asking import AskedColumn, AskedMethod, AskedModels, as_column, as_method, as_model, as_models, parse_model
+from shoal.asking import (
+    AskedColumn,
+    AskedMethod,
+    AskedModels,
+    as_column,
+    as_method,
+    as_model,
+    as_models,
+    build_model,
+    parse_model,
+)
 from shoal.checked import Checked, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
 from shoal.methods import METHODS, FullDomain, Method
-from shoal.models import MODELS, AllOf, Model, combine, size_of_groups
+from shoal.models import AllOf, KAnonymity, KeySet, Model, combine, limited, size_of_groups
+from shoal.models.known import bind_keys
 from shoal.models.people import counting_people
 from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
@@ -103,6 +115,8 @@ class Plan(Checked):
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
     seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
+    keys: tuple[KeySet, ...] = ()
+    """Sets of columns that are known together; where there are any, models bind them in place of all columns."""
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchies' files that it names."""
 
@@ -115,6 +129,7 @@ class Plan(Checked):
         output: Output | Path | str | None = None,
         engine: EngineSettings | None = None,
         seed: int = 0,
+        keys: Sequence[KeySet] = (),
         files: Sequence[Path] = (),
         *,
         columns: Mapping[str, AskedColumn] | None = None,
@@ -129,6 +144,7 @@ class Plan(Checked):
             "output": Output(Path(output)) if isinstance(output, str | Path) else output,
             "engine": EngineSettings() if engine is None else engine,
             "seed": seed,
+            "keys": keys,
             "files": files,
         }
         for name, value in asked.items():
@@ -140,7 +156,27 @@ class Plan(Checked):
             raise PlanError("The plan must name at least one quasi-identifier; it names none.")
         if self.schema.person and self.method.only_rows is not None:
             raise PlanError(f"The method {self.method.name} cannot count people: {self.method.only_rows}")
+        self._check_keys()
         self.method.check(self.schema, self.model)
+
+    def _check_keys(self) -> None:
+        """Raise where key sets or ``known`` ask for columns that are not there, or for what the method cannot do."""
+        names = self.schema.quasi_identifiers
+        if not limited(self.model_of_rows):
+            return
+        for key in self.keys:
+            key.require(names)
+        if len({frozenset(key.columns) for key in self.keys}) < len(self.keys):
+            raise PlanError("Each key set must be given once; two have the same columns. Join their demands.")
+        parts = limited(self.model)
+        for part in parts:
+            part.require(names)
+        if parts and not self.method.serves_few:
+            serve = ", ".join(name for name, method in METHODS.items() if method.serves_few)
+            raise PlanError(
+                f"The method {self.method.name} forms groups in all quasi-identifiers at once; it cannot make use of "
+                f"'known' or [[keys]]. Use one of: {serve}."
+            )
 
     @property
     def columns(self) -> Mapping[str, Column]:
@@ -185,7 +221,8 @@ class Plan(Checked):
     @property
     def model_of_rows(self) -> AllOf:
         """All models at once, in rows: those asked for, and those that the method promises by itself."""
-        parts = (*self.models, *(model for model in self.method.promises if model not in self.models))
+        asked = bind_keys(self.models, self.keys, KAnonymity)
+        parts = (*asked, *(model for model in self.method.promises if model not in asked))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 
     @classmethod
@@ -227,7 +264,11 @@ class Plan(Checked):
         except RecursionError:
             raise PlanError("The plan is nested too deeply to be read.") from None
         schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
-        models = tuple(make(MODELS, section, "model") for section in sections.models)
+        models = tuple(build_model(section) for section in sections.models)
+        keys = tuple(
+            KeySet(tuple(section.columns), section.k, tuple(build_model(model) for model in section.models))
+            for section in sections.keys
+        )
         method: Method = FullDomain()
         if sections.method:
             method = make(METHODS, sections.method, "method").located(folder)
@@ -238,7 +279,7 @@ class Plan(Checked):
         settings = EngineSettings(**dict(sections.engine))
         hierarchies = (section.hierarchy or {} for section in sections.columns.values())
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
-        return cls(schema, models, method, source, output, settings, sections.seed, files)
+        return cls(schema, models, method, source, output, settings, sections.seed, keys, files)
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.
@@ -250,6 +291,8 @@ class Plan(Checked):
             document["source"] = changed(self.source, "frame", "csv") | changed(self.source.csv, "skip")
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
         document["models"] = [model.to_plan() for model in self.models]
+        if self.keys:
+            document["keys"] = [key.to_plan() for key in self.keys]
         document["method"] = self.method.to_plan()
         if self.output is not None:
             document["output"] = changed(self.output)
@@ -388,10 +431,17 @@ class _Engine(_Section):
     options: dict[str, str] = {}
 
 
+class _Key(_Section):
+    columns: list[str]
+    k: int | None = Field(None, strict=True)
+    models: list[dict[str, Any]] = []
+
+
 class _Document(_Section):
     source: _Source | None = None
     columns: dict[str, _Column]
     models: list[dict[str, Any]] = []
+    keys: list[_Key] = []
     method: dict[str, Any] | None = None
     output: _Output | None = None
     engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))

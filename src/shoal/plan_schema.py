@@ -47,12 +47,13 @@ def plan_schema() -> dict[str, Any]:
     column["properties"]["hierarchy"] = {"$ref": "#/$defs/Hierarchy"}
     schema["$defs"] |= {
         "Hierarchy": {"oneOf": [_hierarchy(key, kind) for key, kind in _own(HIERARCHIES).items()]},
-        "Model": {"anyOf": [{"type": "string", "description": "Such as k-anonymity k=5."}, *_named(MODELS)]},
+        "Model": {"anyOf": [{"type": "string", "description": "Such as k-anonymity k=5."}, *_models()]},
         "Method": {"anyOf": [{"enum": list(_own(METHODS))}, *_named(METHODS)]},
     }
     schema["properties"]["columns"]["additionalProperties"] = {"anyOf": [{"$ref": "#/$defs/Column"}, roles]}
     model: dict[str, Any] = {"$ref": "#/$defs/Model"}
     schema["properties"]["models"] = {"anyOf": [{"type": "array", "items": model}, model]}
+    schema["$defs"]["Key"]["properties"]["models"] = {"type": "array", "items": model}
     schema["properties"]["method"] = {"$ref": "#/$defs/Method"}
     return {"$schema": DIALECT, **schema, "title": "A plan of shoal", "description": "What is to be released, and how."}
 
@@ -83,6 +84,12 @@ def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
         }
         for name, kind in _own(known).items()
     ]
+
+
+def _models() -> list[dict[str, Any]]:
+    """Every model, which may say how much the intruder knows."""
+    known = {"known": {"type": "integer", "minimum": 1, "description": "The most columns that the intruder knows."}}
+    return [{**model, "properties": {**model["properties"], **known}} for model in _named(MODELS)]
 
 
 def _hierarchy(key: str, kind: Any) -> dict[str, Any]:

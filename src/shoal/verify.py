@@ -19,6 +19,7 @@ import numpy.typing as npt
 from shoal.encoding import ByPattern, FrequencySet, Groups, read_frequency_set
 from shoal.encoding.apart import SensitiveLists, list_sensitive
 from shoal.encoding.canonical import two_zeros
+from shoal.encoding.facts import read_facts
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import group_keys
 from shoal.encoding.people import as_in_source
@@ -34,11 +35,14 @@ from shoal.gate import (
     differences,
     judge,
     judge_people,
+    judge_sets,
+    show_rows,
     together,
 )
 from shoal.gate import list_sensitive as list_sensitive_again
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
+from shoal.models.known import Limited, SetsVerdict, assess_sets, limited
 from shoal.models.people import ByPeople, counting_people
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
@@ -66,10 +70,14 @@ class ModelVerdict:
     """What the model counts: rows or people."""
     judged_by: str | None = None
     """Of a release: whether the gate has judged it too, or the model alone."""
+    facts: Mapping[str, Any] | None = None
+    """Of a model for few known columns: what was looked at, and with what."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON; infinite figures become text, fractions too."""
-        told = {} if self.judged_by is None else {"judged_by": self.judged_by}
+        told: dict[str, Any] = {} if self.judged_by is None else {"judged_by": self.judged_by}
+        if self.facts is not None:
+            told["facts"] = dict(self.facts)
         return {
             "name": self.name,
             "parameters": {key: _plain(value) for key, value in self.parameters.items()},
@@ -147,6 +155,8 @@ class CheckResult:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
     if isinstance(value, bool | int | str) or value is None:
         return value
     if isinstance(value, float):
@@ -162,6 +172,7 @@ def check_relation(
     wildcard: str | None = None,
     counted: pa.Table | None = None,
     source: FrequencySet | None = None,
+    told: Sequence[Sequence[str | None]] = (),
 ) -> CheckResult:
     """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``.
 
@@ -171,6 +182,9 @@ def check_relation(
 
     Where the schema says whose rows they are, by the numbers of :func:`shoal.encoding.people.number_people`, people are
     counted, with all that they have in ``source``, or in the table itself without it.
+
+    Models for few known columns ask the source for its people; ``told[j]`` are the labels that the release has for the
+    codes of its column j. Without a source, of their second condition a lower bound is told, which decides nothing.
     """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
@@ -186,6 +200,9 @@ def check_relation(
         frequencies = as_in_source(frequencies, source)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
+    if limited(model):
+        result = assess_groups(groups, AllOf(tuple(part for part in model.parts if not isinstance(part, Limited))))
+        return replace(_with_sets(result, frequencies, inverse, groups, model, source, told), folded=frequencies.folded)
     if wildcard is None:
         return replace(assess_groups(groups, model), folded=frequencies.folded)
     if not model.sizes_only:
@@ -194,6 +211,68 @@ def check_relation(
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
     seen = _matching(frequencies, inverse, groups, wildcard, source)
     return replace(assess_groups(groups, model, seen), folded=frequencies.folded)
+
+
+def _with_sets(
+    result: CheckResult,
+    frequencies: FrequencySet,
+    inverse: npt.NDArray[np.int64],
+    groups: Groups,
+    model: AllOf,
+    source: FrequencySet | None,
+    told: Sequence[Sequence[str | None]],
+) -> CheckResult:
+    """The answer of the models for all columns at once, with that of the models for few in their places."""
+    names = tuple(dictionary.name for dictionary in frequencies.quasi)
+    shown, known = read_facts(frequencies, TOP, source, told)
+    fails = np.zeros(groups.count, np.bool_)
+    others = iter(result.models)
+    verdicts = []
+    for part in model.parts:
+        if not isinstance(part, Limited):
+            verdicts.append(next(others))
+            continue
+        part.require(names)
+        found = assess_sets(shown, frequencies, part, names, known)
+        fails[inverse[found.failing]] = True
+        rows = int(frequencies.count[found.failing].sum())
+        verdicts.append(
+            ModelVerdict(
+                part.name,
+                dict(part.parameters),
+                found.holds,
+                found.effective,
+                found.failing_groups,
+                rows,
+                facts=_told_of_sets(found, known is not None),
+            )
+        )
+    for verdict, part in zip(verdicts, model.parts, strict=True):
+        if not isinstance(part, Limited) and not verdict.holds:
+            fails |= ~part.assess(groups).holds
+    failing = np.sort(groups.size[fails]).tolist()
+    return replace(
+        result,
+        models=tuple(verdicts),
+        failing_groups=len(failing),
+        failing_rows=sum(failing),
+        failing_sizes=tuple(failing),
+    )
+
+
+def _told_of_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
+    """What was looked at, and with what: the second condition of a model for few columns needs the original."""
+    rows: bool | str = found.people_hold
+    if not with_source:
+        rows = True if found.people_hold else "not to be told from the release alone"
+    return {
+        "sets": found.sets,
+        "row_to_people": not found.failing_groups,
+        "person_to_rows": rows,
+        "checked_with": "the release and its original" if with_source else "the release alone",
+        "all_columns_at_once": "not promised",
+        **({} if found.facts is None else {"fails_at": found.facts}),
+    }
 
 
 def _matching(
@@ -270,6 +349,7 @@ def verify(
     wildcard: str | None = None,
     source: FrequencySet | None = None,
     people: pa.Table | None = None,
+    told: Sequence[Sequence[str | None]] = (),
 ) -> CheckResult:
     """Check a release before it leaves, twice; ``rows`` is how many the method meant to release.
 
@@ -281,12 +361,16 @@ def verify(
     released = two_zeros(engine, released, schema)
     counted = engine.frequencies(released, released.places(looked_at))
     model = models if isinstance(models, AllOf) else combine(models)
-    result = check_relation(engine, released, schema, model, wildcard, counted, source)
+    if limited(model) and (source is None or not told):
+        raise VerificationError(
+            "Models for few known columns need the original. A fault in shoal; nothing was written."
+        )
+    result = check_relation(engine, released, schema, model, wildcard, counted, source, told)
     if schema.person:
         assert people is not None
         own = _second_opinion_on_people(counted, released, schema, model, people)
     else:
-        own = _second_opinion(counted, released, schema, model, wildcard, source)
+        own = _second_opinion(counted, released, schema, model, wildcard, source, told)
     return _require(result, own, model, rows)
 
 
@@ -297,15 +381,13 @@ def _second_opinion(
     model: AllOf,
     wildcard: str | None,
     source: FrequencySet | None = None,
+    told: Sequence[Sequence[str | None]] = (),
 ) -> Judgement:
     """What the gate finds in the combinations of a release, with their counts."""
     places = released.places(schema.quasi_identifiers)
     if wildcard is not None:
         assert source is not None
-        people: Counter[tuple[str | None, ...]] = Counter()
-        texts = [[text or None for text in (*dictionary.text, None)] for dictionary in source.quasi]
-        for codes, count in zip(source.codes.tolist(), source.count.tolist(), strict=True):
-            people[tuple(text[code] for text, code in zip(texts, codes, strict=True))] += count
+        people = _people(source, [(*dictionary.text, None) for dictionary in source.quasi])
         return judge(count_loosely(counted, places, wildcard, people), (), model.parts)
     columns = {
         name: (place, counted.column(f"c{place}"), counted.column("n"))
@@ -313,7 +395,25 @@ def _second_opinion(
         for place in released.places((name,))
     }
     sensitive = list_sensitive_again(columns, schema)
-    return judge(count_groups(counted, places, sensitive), sensitive, model.parts)
+    plain = [part for part in model.parts if not isinstance(part, Limited)]
+    own = judge(count_groups(counted, places, sensitive), sensitive, plain)
+    if len(plain) == len(model.parts):
+        return own
+    assert source is not None
+    quasi = dict(zip(schema.quasi_identifiers, places, strict=True))
+    shown = show_rows(counted, quasi, sensitive, _people(source, told), TOP)
+    others = iter(own.opinions)
+    opinions = [judge_sets(shown, part) if isinstance(part, Limited) else next(others) for part in model.parts]
+    return replace(own, opinions=tuple(opinions))
+
+
+def _people(source: FrequencySet, labels: Sequence[Sequence[str | None]]) -> Counter[tuple[str | None, ...]]:
+    """The rows of the source by label, empty text as missing; ``labels[j]`` are those of the codes of column j."""
+    texts = [[text or None for text in column] for column in labels]
+    people: Counter[tuple[str | None, ...]] = Counter()
+    for codes, count in zip(source.codes.tolist(), source.count.tolist(), strict=True):
+        people[tuple(text[code] for text, code in zip(texts, codes, strict=True))] += count
+    return people
 
 
 def _second_opinion_on_people(

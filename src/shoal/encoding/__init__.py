@@ -3,6 +3,7 @@
 from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.recoding import (
+    ByCell,
     ByGroup,
     ByLevel,
     ByPattern,
@@ -15,6 +16,7 @@ from shoal.encoding.recoding import (
 from shoal.encoding.representative import publish_groups
 
 __all__ = [
+    "ByCell",
     "ByGroup",
     "ByLevel",
     "ByPattern",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "ByCell",
     "ByGroup",
     "ByLevel",
     "ByPattern",
@@ -85,6 +86,17 @@ class ByPattern(ByGroup):
     table: pa.Table
     support: str
     levels: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByCell(ByGroup):
+    """One level per quasi-identifier, above which single cells are hidden: groups are what shows the same.
+
+    ``levels`` are those of the cells that are shown, ``ladders`` the hierarchies with labels made from these alone.
+    """
+
+    levels: tuple[int, ...]
+    ladders: tuple[Ladder, ...]
 
 
 Recoding = ByLevel | ByGroup

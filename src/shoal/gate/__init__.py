@@ -11,6 +11,7 @@ table really reaches.
 
 from shoal.gate.counting import Counts, Sensitive, count_groups, count_loosely, list_sensitive
 from shoal.gate.definitions import DEFINITIONS
+from shoal.gate.facts import judge_sets, show_rows
 from shoal.gate.judgement import Judgement, Opinion, columns_needed, differences, judge, together
 from shoal.gate.people import judge_people
 
@@ -26,6 +27,8 @@ __all__ = [
     "differences",
     "judge",
     "judge_people",
+    "judge_sets",
     "list_sensitive",
+    "show_rows",
     "together",
 ]

@@ -16,7 +16,7 @@ from shoal.schema import Domain, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "groups_of", "list_sensitive"]
+__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "groups_of", "list_sensitive", "read_texts"]
 
 Held = tuple[tuple[int, int], ...]
 """What a group holds of a sensitive column: value numbers and their counts, in order; missing values are not held."""
@@ -151,10 +151,7 @@ def count_loosely(
     How many of the ``people`` can be behind its rows, and how many rows can be the row of each of them: those that show
     nothing that differs. Empty text is missing, as to a reader of a CSV. 0 for all where somebody has no row.
     """
-    columns = []
-    for place in quasi:
-        texts, codes = _encode(counted.column(f"c{place}"))
-        columns.append([None if code is None else texts[code] or None for code in codes])
+    columns = [read_texts(counted.column(f"c{place}")) for place in quasi]
     size: Counter[tuple[Any, ...]] = Counter()
     for cells, count in zip(zip(*columns, strict=True), counted.column("n").to_pylist(), strict=True):
         size[cells] += count
@@ -174,6 +171,12 @@ def count_loosely(
         for key in held:
             least[min(behind[key], fewest.get(key, 0)) if all(rows.values()) else 0] += 1
     return Counts(sum(size.values()), len(size), least, {})
+
+
+def read_texts(column: pa.ChunkedArray) -> list[str | None]:
+    """The cells of a column as text; empty text is missing."""
+    texts, codes = _encode(column)
+    return [None if code is None else texts[code] or None for code in codes]
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[list[str | None], list[int | None]]:

@@ -11,8 +11,18 @@ from typing import Any
 from shoal.gate.counting import Counts, Held, Sensitive
 from shoal.gate.definitions import DEFINITIONS, Definition
 
-__all__ = ["Judgement", "Opinion", "all_together", "columns_needed", "differences", "judge", "together"]
+__all__ = [
+    "ROWS_PER_PERSON",
+    "Judgement",
+    "Opinion",
+    "all_together",
+    "columns_needed",
+    "differences",
+    "judge",
+    "together",
+]
 
+ROWS_PER_PERSON = "rows_per_person"
 NEAR = 1e-8  # by how much, of their size, figures may differ that two ways of rounding gave
 
 
@@ -91,8 +101,15 @@ def together(parts: Sequence[Judgement], models: Sequence[Any]) -> Judgement:
 
 
 def differences(own: Opinion, model: Any, holds: bool, effective: Mapping[str, float]) -> list[str]:
-    """In what a model's word (``holds`` and ``effective``) differs from the gate's opinion, or contradicts itself."""
+    """In what a model's word (``holds`` and ``effective``) differs from the gate's opinion, or contradicts itself.
+
+    Of a model that is asked of sets of columns the rows of a person are a figure too, and must be as many as its k.
+    """
     found = []
+    enough = True
+    if ROWS_PER_PERSON in effective:
+        model = model.of
+        enough = effective[ROWS_PER_PERSON] >= getattr(model, "k", 1)
     if own.holds != holds:
         found.append("whether it holds")
     if own.effective.keys() != effective.keys() or not all(
@@ -103,7 +120,7 @@ def differences(own: Opinion, model: Any, holds: bool, effective: Mapping[str, f
         figure.keeps(effective.get(figure.parameter, math.nan), getattr(model, figure.parameter))
         for figure in DEFINITIONS[model.name].figures(model)
     )
-    if holds != all(kept):
+    if holds != (enough and all(kept)):
         found.append("what its figures mean")
     return found
 

@@ -10,6 +10,7 @@ from shoal.methods.auto import Auto
 from shoal.methods.base import Method, Problem, Progress, quiet
 from shoal.methods.full_domain import FullDomain
 from shoal.methods.grids import PopulationGrid, SampledGrid
+from shoal.methods.hidden_cells import HiddenCells
 from shoal.methods.levels import Levels
 from shoal.methods.local_suppression import LocalSuppression
 from shoal.methods.microaggregation import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
@@ -24,6 +25,7 @@ __all__ = [
     "Auto",
     "Cbfs",
     "FullDomain",
+    "HiddenCells",
     "KFirst",
     "Levels",
     "LocalSuppression",
@@ -52,6 +54,7 @@ OWN: dict[str, type[Method]] = {
         Mondrian,
         Switching,
         LocalSuppression,
+        HiddenCells,
         Refine,
         AntiUnification,
         PopulationGrid,

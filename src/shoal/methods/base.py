@@ -84,6 +84,8 @@ class Method(Checked):
     name: ClassVar[str]
     reveals_source: ClassVar[bool] = True
     needs_model: ClassVar[bool] = True
+    serves_few: ClassVar[bool] = False
+    """Whether the method serves models for an intruder who knows few of the columns (:mod:`shoal.models.known`)."""
 
     @property
     def wildcard(self) -> str | None:

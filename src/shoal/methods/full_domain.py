@@ -16,12 +16,12 @@ from shoal.checked import Seconds, Share, Weight
 from shoal.encoding import ByLevel
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, require_feasible
-from shoal.methods.levels import recode_at
+from shoal.methods.levels import recode_at, require_all_rows
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
 
-__all__ = ["FullDomain"]
+__all__ = ["FullDomain", "level_bounds"]
 
 Level = Annotated[int, Ge(0)]
 
@@ -60,6 +60,7 @@ class FullDomain(Method):
     time_limit: Seconds | None = None
     interruptible: bool = False
     name: ClassVar[str] = "full-domain"
+    serves_few: ClassVar[bool] = True
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -72,6 +73,7 @@ class FullDomain(Method):
         for column in (*self.levels, *self.weights):
             if column not in schema.quasi_identifiers:
                 raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_all_rows(self.name, self.suppression, model)
 
     def decide(self, problem: Problem) -> ByLevel:
         """See :class:`shoal.methods.base.Method`."""
@@ -104,15 +106,22 @@ class FullDomain(Method):
 
     def bounds(self, problem: Problem) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The lowest and the highest level of each column."""
-        lowest, highest = [], []
-        for name, ladder in zip(problem.names, problem.ladders, strict=True):
-            given = self.levels.get(name, (0, ladder.height))
-            low, high = (given, given) if isinstance(given, int) else tuple(given)
-            if not 0 <= low <= high <= ladder.height:
-                raise PlanError(
-                    f"The levels of column {name!r} must be a number, or a lowest and a highest, from 0 to "
-                    f"{ladder.height}; found {given!r}."
-                )
-            lowest.append(low)
-            highest.append(high)
-        return tuple(lowest), tuple(highest)
+        return level_bounds(self.levels, problem)
+
+
+def level_bounds(
+    levels: Mapping[str, int | tuple[int, int]], problem: Problem
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The lowest and the highest level of each column, where some are given by name."""
+    lowest, highest = [], []
+    for name, ladder in zip(problem.names, problem.ladders, strict=True):
+        given = levels.get(name, (0, ladder.height))
+        low, high = (given, given) if isinstance(given, int) else tuple(given)
+        if not 0 <= low <= high <= ladder.height:
+            raise PlanError(
+                f"The levels of column {name!r} must be a number, or a lowest and a highest, from 0 to "
+                f"{ladder.height}; found {given!r}."
+            )
+        lowest.append(low)
+        highest.append(high)
+    return tuple(lowest), tuple(highest)

@@ -26,11 +26,14 @@ import numpy.typing as npt
 from shoal.errors import PlanError
 from shoal.kernels.lattice import kept_figures, make_lifts, make_scratch, next_open, rising_path, roll_up, tag_box
 from shoal.methods.base import Problem, row_limit
+from shoal.methods.few_columns import FewEvaluator, descend
 from shoal.methods.lattice import Figures, Node, NodeEvaluator
+from shoal.models import limited
 from shoal.utility.measures import Measure
 
 __all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
 
+Evaluator = NodeEvaluator | FewEvaluator
 LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
 OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
 UNKNOWN, FAILS, MEETS, SEEN = 0, 1, 2, 3  # odd tags are settled
@@ -61,7 +64,11 @@ def find_optimum(
     Ties go to the lower bound, then to the lower sum of levels, then to the smaller node in lexicographic order.
     """
     nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
-    evaluator = NodeEvaluator(problem, measure)
+    evaluator: Evaluator = NodeEvaluator(problem, measure)
+    if limited(problem.model):
+        evaluator = FewEvaluator(problem, measure)
+        if nodes > LARGEST_LATTICE:
+            return _descend(evaluator, lowest, highest, nodes, time_limit)
     if nodes > LARGEST_LATTICE:
         search: _Search = _LargeSearch(
             evaluator, suppression, lowest, highest, nodes, 60.0 if time_limit is None else time_limit
@@ -76,6 +83,15 @@ def find_optimum(
     bound = search.remaining_bound()
     loss = math.inf if search.best is None else search.best.loss
     return Optimum(search.best, bound >= loss, min(bound, loss), nodes, evaluator.seen)
+
+
+def _descend(evaluator: FewEvaluator, lowest: Node, highest: Node, nodes: int, time_limit: float | None) -> Optimum:
+    """A good node for few known columns, where there are too many to look at."""
+    found = descend(evaluator, lowest, highest, None if time_limit is None else time.monotonic() + time_limit)
+    if found is None:
+        return Optimum(None, False, math.inf, nodes, evaluator.seen)
+    best, bound = found
+    return Optimum(best, bound >= best.loss, min(bound, best.loss), nodes, evaluator.seen)
 
 
 def load_kernels() -> None:
@@ -95,7 +111,7 @@ class _Search:
 
     def __init__(
         self,
-        evaluator: NodeEvaluator,
+        evaluator: Evaluator,
         suppression: float,
         lowest: Node,
         highest: Node,
@@ -151,7 +167,7 @@ class _ArraySearch(_Search):
 
     def __init__(
         self,
-        evaluator: NodeEvaluator,
+        evaluator: Evaluator,
         suppression: float,
         lowest: Node,
         highest: Node,

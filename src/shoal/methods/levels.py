@@ -12,7 +12,7 @@ from shoal.checked import Share
 from shoal.encoding import ByLevel, Groups, recode_codes
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_feasible, row_limit, suppress_failing
-from shoal.models import AllOf
+from shoal.models import AllOf, limited
 from shoal.schema import Schema
 
 __all__ = ["Levels", "recode_at"]
@@ -28,12 +28,14 @@ class Levels(Method):
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
     suppression: Share = 0.0
     name: ClassVar[str] = "levels"
+    serves_few: ClassVar[bool] = True
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         for column in self.levels:
             if column not in schema.quasi_identifiers:
                 raise PlanError(f"A level is given for column {column!r}, which is not a quasi-identifier of the plan.")
+        require_all_rows(self.name, self.suppression, model)
 
     def decide(self, problem: Problem) -> ByLevel:
         """See :class:`shoal.methods.base.Method`. Time n log n for n distinct combinations."""
@@ -50,8 +52,27 @@ class Levels(Method):
         return recode_at(problem, tuple(levels), self.suppression)
 
 
+def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
+    """Raise where rows shall be left out for models that ask for few columns: then cells are hidden, not rows."""
+    if suppression and limited(model):
+        raise PlanError(
+            f"With 'known' or [[keys]] the method {method} leaves no rows out: suppression must be 0; found "
+            f"{suppression}. The method hidden-cells hides single cells instead."
+        )
+
+
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """The recoding at some levels, or an error that says what fails there."""
+    if limited(problem.model):
+        from shoal.methods.few_columns import FewColumns, without_few
+
+        failing = FewColumns(problem).failing(levels)
+        if failing:
+            told = "; ".join(f"{part} fails in {bad} of {sets} sets of columns" for part, bad, sets in failing)
+            raise InfeasibleError(
+                f"At these levels {told}. Choose higher levels, lower the model's parameters, or use hidden-cells."
+            )
+        problem = without_few(problem)
     frequencies = problem.frequencies
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))
     kept, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)

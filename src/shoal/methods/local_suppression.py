@@ -11,6 +11,9 @@ What `*` means to a reader decides what is safe, and there are two readings:
   certificate tells the smaller number. It is not the count of sdcMicro, where two rows match as soon as neither shows
   a value that the other contradicts: a row with stars then helps rows that cannot be its own.
 
+For an intruder who knows few columns (:mod:`shoal.models.known`) a star is what shows nothing, and cells are hidden as
+:mod:`shoal.methods.hidden_cells` does, with every column at its values.
+
 The loose reading starts from the strict groups, which meet it, and takes back the stars that nobody needs, those of the
 dearest column first.
 """
@@ -25,8 +28,9 @@ from shoal.checked import Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
+from shoal.methods.hidden_cells import require_few
 from shoal.methods.local_options import LocalMethod, check_weights_of
-from shoal.models import AllOf
+from shoal.models import AllOf, limited
 from shoal.schema import TOP, Schema
 
 __all__ = ["LocalSuppression"]
@@ -47,6 +51,7 @@ class LocalSuppression(LocalMethod):
     importance: Mapping[str, Weight] = field(default_factory=dict)
     missing: Literal["strict", "loose"] = "strict"
     name: ClassVar[str] = "local-suppression"
+    serves_few: ClassVar[bool] = True
 
     @property
     def wildcard(self) -> str | None:
@@ -63,6 +68,10 @@ class LocalSuppression(LocalMethod):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         check_weights_of(schema, self.importance)
+        if limited(model):
+            if self.missing == "loose":
+                raise PlanError("With 'known' or [[keys]], missing = 'loose' says nothing more; leave it out.")
+            require_few(self.name, model)
         if self.missing == "loose" and not model.sizes_only:
             raise PlanError(
                 "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
@@ -74,8 +83,13 @@ class LocalSuppression(LocalMethod):
 
         Strict: time close to n log n for n distinct combinations. Loose: a bounded number of counts of the table more.
         """
+        require_feasible(problem)
+        if limited(problem.model):
+            from shoal.methods.cell_search import hide_cells
+
+            bottom = (0,) * len(problem.ladders)
+            return hide_cells(problem, bottom, bottom, self.importance, None)
         from shoal.methods.star_patterns import suppress_loosely, suppress_strictly
 
-        require_feasible(problem)
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
         return decide(problem, self.importance)

@@ -10,6 +10,7 @@ from shoal.extensions import Extended
 from shoal.models.base import AllOf, Assessment, Condition, Model
 from shoal.models.disclosure import AlphaK, BetaLikeness, DeltaDisclosure
 from shoal.models.k_anonymity import KAnonymity
+from shoal.models.known import Keyed, KeySet, Known, Limited, limited
 from shoal.models.l_diversity import LDiversity
 from shoal.models.sensitivity import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
 from shoal.models.t_closeness import TCloseness
@@ -23,13 +24,18 @@ __all__ = [
     "Condition",
     "DeltaDisclosure",
     "KAnonymity",
+    "KeySet",
+    "Keyed",
+    "Known",
     "LDiversity",
+    "Limited",
     "Model",
     "PAlphaSensitive",
     "PPlusAlphaSensitive",
     "PSensitive",
     "TCloseness",
     "combine",
+    "limited",
     "make_model",
     "of_one_category",
     "size_of_groups",

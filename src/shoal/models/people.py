@@ -20,6 +20,7 @@ from shoal.encoding.people import by_people
 from shoal.encoding.rules import DISTINCT, Rule
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
+from shoal.models.known import limited
 from shoal.schema import Domain
 
 __all__ = ["ByPeople", "counting_people"]
@@ -94,4 +95,9 @@ class ByPeople(Model):
 
 def counting_people(model: AllOf) -> AllOf:
     """All models of a plan, in people."""
+    if limited(model):
+        raise PlanError(
+            "Models for an intruder who knows few columns count rows, and cannot count people: who has many rows would "
+            "hide in them. Leave 'known' and [[keys]] out, or make one row of each person."
+        )
     return AllOf(tuple(ByPeople(part) for part in model.parts))

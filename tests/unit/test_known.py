@@ -1,0 +1,430 @@
+"""An intruder who knows few columns: models, gate, methods and plans, against the definition on random tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import shoal
+import shoal.verify
+from shoal.encoding import read_frequency_set
+from shoal.encoding.facts import read_facts
+from shoal.errors import PlanError, VerificationError
+from shoal.gate import differences, judge_sets, list_sensitive, show_rows
+from shoal.models.known import Keyed, Known, assess_sets
+from shoal.plan import Plan, parse_model
+from shoal.schema import Column, Role, Schema, Tree
+from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
+from tests.reference import known as slow
+
+NAMES = ("a", "b", "c", "d")
+
+
+def schema_of(columns, **options):
+    from shoal.schema import Categories
+
+    secret = Column(
+        Role.SENSITIVE,
+        hierarchy=Tree({"1": ["u", "v"], "2": ["w", "x"]}),
+        categories=Categories(CLASSES),
+        order=tuple(SECRETS),
+    )
+    quasi = {name: Column(Role.QUASI_IDENTIFIER, **options) for name in columns}
+    return Schema({**quasi, "s": secret})
+
+
+@st.composite
+def releases(draw):
+    """A source of labels, the same with hidden cells, and sensitive values."""
+    columns = draw(st.integers(1, 4))
+    rows = draw(st.integers(1, 14))
+    label = st.sampled_from("pqr")
+    people = [[draw(label) for _ in range(columns)] for _ in range(rows)]
+    often = draw(st.integers(0, 6))
+    released = [["*" if draw(st.integers(0, 9)) < often else cell for cell in person] for person in people]
+    secrets = [draw(st.sampled_from([*SECRETS, None])) for _ in range(rows)]
+    return people, released, secrets
+
+
+class Places:
+    """A relation of which nothing but the places of its columns is asked."""
+
+    def places(self, names):
+        return tuple(range(len(names)))
+
+
+def coded(cells, secrets, schema):
+    names = schema.quasi_identifiers
+    rows = Counter(zip(map(tuple, cells), secrets, strict=True))
+    columns = {f"c{j}": pa.array([row[j] for row, _ in rows], "string") for j in range(len(names))}
+    columns[f"c{len(names)}"] = pa.array([secret for _, secret in rows], "string")
+    counted = pa.table({**columns, "n": pa.array(rows.values(), "int64")})
+    found = read_frequency_set(None, Places(), schema, ordered=False, counted=counted)
+    return found, counted, {name: j for j, name in enumerate(names)}, len(names)
+
+
+def both(people, released, secrets, part, with_source=True):
+    """The verdicts of the model and of the gate."""
+    schema = schema_of(NAMES[: len(people[0])])
+    frequencies, counted, quasi, place = coded(released, secrets, schema)
+    source, _, _, _ = coded(people, secrets, schema)
+    told = [(*dictionary.text, None) for dictionary in source.quasi]
+    shown, known = read_facts(frequencies, "*", source if with_source else None, told)
+    found = assess_sets(shown, frequencies, part, schema.quasi_identifiers, known)
+    columns = {"s": (place, counted.column(f"c{place}"), counted.column("n"))}
+    crowd = {}
+    for person in people:
+        crowd[tuple(person)] = crowd.get(tuple(person), 0) + 1
+    rows = show_rows(counted, quasi, list_sensitive(columns, schema), crowd, "*")
+    return found, judge_sets(rows, part)
+
+
+def expected(people, released, secrets, sets, holds, least):
+    """Whether sets of growing size hold, as far as they are looked at, and the fewest rows of a person."""
+    for size in sorted({len(chosen) for chosen in sets}):
+        some = [chosen for chosen in sets if len(chosen) <= size]
+        good = slow.row_to_people(released, secrets, some, holds)
+        fewest = slow.fewest_rows(people, released, some)
+        if not good or fewest < least:
+            return False, fewest
+    return True, fewest
+
+
+@settings(max_examples=150, deadline=None)
+@given(releases(), st.integers(1, 3), st.sampled_from(sorted(MODELS)))
+@example(
+    # the only (p, q) shows (p, *), the other p show r, others show q: visible pairs are frequent, yet one row is left
+    (
+        [["p", "q"], ["p", "r"], ["p", "r"], ["p", "r"], ["q", "q"], ["q", "q"], ["q", "q"]],
+        [["p", "*"], ["p", "r"], ["p", "r"], ["p", "r"], ["q", "q"], ["q", "q"], ["q", "q"]],
+        ["u"] * 7,
+    ),
+    2,
+    "k",
+)
+def test_models_and_gate_say_of_few_columns_what_the_definition_says(release, most, name):
+    people, released, secrets = release
+    most = min(most, len(people[0]))
+    sets = slow.up_to(range(len(people[0])), most)
+    agree(people, released, secrets, lambda model: Known(model, most), sets, name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(releases(), st.data(), st.sampled_from(sorted(MODELS)))
+def test_models_and_gate_say_of_key_sets_what_the_definition_says(release, data, name):
+    people, released, secrets = release
+    columns = data.draw(st.lists(st.integers(0, len(people[0]) - 1), min_size=1, unique=True))
+    sets = slow.up_to(columns, len(columns))
+    keys = tuple(NAMES[j] for j in columns)
+    agree(people, released, secrets, lambda model: Keyed(model, keys), sets, name)
+
+
+def agree(people, released, secrets, limit, sets, name):
+    """Each model of a combination by itself: MODELS has the definition of the last, after k-anonymity."""
+    models, holds = MODELS[name]
+    for model in models:
+        k = getattr(model, "k", 1)
+        alone = (lambda group, table, k=k: len(group) >= k) if model.sizes_only else holds
+        if len(models) > 1 and not model.sizes_only:
+            k_first = models[0].k
+            if any(len(group) < k_first for chosen in sets for group in slow.groups(released, secrets, chosen)):
+                continue  # the definition beside it asks for k as well
+        part = limit(model)
+        found, opinion = both(people, released, secrets, part)
+        good, fewest = expected(people, released, secrets, sets, alone, k)
+        assert found.holds == good, (part, found)
+        assert found.effective["rows_per_person"] == fewest
+        assert differences(opinion, part, found.holds, found.effective) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(releases(), st.integers(1, 3))
+def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, most):
+    people, released, secrets = release
+    most = min(most, len(people[0]))
+    sets = slow.up_to(range(len(people[0])), most)
+    found, _ = both(people, released, secrets, Known(shoal.KAnonymity(2), most), with_source=False)
+    if found.facts is None:
+        told = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
+        assert found.effective["rows_per_person"] == told <= slow.fewest_rows(people, released, sets)
+
+
+def test_frequent_pairs_alone_do_not_hide_a_person():
+    people = [["p", "q"], *[["p", "r"]] * 3, *[["q", "q"]] * 3]
+    released = [["p", "*"], *people[1:]]
+    found, opinion = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2))
+    assert (found.failing_groups, found.people_hold, found.facts) == (0, False, 2)
+    assert found.effective["rows_per_person"] == 1
+    assert not opinion.holds
+    alone, _ = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
+    assert alone.holds
+    assert not alone.people_hold
+
+
+# -- methods -----------------------------------------------------------------------------------------
+
+
+def table_of(rows, seed, columns=4):
+    random = np.random.default_rng(seed)
+    quasi = {
+        name: pa.array([None if random.random() < 0.05 else str(v) for v in random.geometric(0.3, rows)], "string")
+        for name in NAMES[:columns]
+    }
+    return pa.table({**quasi, "s": random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist()})
+
+
+def plan_of(models, method, **options):
+    from shoal.schema import Widths
+
+    return Plan(schema_of(NAMES, hierarchy=Widths((2, 4))), models, method, **options)
+
+
+METHODS = {
+    "hidden-cells": shoal.HiddenCells(),
+    "local-suppression": shoal.LocalSuppression(),
+    "full-domain": shoal.FullDomain(),
+    "levels": shoal.Levels({"a": 2, "b": 3, "c": 2, "d": 3}),
+}
+
+
+def shown(table, names=NAMES):
+    return [
+        ["" if v is None else str(v) for v in row]
+        for row in zip(*(table[name].to_pylist() for name in names), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("known", [1, 3])
+def test_every_method_that_serves_few_columns_keeps_every_model(name, method, known):
+    models, holds = MODELS[name]
+    table = table_of(150, known)
+    plan = plan_of(tuple(Known(model, known) for model in models), METHODS[method])
+    try:
+        release = shoal.anonymize(table, plan)
+    except shoal.InfeasibleError as error:
+        assert method == "levels"
+        assert "sets of columns" in str(error)
+        return
+    cells, secrets = shown(release.table), release.table["s"].to_pylist()
+    assert len(cells) == 150
+    assert sorted(secrets) == sorted(table["s"].to_pylist())
+    sets = slow.up_to(range(4), known)
+    assert slow.row_to_people(cells, secrets, sets, holds)
+    people = labels_of(table, release)
+    assert slow.fewest_rows(people, cells, sets) >= max(getattr(model, "k", 1) for model in models)
+    assert all(model["judged_by"] == "the model and the gate" for model in release.certificate["models"])
+    assert shoal.anonymize(table, plan).table.equals(release.table)
+
+
+def labels_of(table, release):
+    """The labels of the source's rows at the levels that the certificate tells."""
+    return people_at(table, [release.certificate["levels"][name] for name in NAMES])
+
+
+def label_at(value, level):
+    if level == 3:
+        return "*"
+    if value is None:
+        return ""
+    width = {0: 1, 1: 2, 2: 4}[level]
+    low = int(value) // width * width
+    return value if width == 1 else f"{low}-{low + width - 1}"
+
+
+def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():
+    table = table_of(200, 5)
+    keys = (shoal.KeySet(("a", "b"), k=8), shoal.KeySet(("c",)))
+    release = shoal.anonymize(table, plan_of((shoal.KAnonymity(3),), shoal.HiddenCells(), keys=keys))
+    cells, secrets = shown(release.table), release.table["s"].to_pylist()
+    assert slow.row_to_people(cells, secrets, slow.up_to((0, 1), 2), lambda group, _: len(group) >= 8)
+    assert slow.row_to_people(cells, secrets, slow.up_to((2,), 1), lambda group, _: len(group) >= 3)
+    assert [(model["parameters"]["k"], model["parameters"]["keys"]) for model in release.certificate["models"]] == [
+        (8, ["a", "b"]),
+        (3, ["c"]),
+    ]
+    assert all(model["facts"]["all_columns_at_once"] == "not promised" for model in release.certificate["models"])
+    assert release.certificate["method"]["hidden_cells_by_column"]["d"] == 0
+
+
+# -- the gate before a release -----------------------------------------------------------------------
+
+
+def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
+    from shoal.methods import cell_search
+
+    real = cell_search._recoding
+
+    def careless(problem, table, levels, hidden):
+        hidden = hidden.copy()
+        hidden[tuple(np.argwhere(hidden)[0])] = False
+        return real(problem, table, levels, hidden)
+
+    monkeypatch.setattr(cell_search, "_recoding", careless)
+    with pytest.raises(VerificationError):
+        shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
+
+
+ZERO = dict.fromkeys(NAMES, 0)
+
+
+def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
+    from shoal.methods import cell_search
+    from shoal.models.known import SetsVerdict
+
+    monkeypatch.setattr(cell_search._Hiding, "run", lambda *_, **__: None)
+
+    def blind(shown, entries, part, names, known):
+        fails = np.zeros(len(shown.count), bool)
+        return SetsVerdict(True, True, {"k": 4, "rows_per_person": 4}, 1, None, 0, fails)
+
+    monkeypatch.setattr(shoal.verify, "assess_sets", blind)
+    with pytest.raises(VerificationError, match="Two ways"):
+        shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
+
+
+# -- plans -------------------------------------------------------------------------------------------
+
+
+def document(**more):
+    columns = {name: {"role": "quasi-identifier", "hierarchy": {"intervals": [2, 4]}} for name in NAMES}
+    return {"columns": {**columns, "s": {"role": "sensitive"}}, "method": {"name": "hidden-cells"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (
+            {"models": [{"name": "k-anonymity", "k": 5, "known": 5}]},
+            "at most the number of quasi-identifiers, 4; found 5",
+        ),
+        ({"models": [{"name": "k-anonymity", "k": 5, "known": 0}]}, "whole number of at least 1; found 0"),
+        ({"models": [{"name": "k-anonymity", "k": 5, "known": "2"}]}, "whole number of at least 1"),
+        ({"keys": [{"columns": ["a", "nobody"], "k": 5}]}, "'nobody', which is not a quasi-identifier"),
+        ({"keys": [{"columns": ["a", "s"], "k": 5}]}, "'s', which is not a quasi-identifier"),
+        ({"keys": [{"columns": [], "k": 5}]}, "at least one column; it names none"),
+        ({"keys": [{"columns": ["a", "a"], "k": 5}]}, "each of its columns once"),
+        ({"keys": [{"columns": ["a", "b"], "k": 5}, {"columns": ["b", "a"], "k": 3}]}, "two have the same columns"),
+        ({"keys": [{"columns": ["a"]}]}, "a k or a model"),
+        ({"keys": [{"columns": ["a"], "k": 1}]}, "whole number of at least 2"),
+        ({"keys": [{"columns": ["a"], "models": [{"name": "k-anonymity", "k": 5, "known": 1}]}]}, "cannot say 'known'"),
+        ({"models": [{"name": "k-anonymity", "k": 5}]}, "every model must say 'known'"),
+        (
+            {"models": [{"name": "k-anonymity", "k": 5, "known": 2}], "method": {"name": "mondrian"}},
+            "Use one of: .*hidden-cells",
+        ),
+        ({"keys": [{"columns": ["a"], "k": 5}], "method": {"name": "mdav"}}, "Use one of: .*hidden-cells"),
+    ],
+)
+def test_what_a_plan_cannot_ask_for_is_said_when_it_is_read(more, says):
+    with pytest.raises(PlanError, match=says):
+        Plan.from_dict(document(**more))
+
+
+def test_a_plan_with_few_known_columns_and_key_sets_can_be_written_and_read_again():
+    plan = Plan.from_dict(
+        document(
+            models=[{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2}],
+            keys=[
+                {"columns": ["a", "b"], "k": 9},
+                {"columns": ["c"], "models": [{"name": "l-diversity", "l": 3}]},
+            ],
+        )
+    )
+    assert Plan.from_dict(plan.to_dict()) == plan
+    assert plan.model.parts == (
+        Known(shoal.KAnonymity(5), 2),
+        Keyed(shoal.KAnonymity(9), ("a", "b")),
+        Keyed(shoal.LDiversity(2), ("a", "b")),
+        Keyed(shoal.LDiversity(3), ("c",)),
+    )
+
+
+def test_few_columns_and_people_are_not_promised_together():
+    more = document(models=[{"name": "k-anonymity", "k": 5, "known": 2}])
+    more["columns"]["who"] = {"role": "person"}
+    with pytest.raises(PlanError, match="cannot count people"):
+        Plan.from_dict(more)
+
+
+def test_a_model_on_the_command_line_can_say_known():
+    assert parse_model("k-anonymity k=5 known=2") == Known(shoal.KAnonymity(5), 2)
+
+
+def test_check_tells_what_follows_from_the_release_alone():
+    table = pa.table({"a": list("ppqq"), "b": ["r", "*", "r", "r"]})
+    told = shoal.check(table, ["k-anonymity k=2 known=2"], quasi_identifiers=["a", "b"]).to_dict()
+    assert not told["holds"]
+    assert told["models"][0]["facts"]["fails_at"] == 2
+    good = shoal.check(table, ["k-anonymity k=2 known=1"], quasi_identifiers=["a", "b"]).to_dict()
+    assert good["holds"]
+    assert good["models"][0]["facts"]["checked_with"] == "the release alone"
+    assert good["models"][0]["facts"]["person_to_rows"] == "not to be told from the release alone"
+    with pytest.raises(PlanError, match="at most the number"):
+        shoal.check(table, ["k-anonymity k=2 known=3"], quasi_identifiers=["a", "b"])
+
+
+# -- levels for all rows -----------------------------------------------------------------------------
+
+
+def at_least_four(group, _):
+    return len(group) >= 4
+
+
+def people_at(table, node):
+    rows = zip(*(table[name].to_pylist() for name in NAMES), strict=True)
+    return [[label_at(value, level) for value, level in zip(row, node, strict=True)] for row in rows]
+
+
+def share_of(table, node):
+    """The loss ncp, from the labels' shares of the values that occur."""
+    total = 0.0
+    for name, level in zip(NAMES, node, strict=True):
+        values = table[name].to_pylist()
+        leaves = set(values)
+        under = Counter(label_at(value, level) for value in leaves)
+        covered = sum(under[label_at(value, level)] / len(leaves) for value in values) / len(values)
+        total += np.log1p((covered - 1 / len(leaves)) / (1 - 1 / len(leaves))) / len(NAMES)
+    return total
+
+
+@pytest.mark.parametrize("known", [1, 2, 3])
+def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_feasible_one(known, monkeypatch):
+    """Against all nodes, each asked of the definition."""
+    from itertools import product
+
+    from shoal.methods import lattice_search
+
+    table = table_of(120, known + 10)
+    model = (Known(shoal.KAnonymity(4), known),)
+    found = shoal.anonymize(table, plan_of(model, shoal.FullDomain()))
+    assert found.search["optimal"]
+    best = tuple(found.certificate["levels"].values())
+    everyone = {node: people_at(table, node) for node in product(range(4), repeat=4)}
+    sets = slow.up_to(range(4), known)
+    good = [node for node, cells in everyone.items() if slow.row_to_people(cells, cells, sets, at_least_four)]
+    assert best in good
+    assert min(share_of(table, node) for node in good) == pytest.approx(share_of(table, best))
+    monkeypatch.setattr(lattice_search, "LARGEST_LATTICE", 1)
+    descended = shoal.anonymize(table, plan_of(model, shoal.FullDomain()))
+    assert descended.search["lower_bound"] <= found.utility["ncp"] + 1e-12
+    assert descended.utility["ncp"] >= found.utility["ncp"] - 1e-12
+
+
+def test_a_model_for_all_columns_and_one_for_few_are_kept_together():
+    table = table_of(200, 7)
+    release = shoal.anonymize(table, plan_of((shoal.KAnonymity(2), Known(shoal.KAnonymity(9), 1)), shoal.FullDomain()))
+    cells = shown(release.table)
+    assert min(Counter(map(tuple, cells)).values()) >= 2
+    assert slow.row_to_people(cells, cells, slow.up_to(range(4), 1), lambda group, _: len(group) >= 9)
+
+
+def test_levels_for_few_columns_leave_no_row_out():
+    with pytest.raises(PlanError, match="suppression must be 0"):
+        plan_of((Known(shoal.KAnonymity(4), 2),), shoal.FullDomain(suppression=0.1))
