@@ -97,10 +97,7 @@ class Release:
                 f"loses less than {told['lower_bound']:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
-        people = self.certificate.content.get("people")
-        if people is not None:
-            found += about_people(people, self.certificate.content["rows"])
-        return found
+        return found + about_people(self.certificate.content)
 
     def to_dict(self) -> dict[str, Any]:
         """The machine-readable answer of ``shoal release --json``."""
@@ -117,9 +114,20 @@ class Release:
         return answer
 
 
-def about_people(people: Mapping[str, Any], rows: int) -> list[dict[str, str]]:
-    """What should be known of the column that says whose rows they are."""
+def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What should be known of the columns that say whose rows they are, or might say it."""
     found = []
+    for name, told in content.get("repeating_identifiers", {}).items():
+        text = (
+            f"People may have several rows: the identifier {name!r} has {told['values']:,} values in {told['rows']:,} "
+            f"rows. The models counted rows, so that a group can be one person's. If it says whose rows they are, set "
+            f'role = "person"; if not, role = "drop".'
+        )
+        found.append({"code": "identifier-repeats", "text": text})
+    people = content.get("people")
+    if people is None:
+        return found
+    rows = content["rows"]
     if missing := people["rows_without_person"]:
         text = (
             f"{missing} of {rows} rows do not say whose they are. Each counts as a person of its own: if some of them "

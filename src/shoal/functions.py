@@ -314,6 +314,7 @@ def attack(
     external: Any = None,
     original: Any = None,
     previous: Any = None,
+    person: AskedNames = (),
     models: AskedModels | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
@@ -336,6 +337,8 @@ def attack(
         The table that the release was made from: everybody is linked, and audits run.
     previous
         An earlier release of the same rows; needs ``original``.
+    person
+        Columns of the table under attack that say together whose rows they are: people are attacked, not only rows.
     models
         The models that the release was made for (the plan's by default); the minimality attack reasons from them.
     excluded
@@ -361,6 +364,7 @@ def attack(
         external=external,
         original=before,
         previous=previous,
+        person=as_names(person, "persons"),
         models=as_models(models) if models is not None else () if loaded is None else loaded.models,
         excluded=excluded,
         confidence=confidence,

@@ -75,6 +75,9 @@ __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
 
+MOST_ROWS_OF_ONE = 1000
+"""An identifier that has more rows than these for each of its values is taken for no person's."""
+
 RELEASED_CSV = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
 
 
@@ -259,8 +262,7 @@ def check(
     """
     if plan is not None:
         plan = _as_plan(plan)
-        rows = {name: column for name, column in plan.schema.columns.items() if column.role is not Role.PERSON}
-        schema, chosen, wildcard = Schema(rows).published, list(plan.model_of_rows.parts), plan.method.wildcard
+        schema, chosen, wildcard = plan.schema.of_rows.published, list(plan.model_of_rows.parts), plan.method.wildcard
     else:
         quasi = as_names(quasi_identifiers, "quasi-identifiers")
         named = sensitive
@@ -352,6 +354,8 @@ class _Decided:
     """Both None where no one machine held the rows."""
     nobodys: int = 0
     """Rows that are nobody's, where the plan says whose rows they are."""
+    repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Identifiers that may be those of people with several rows, where the plan does not say whose rows they are."""
 
 
 def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, int]:
@@ -413,6 +417,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
     plan.method.ready()
     with _warming(plan.method, watch.progress):
         table, nobodys = _read(engine, source, plan, watch)
+        repeating = _repeating(engine, table, plan)
         # people are counted where all of their rows are
         if plan.method.together is not None and not plan.schema.person and _is_spread(engine):
             schema = plan.schema.published
@@ -424,7 +429,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
                     if same is not table:
                         table, counted = same, engine.spread(same, places)
             if counted.rows > plan.method.together:
-                return _decide_apart(engine, table, counted, plan, watch)
+                return replace(_decide_apart(engine, table, counted, plan, watch), repeating=repeating)
         table, problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
@@ -443,7 +448,22 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
     else:
         kept = int(recoding.count.sum())
     facts = dict(recoding.facts)
-    return _Decided(table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys)
+    return _Decided(
+        table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys, repeating
+    )  # fmt: skip
+
+
+def _repeating(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[str, int]]:
+    """Identifiers whose values repeat, with how many rows and how many values: people may have several rows."""
+    names = plan.schema.named(Role.IDENTIFIER)
+    if plan.schema.person or not names or not plan.method.reveals_source:
+        return {}
+    found = zip(names, engine.repeats(table, table.places(names)), strict=True)
+    return {
+        name: {"rows": rows, "values": values}
+        for name, (rows, values) in found
+        if values < rows <= MOST_ROWS_OF_ONE * values and values > 1
+    }
 
 
 def _require_room(plan: Plan, problem: Problem) -> None:
@@ -560,6 +580,8 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "risk": checked.risk,
         **extra,
     }
+    if decided.repeating:
+        content["repeating_identifiers"] = decided.repeating
     if checked.people is not None and decided.problem is not None:
         everybody = decided.problem.frequencies.domains[-1].people
         assert everybody is not None

@@ -73,3 +73,52 @@ def beta_alike(group, people, everybody, beta):
 def delta_disclosed(group, people, everybody, delta):
     mine, all_of_them = shares(group, people), shares(everybody, people)
     return bool(mine) and all(v in mine and abs(math.log(mine[v] / all_of_them[v])) < delta for v in all_of_them)
+
+
+def labels_of(rows):
+    """rows: (person, label); the labels of everybody's rows."""
+    found = {}
+    for person, label in rows:
+        found.setdefault(person, []).append(label)
+    return found
+
+
+def contains(history, known):
+    rest = list(history)
+    for label in known:
+        if label not in rest:
+            return False
+        rest.remove(label)
+    return True
+
+
+def exposed_by_rows(rows, number, least):
+    """Who has some ``number`` or fewer rows that fewer than ``least`` people have, as labels."""
+    found = labels_of(rows)
+    return {
+        person
+        for person, history in found.items()
+        for size in range(1, number + 1)
+        for known in itertools.combinations(history, size)
+        if sum(contains(other, known) for other in found.values()) < least
+    }
+
+
+def exposed_by_all_rows(rows, least):
+    found = {person: sorted(history) for person, history in labels_of(rows).items()}
+    return {person for person, own in found.items() if sum(own == other for other in found.values()) < least}
+
+
+def exposed_by_composition(rows):
+    """rows: (person, label, value or None); whose groups have one value in common that is the person's."""
+    held = {}
+    for _, label, value in rows:
+        held.setdefault(label, []).append(value)
+    exposed = set()
+    for person in {row[0] for row in rows}:
+        telling = [set(held[row[1]]) for row in rows if row[0] == person and None not in held[row[1]]]
+        left = set.intersection(*telling) if telling else set()
+        own = {row[2] for row in rows if row[0] == person}
+        if len(left) == 1 and left <= own:
+            exposed.add(person)
+    return exposed

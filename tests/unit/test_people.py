@@ -8,12 +8,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import shoal
 from shoal.checked import make
+from shoal.cli.app import app
 from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.methods import METHODS
 from shoal.schema import Column, Role, Schema, Widths
+from tests.reference import people as slow
+
+runner = CliRunner()
 
 ROLES = {
     "patient": Column(Role.PERSON),
@@ -96,7 +103,7 @@ def test_what_a_person_has_elsewhere_counts_too():
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
-    pa.csv.write_csv(visits(), tmp_path / "visits.csv")
+    pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
     document = {
         "source": {"path": "visits.csv"},
         "columns": {
@@ -124,7 +131,7 @@ def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
 def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkeypatch):
     from shoal.engines.duckdb import DuckDBEngine
 
-    pa.csv.write_csv(visits(), tmp_path / "visits.csv")
+    pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
     document = {
         "source": {"path": "visits.csv"},
         "columns": {name: {"role": str(column.role)} for name, column in ROLES.items()},
@@ -236,3 +243,83 @@ REFUSING = (
 def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method):
     with pytest.raises(PlanError, match="cannot count people"):
         plan(method=make(METHODS, method, "method"))
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from("uvwxyz"), st.sampled_from("123"), st.sampled_from(["a", "b", None])),
+        min_size=1,
+        max_size=16,
+    ),
+    least=st.integers(2, 4),
+)
+def test_attacks_on_people_find_whom_brute_force_finds(rows, least):
+    columns = zip(("who", "age", "ill"), zip(*rows, strict=True), strict=True)
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
+    schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE)})
+    found = shoal.attack(table, schema, person="who", models=[shoal.KAnonymity(least)])
+    labels = [row[:2] for row in rows]
+    exposed = {result.name: result.exposed for result in found.results}
+    assert found.people.total == len({row[0] for row in rows})
+    assert found.people.exposed == exposed["groups of few people"] == len(slow.exposed_by_rows(labels, 1, least))
+    assert exposed["two rows"] == len(slow.exposed_by_rows(labels, 2, least))
+    assert exposed["three rows"] == len(slow.exposed_by_rows(labels, 3, least))
+    assert exposed["all rows"] == len(slow.exposed_by_all_rows(labels, least))
+    assert exposed["composition"] == len(slow.exposed_by_composition(rows))
+
+
+def test_a_release_that_counts_rows_exposes_everybody_when_people_are_attacked(tmp_path):
+    """Of 400 patients each is a group of rows, for the number of the patient is published."""
+    random = np.random.default_rng(2)
+    who = np.repeat(np.arange(400), random.integers(10, 20, 400))
+    table = pa.table(
+        {"patient_id": who, "ward": random.integers(0, 3, 400)[who], "ill": random.integers(0, 6, len(who))}
+    )
+    roles = Schema({"patient_id": Column(Role.QUASI_IDENTIFIER), "ward": Column(Role.QUASI_IDENTIFIER)})
+    released = shoal.anonymize(table.select(["patient_id", "ward"]), shoal.Plan(roles, (shoal.KAnonymity(5),))).table
+    pyarrow.csv.write_csv(released, tmp_path / "released.csv")
+    done = runner.invoke(app, ["attack", str(tmp_path / "released.csv"), "-q", "ward", "--json"])
+    assert "people" not in json.loads(done.stdout)
+    arguments = ["attack", str(tmp_path / "released.csv"), "-q", "patient_id,ward", "--person", "patient_id"]
+    done = runner.invoke(app, [*arguments, "--json"])
+    assert json.loads(done.stdout)["people"] == {"total": 400, "exposed": 400, "crowd_below": 5}
+    assert "400 of 400 people" in runner.invoke(app, arguments).stdout
+
+
+def test_check_takes_persons_on_the_command_line(tmp_path):
+    pyarrow.csv.write_csv(pa.table({"who": ["a"] * 5 + ["b"] * 5, "age": ["30"] * 10}), tmp_path / "t.csv")
+    arguments = ["check", str(tmp_path / "t.csv"), "-q", "age", "-m", "k-anonymity k=5"]
+    assert runner.invoke(app, arguments).exit_code == 0
+    done = runner.invoke(app, [*arguments, "--person", "who", "--json"])
+    assert done.exit_code == 1
+    told = json.loads(done.stdout)
+    assert (told["people"], told["models"][0]["counts"]) == ({"total": 2, "smallest_group": 2}, "people")
+
+
+def test_an_identifier_that_repeats_warns_where_nothing_says_whose_rows_they_are(tmp_path):
+    pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
+    document = {
+        "source": {"path": "visits.csv"},
+        "columns": {name: {"role": str(column.role)} for name, column in ROLES.items()},
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "full-domain", "suppression": 0.5},
+        "output": {"path": "released.csv"},
+    }
+    document["columns"]["patient"]["role"] = "identifier"
+    document["columns"]["remark"]["role"] = "identifier"  # one value is no key
+    found = shoal.release(shoal.Plan.from_dict(document, tmp_path))
+    (warning,) = [warning for warning in found.warnings if warning["code"] == "identifier-repeats"]
+    assert "60 values" in warning["text"]
+    assert "People may have several rows" in (tmp_path / "released.report.html").read_text()
+    document["columns"]["patient"]["role"] = "drop"
+    found = shoal.release(shoal.Plan.from_dict(document, tmp_path), overwrite=True)
+    assert "identifier-repeats" not in [warning["code"] for warning in found.warnings]
+
+
+def test_a_plan_with_a_person_attacks_checks_and_compares_its_release(tmp_path):
+    table, asked = visits(), plan(shoal.KAnonymity(5))
+    released = shoal.anonymize(table, asked).table
+    assert shoal.check(released, plan=asked).holds
+    assert shoal.attack(released, asked, original=table).rows == released.num_rows
+    assert "patient" not in shoal.compare(table, released, asked).columns

@@ -481,5 +481,5 @@ def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
         exposed: _exposed(AttackResult("guess", "a value", None, 60, exposed, 0.0), "after", 5) for exposed in (1, 4, 5)
     }
     assert cells[1] == cells[4]
-    assert "fewer than 5 people" in cells[1]
-    assert "5 people" in cells[5]
+    assert "fewer than 5 rows" in cells[1]
+    assert "5 rows" in cells[5]

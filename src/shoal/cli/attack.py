@@ -39,6 +39,12 @@ def attack(
     previous: Annotated[
         Path | None, typer.Option(help="An earlier release of the same rows, to lay beside this one; needs --original.")
     ] = None,
+    person: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--person", help="Columns that say together whose rows they are, separated by commas: people are attacked."
+        ),
+    ] = None,
     population: Annotated[
         Path | None, typer.Option(help="Everybody whom the table is a sample of: for the journalist's risk.")
     ] = None,
@@ -55,7 +61,10 @@ def attack(
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Attack a table, made here or elsewhere, and tell how many people would be exposed, and to what.
+    """Attack a table, made here or elsewhere, and tell how many rows would be exposed, and to what.
+
+    Every row is taken for a person, unless --person says whose rows they are: then groups of few people, two rows,
+    three rows or all rows of a person, and what several groups tell together, are counted in people.
 
     From the table alone: groups of one value (homogeneity) or one category (similarity), the best guess for everyone
     (inference), and what remains when some values can be ruled out (background knowledge). With an external table:
@@ -70,7 +79,8 @@ def attack(
               shoal attack released.csv --plan plan.toml --external voters.csv --original patients.csv
               shoal attack released.csv -q age,zip -s condition --categories "HIV,Cancer;Asthma;Flu" --json
     """
-    from shoal.cli.console import progress
+    from shoal.cli.check import names_of
+    from shoal.cli.console import figure, output, progress
     from shoal.functions import assess
     from shoal.functions import attack as run
 
@@ -79,7 +89,7 @@ def attack(
         show("attacking", None)
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
-            locality=locality, missing=missing or (),
+            locality=locality, person=names_of(person), missing=missing or (),
         )  # fmt: skip
         show("assessing", None)
         risk = assess(
@@ -88,6 +98,12 @@ def attack(
     if as_json:
         print(json.dumps({**attacks.to_dict(), "risk": risk.to_dict()}))
         return
+    if attacks.people is not None:
+        found = attacks.people
+        output.print(
+            f"{figure(found.exposed)} of {figure(found.total)} people have rows in groups of fewer than "
+            f"{figure(found.least)} people. Attacks on rows below take every row for a person."
+        )
     _show(attacks.results, risk)
 
 
@@ -138,7 +154,7 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
     shown = Table(title="What an intruder learns", title_justify="left")
     shown.add_column("attack", min_width=12)  # the longest word in it
     shown.add_column("learns", overflow="fold")
-    for column in ("people", "exposed", "share", "guessed without"):
+    for column in ("attacked", "exposed", "share", "guessed without"):
         shown.add_column(column, justify="right")
     for result in results:
         if not result.people:  # such as a part of the table that could not be published at all

@@ -177,6 +177,10 @@ class Engine(Protocol):
         """The table with some columns as the text of their values."""
         ...
 
+    def repeats(self, table: Relation, places: Sequence[int]) -> list[tuple[int, int]]:
+        """Of some columns how many cells are not missing, and how many different values they have."""
+        ...
+
     def project(self, table: Relation, places: Sequence[int]) -> Relation:
         """The table with some of its columns alone, all that order its rows among them."""
         ...

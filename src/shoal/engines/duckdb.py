@@ -234,6 +234,11 @@ class DuckDBEngine:
         cells = {place: f"CAST({sql.column(place)} AS VARCHAR)" for place in places}
         return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
 
+    def repeats(self, table: Relation, places: Sequence[int]) -> list[tuple[int, int]]:
+        """See :class:`shoal.engines.base.Engine`."""
+        (found,) = self._fetch(sql.repeats(table.name, places)).to_pylist()
+        return [(int(found[f"n{place}"]), int(found[f"d{place}"])) for place in places]
+
     def project(self, table: Relation, places: Sequence[int]) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
         query = sql.projected(table.name, places, hidden=bool(table.ranked))

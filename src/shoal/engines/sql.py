@@ -29,6 +29,7 @@ __all__ = [
     "recode_by_level",
     "renumbered",
     "repeat_labels",
+    "repeats",
     "replaced",
     "signed_zeros",
     "sorted_rows",
@@ -87,6 +88,12 @@ def extent(counted: str, text: Sequence[int]) -> str:
     """How many combinations there are (n), and how many bytes their columns of text have (b)."""
     lengths = " + ".join(f"coalesce(octet_length({column(place)}), 0)" for place in text) or "0"
     return f"SELECT count(*) AS n, sum(CAST({lengths} AS BIGINT)) AS b FROM {counted}"
+
+
+def repeats(table: str, places: Sequence[int]) -> str:
+    """How many cells of each column are not missing (n<i>), and how many different values they have (d<i>)."""
+    told = (f"count({column(place)}) AS n{place}, count(DISTINCT {column(place)}) AS d{place}" for place in places)
+    return f"SELECT {', '.join(told)} FROM {table}"
 
 
 def distinct_values(counted: str, places: Sequence[int]) -> str:

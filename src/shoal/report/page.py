@@ -121,8 +121,8 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
             f"It is known whose rows they are: the conditions below count people, of whom the original has "
             f"{number(people['total'])} and the release {number(people['released'])}. {prose(people['verification'])}"
         )
-        for warning in about_people(people, content["rows"]):
-            sentences.append(f"<strong>Note:</strong> {prose(warning['text'], 600)}")
+    for note in about_people(content):
+        sentences.append(f"<strong>Note:</strong> {prose(note['text'], 600)}")
     if content.get("pseudonyms"):
         sentences.append(
             f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
@@ -289,10 +289,12 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
     rows = [
         line("The person easiest to find", lambda risk: risk.prosecutor.highest),
         line("A person on average", lambda risk: risk.prosecutor.average),
-        line(f"Share of people in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk),
+        line(
+            f"Share of {after.unit} in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk
+        ),
     ]
     if before and isinstance(_few(before, facts.least), str):
-        rows[-1] = (rows[-1][0], f'<span class="figure">{_few(before, facts.least)} people</span>', rows[-1][2])
+        rows[-1] = (rows[-1][0], f'<span class="figure">{_few(before, facts.least)} {after.unit}</span>', rows[-1][2])
     columns = ["Risk", *(["Original"] if before else []), "Release"]
     note = (
         "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
@@ -338,16 +340,16 @@ def _attacks(facts: Description) -> str:
         rows.append(cells)
     columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
     note = (
-        "<p>How many people such an intruder would be right about. Without any table, anybody is right about so many "
-        "who names for everyone the answer that is most frequent among all.</p>"
+        "<p>Of how many rows such an intruder would be right, where every row is a person. Without any table, anybody "
+        "is right about so many who names for everyone the answer that is most frequent among all.</p>"
     )
-    return note + table("People exposed by each attack", columns, rows, "bars attacks stacked")
+    return note + table("Rows exposed by each attack", columns, rows, "bars attacks stacked")
 
 
 def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
     if attack is None:
         return "not applicable"
-    return _counted(attack.exposed, attack.people, kind, least, "people")
+    return _counted(attack.exposed, attack.people, kind, least, "rows")
 
 
 def _previous(content: Mapping[str, Any]) -> str:

@@ -20,12 +20,16 @@ from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersec
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import linkage
 from shoal.risk.attacks_minimality import minimality
+from shoal.risk.attacks_people import ExposedPeople, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Schema
 from shoal.utility.labels import number_of
 from shoal.utility.tables import CodedColumn, HasSchema, column_names, read_rows, schema_of
 
 __all__ = ["Attacks", "attack"]
+
+SMALL_CROWD = 5
+"""Fewer people than these are no crowd, where no model says another number."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Attacks:
     groups: int
     smallest_group: int
     results: tuple[AttackResult, ...]
+    people: ExposedPeople | None = None
+    """Where it is known whose rows they are; the results then begin with the attacks on people."""
 
     def named(self, name: str, column: str | None = None) -> AttackResult:
         """The first result of an attack (for a column)."""
@@ -47,6 +53,7 @@ class Attacks:
             "rows": self.rows,
             "groups": self.groups,
             "smallest_group": self.smallest_group,
+            **({} if self.people is None else {"people": self.people.to_dict()}),
             "attacks": [result.to_dict() for result in self.results],
         }
 
@@ -58,6 +65,7 @@ def attack(
     external: Any = None,
     original: Any = None,
     previous: Any = None,
+    person: Sequence[str] = (),
     models: Sequence[Model] | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
@@ -78,6 +86,8 @@ def attack(
         The table that the release was made from.
     previous
         An earlier release of the same rows; needs ``original``.
+    person
+        Columns of the table under attack that say together whose rows they are.
     models
         The models that the release was made for (the plan's by default); the minimality attack reasons from them.
     excluded
@@ -104,7 +114,8 @@ def attack(
         raise PlanError("Two releases are laid together through the original table; give it too.")
     published = read_groups(released, schema, source)
     groups = published.groups
-    results: list[AttackResult] = []
+    people = attack_people(released, schema, person, size_of_groups(chosen, SMALL_CROWD), source) if person else None
+    results: list[AttackResult] = [] if people is None else list(people.results)
     for histogram in groups.histograms:
         name = histogram.domain.name
         results.append(homogeneity(groups, name))
@@ -116,7 +127,7 @@ def attack(
         results += linkage(published, _shared(external, schema, source, "external"), schema)
     if original is not None:
         results += _with_original(released, published, original, schema, chosen, previous, aligned, source)
-    return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results))
+    return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people)
 
 
 def _with_original(

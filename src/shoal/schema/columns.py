@@ -108,6 +108,11 @@ class Schema(Checked):
         return self.named(Role.SENSITIVE)
 
     @property
+    def of_rows(self) -> Schema:
+        """The same columns where nothing says whose rows they are, as in a release."""
+        return Schema({name: Column(Role.DROP) if c.role is Role.PERSON else c for name, c in self.columns.items()})
+
+    @property
     def unpublished(self) -> frozenset[str]:
         """Names of the columns that no release has."""
         return frozenset(

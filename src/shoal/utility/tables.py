@@ -34,8 +34,8 @@ class HasSchema(Protocol):
 
 
 def schema_of(plan: HasSchema | Schema) -> Schema:
-    """The schema of a plan, or the schema itself."""
-    return plan if isinstance(plan, Schema) else plan.schema
+    """The schema of a plan, or the schema itself; whose rows they are is no column of a release."""
+    return (plan if isinstance(plan, Schema) else plan.schema).of_rows
 
 
 def source_of(data: Any, form: CsvFormat | None = None) -> Source:
