@@ -100,12 +100,14 @@ if TYPE_CHECKING:
     from shoal.schema.words import (
         cuts,
         dates,
+        drop,
         flat,
         identifier,
         intervals,
         levels_from,
         ordered,
         other,
+        person,
         prefix,
         quasi,
         sensitive,
@@ -189,6 +191,7 @@ __all__ = [
     "cuts",
     "dates",
     "draft",
+    "drop",
     "explore",
     "flat",
     "identifier",
@@ -198,6 +201,7 @@ __all__ = [
     "ordered",
     "other",
     "pattern_set",
+    "person",
     "prefix",
     "profile",
     "quasi",
@@ -233,7 +237,7 @@ _HOMES = {
     "shoal.risk": "Attacks RiskAssessment",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
     "shoal.schema.words": (
-        "cuts dates flat identifier intervals levels_from ordered other prefix quasi sensitive tree"
+        "cuts dates drop flat identifier intervals levels_from ordered other person prefix quasi sensitive tree"
     ),
     "shoal.utility": "Comparison",
     "shoal.verify": "CheckResult",

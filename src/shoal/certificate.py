@@ -9,18 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.showing import Grid, Page, Sheet, Shown
+
 if TYPE_CHECKING:
     from shoal.description import Description
+    from shoal.plan import Plan
 
 __all__ = ["Certificate", "Release", "about_people", "fingerprint"]
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Shown):
     """What was asked for, what was done and what was verified; ready for JSON."""
 
     content: Mapping[str, Any]
@@ -32,9 +35,32 @@ class Certificate:
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 
+    def sheet(self) -> Sheet:
+        """What was promised, found and lost."""
+        content = self.content
+        labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
+        figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
+                   if key in content]  # fmt: skip
+        models = [
+            (
+                model["name"],
+                ", ".join(f"{key} = {value}" for key, value in model["parameters"].items()),
+                model["holds"],
+                ", ".join(f"{key} = {_short(value)}" for key, value in model["effective"].items()),
+            )
+            for model in content.get("models", ())
+        ]
+        grids = [Grid("Models", ("model", "asked for", "holds", "the table has"), models)] if models else []
+        costs = [("loss", name, value) for name, value in content.get("loss", {}).items()]
+        costs += [("risk", name, value) for name, value in content.get("risk", {}).items()]
+        if costs:
+            grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
+        method = content.get("method", {}).get("name", "")
+        return Sheet("Certificate", figures, [f"Method: {method}."] if method else [], grids)
 
-@dataclass(frozen=True)
-class Release:
+
+@dataclass(frozen=True, repr=False)
+class Release(Shown):
     """The result of a plan.
 
     Attributes
@@ -47,6 +73,8 @@ class Release:
         How long each step took.
     description
         The facts behind the report; None where no report was asked for.
+    plan
+        What was asked for, where the table is in memory.
     notes
         What was decided on the way to the plan, where it was made from a few words; part of ``warnings``.
     """
@@ -57,6 +85,7 @@ class Release:
     seconds: Mapping[str, float] = field(default_factory=dict)
     description: Description | None = field(default=None, repr=False)
     notes: tuple[Mapping[str, str], ...] = ()
+    plan: Plan | None = field(default=None, compare=False)
 
     @property
     def utility(self) -> Mapping[str, float]:
@@ -98,6 +127,29 @@ class Release:
             )
             found.append({"code": "not-optimal", "text": text})
         return found + about_people(self.certificate.content)
+
+    def sheet(self) -> Sheet:
+        """What was released, what it cost, and what a reader should know."""
+        told = self.certificate.sheet()
+        sentences = [*told.sentences, *(f"Warning: {warning['text']}" for warning in self.warnings)]
+        where = "The table is in .table." if self.path is None else f"The table is in {str(self.path)!r}."
+        return replace(told, title="Release", sentences=[*sentences, where])
+
+    def report(self) -> Page:
+        """The report as a page: shown in a notebook, saved with ``save(path)``, or opened with ``open()``."""
+        from shoal import report  # looks ahead: a report is made of a release, not the other way round
+
+        return Page(report.render(self))
+
+    def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release:
+        """Write the table into a folder, with certificate and report beside it: whole, or not at all.
+
+        What was written is read again and checked against the models before it takes its place. ``name`` ends in .csv
+        or .parquet.
+        """
+        from shoal import pipeline  # looks ahead, as above
+
+        return pipeline.save(self, Path(folder) / name, overwrite=overwrite)
 
     def to_dict(self) -> dict[str, Any]:
         """The machine-readable answer of ``shoal release --json``."""
@@ -144,3 +196,7 @@ def fingerprint(columns: tuple[str, ...], types: tuple[str, ...]) -> str:
     """A hash of column names and types: two deliveries of one table have the same."""
     listed = json.dumps(list(zip(columns, types, strict=True)), ensure_ascii=False)
     return hashlib.sha256(listed.encode()).hexdigest()
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

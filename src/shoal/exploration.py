@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods import METHODS, Method, Progress, quiet
@@ -24,6 +24,10 @@ from shoal.methods.auto import make_method
 from shoal.models import Model, size_of_groups
 from shoal.plan import Plan, plain
 from shoal.schema import Column, Role, Schema
+from shoal.showing import Grid, Page, Sheet, Shown
+
+if TYPE_CHECKING:
+    from shoal.report.scatter import Point
 
 __all__ = ["COMPARED", "Candidate", "Exploration", "Trial", "candidates", "explore", "mark_efficient"]
 
@@ -32,6 +36,10 @@ MOST_PREPARATION = 600.0
 """So many seconds may go by before a trial starts: a machine's first run compiles."""
 COMPARED = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-first")
 """What is compared where nothing is said."""
+
+
+COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest risk", "groups", "rows left out", "seconds", "mark")
+"""What a trial is shown by."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +80,38 @@ class Trial:
     efficient: bool = False
     chosen: bool = False
 
+    @property
+    def label(self) -> str:
+        """The method and its parameters in a line."""
+        settings = {**({"k": self.k} if self.k else {}), **self.parameters}
+        return ", ".join([self.method, *(f"{key} = {value}" for key, value in settings.items())])
+
+    def row(self, measure: str) -> tuple[Any, ...]:
+        """The cells of :data:`COLUMNS`, as people read them."""
+        parameters = ", ".join(f"{key} = {value}" for key, value in self.parameters.items())
+        if self.loss is None:
+            return (self.method, self.k, parameters, "", "", "", "", "", f"{self.seconds:.1f}", self.outcome)
+        mark = "chosen" if self.chosen else "efficient" if self.efficient else ""
+        return (
+            self.method,
+            self.k,
+            parameters,
+            f"{self.loss.get(measure, float('nan')):.4g}",
+            f"{self.risk:.3%}",
+            f"{self.highest_risk:.3%}",
+            self.groups,
+            self.suppressed,
+            f"{self.seconds:.1f}",
+            mark,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
 
 
-@dataclass(frozen=True)
-class Exploration:
+@dataclass(frozen=True, repr=False)
+class Exploration(Shown):
     """All trials, those with a release first, from least to most loss by ``measure``."""
 
     measure: str
@@ -88,6 +121,40 @@ class Exploration:
     def chosen(self) -> Trial | None:
         """The release of least loss that meets the plan's models, if there is one."""
         return next((trial for trial in self.trials if trial.chosen), None)
+
+    def sheet(self) -> Sheet:
+        """Loss against risk, as a picture and a table."""
+        few = (0, 1, 2, 3, 4, 8, 9)
+        rows = [
+            (place + 1, *(trial.row(self.measure)[cell] for cell in few)) for place, trial in enumerate(self.trials)
+        ]
+        columns = ("", *(COLUMNS[cell] for cell in few))
+        sentences = [f"Chosen, of least loss: {self.chosen.label}."] if self.chosen else ["No trial meets the models."]
+        sentences += [f"{trial.method} ({trial.outcome}): {trial.why}" for trial in self.trials if trial.why]
+        grid = Grid(f"Loss ({self.measure}) against risk", columns, rows)
+        return Sheet("Methods and parameters side by side", (), sentences, [grid], self._picture())
+
+    def _picture(self) -> str:
+        from shoal.report.scatter import scatter
+
+        points = self._points()
+        return scatter(points, self.measure) if points else ""
+
+    def _points(self) -> list[Point]:
+        from shoal.report.scatter import Point
+
+        return [
+            Point(trial.label, trial.risk, trial.loss[self.measure], trial.efficient, trial.chosen)
+            for trial in self.trials
+            if trial.loss is not None and trial.risk is not None and self.measure in trial.loss
+        ]
+
+    def plot(self, models: str = "") -> Page:
+        """The picture with every trial in a table, as a page; ``models`` says what was asked for."""
+        from shoal.report.scatter import exploration_page
+
+        rows = [["" if cell is None else cell for cell in trial.row(self.measure)] for trial in self.trials]
+        return Page(exploration_page(self._points(), self.measure, COLUMNS, rows, models or "those of the plan"))
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -94,6 +94,7 @@ def anonymize(
     sensitive: AskedNames | Mapping[str, AskedColumn] | None = None,
     identifiers: AskedNames | None = None,
     other: AskedNames | None = None,
+    person: AskedNames | None = None,
     k: int | None = None,
     p: int | None = None,
     l: int | float | None = None,  # noqa: E741 - the letter of the literature
@@ -121,6 +122,8 @@ def anonymize(
         What nobody should learn: names, or a mapping of names to :func:`shoal.sensitive`.
     identifiers, other
         What is left out, and what is published as it is. A column that no keyword names is left out, with a warning.
+    person
+        Columns that say together whose rows they are: never published, and models count people.
     k, p, l, t
         k-anonymity; p-sensitivity, l-diversity and t-closeness of every sensitive column.
     models
@@ -150,7 +153,7 @@ def anonymize(
     ['20-29', '20-29', '30-39', '30-39']
     """
     asked = Asked(
-        quasi_identifiers, sensitive, identifiers, other, k, p, l, t, models, method, suppression, missing, seed
+        quasi_identifiers, sensitive, identifiers, other, person, k, p, l, t, models, method, suppression, missing, seed
     )
     notes: tuple[Mapping[str, str], ...] = ()
     if plan is None:

@@ -53,7 +53,18 @@ from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
 from shoal.models import combine, limited
-from shoal.output import check_inputs, check_output, places_of, publish, recoding_of, sha256_of, size_of, staging
+from shoal.output import (
+    certificate_of,
+    check_inputs,
+    check_output,
+    places_of,
+    publish,
+    recoding_of,
+    report_of,
+    sha256_of,
+    size_of,
+    staging,
+)
 from shoal.plan import Plan, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together, saved_recoding
@@ -70,7 +81,7 @@ from shoal.verify import (
     verify_patterns,
 )
 
-__all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release"]
+__all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
 
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
@@ -111,7 +122,39 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
     with watch("describing"):
         description = _describe(plan, decided, checked)
     certificate = _certificate(plan, decided, checked, {})
-    return Release(_like(released, data), certificate, seconds=watch.seconds, description=description)
+    return Release(_like(released, data), certificate, seconds=watch.seconds, description=description, plan=plan)
+
+
+def save(made: Release, path: Path, *, overwrite: bool = False) -> Release:
+    """Write a release that is in memory, with its certificate and report; see :meth:`Release.save`."""
+    if made.table is None or made.plan is None:
+        raise OutputError("Only a release whose table is in memory can be saved; this one was written by its plan.")
+    plan = made.plan
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"The folder {str(path.parent)!r} cannot be made: {error.strerror}.") from None
+    with staging(path) as folder:
+        check_output(path, overwrite)
+        staged = folder / f"table{path.suffix.lower()}"
+        with open_engine(plan.engine, made.table, None, _time_zone(plan)) as engine:
+            engine.write(engine.read(Source(frame=made.table)), staged)
+        checked = check(staged, plan=plan, source=RELEASED_CSV)
+        if not checked.holds or checked.rows != made.certificate["released"]:
+            raise OutputError(
+                "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
+                "need the original: write it with shoal.release and a plan that names source and output."
+            )
+        digest = sha256_of(staged)
+        output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
+        certificate = Certificate({**made.certificate.content, "output": output})
+        texts = {certificate_of(path): certificate.to_json()}
+        if made.description is not None:
+            texts = {report_of(path): render(certificate, made.description), **texts}
+        others = _stage(texts, folder)
+        outdated = [place for place in places_of(path)[1:] if place not in texts]
+        publish((staged, path), others, outdated, overwrite=overwrite, sha256=digest)
+    return replace(made, certificate=certificate, path=path)
 
 
 def release(

@@ -48,6 +48,7 @@ from shoal.models.people import counting_people
 from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
 from shoal.schema.base import as_text, changed, plan_value
+from shoal.showing import Grid, Sheet, Shown
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
@@ -79,8 +80,8 @@ class Output(Checked):
         return report_of(self.path)
 
 
-@dataclass(frozen=True, init=False)
-class Plan(Checked):
+@dataclass(frozen=True, init=False, repr=False)
+class Plan(Shown, Checked):
     """What is asked for. A plan does not change; :meth:`with_` gives another one.
 
     Parameters
@@ -177,6 +178,23 @@ class Plan(Checked):
                 f"The method {self.method.name} forms groups in all quasi-identifiers at once; it cannot make use of "
                 f"'known' or [[keys]]. Use one of: {serve}."
             )
+
+    def sheet(self) -> Sheet:
+        """What is asked for."""
+        rows = []
+        for name, column in self.columns.items():
+            section = _column_section(column)
+            role = section.pop("role")
+            rows.append((name, role, ", ".join(f"{key} = {value}" for key, value in section.items())))
+        settings = ", ".join(f"{key} = {value}" for key, value in self.method.to_plan().items() if key != "name")
+        sentences = [
+            f"Models: {'; '.join(map(str, self.models)) or 'none'}.",
+            f"Method: {self.method.name}{f' ({settings})' if settings else ''}.",
+        ]
+        for what, place in (("Source", self.source), ("Output", self.output)):
+            if place is not None and place.path is not None:
+                sentences.append(f"{what}: {place.path}.")
+        return Sheet("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
 
     @property
     def columns(self) -> Mapping[str, Column]:

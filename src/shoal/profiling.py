@@ -20,6 +20,7 @@ from shoal.errors import ShoalError, TableError
 from shoal.kinds import date_format, kind_of, numbers_of, oddities
 from shoal.roles import ColumnProfile, narrowed, role_of
 from shoal.schema import Role
+from shoal.showing import Grid, Sheet, Shown
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDBEngine
@@ -40,8 +41,8 @@ class PairProfile:
     unique: int
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Shown):
     """What a table is.
 
     Attributes
@@ -66,6 +67,20 @@ class Profile:
     def named(self, role: Role) -> tuple[str, ...]:
         """The names of the columns of a role."""
         return tuple(column.name for column in self.columns if column.role is role)
+
+    def sheet(self) -> Sheet:
+        """Of every column what it is, and the role that would suit it, with the reason."""
+        rows = [
+            (c.name, c.kind, c.distinct, f"{c.unique / self.rows:.1%}", str(c.role), c.reason) for c in self.columns
+        ]
+        pairs = [
+            f"{' with '.join(pair.columns)}: {pair.unique / self.rows:.1%} of the rows are alone in it."
+            for pair in self.pairs[:3]
+            if pair.unique
+        ]
+        figures = (("rows", self.rows), ("alone in all quasi-identifiers", self.unique))
+        columns = ("column", "kind", "values", "alone", "role", "because")
+        return Sheet("What the table is", figures, pairs, [Grid("Columns", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

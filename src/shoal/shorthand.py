@@ -48,6 +48,7 @@ class Asked:
     sensitive: AskedNames | Mapping[str, AskedColumn] | None = None
     identifiers: AskedNames | None = None
     other: AskedNames | None = None
+    person: AskedNames | None = None
     k: int | None = None
     p: int | None = None
     l: int | float | None = None  # noqa: E741 - the model's own letter
@@ -91,6 +92,7 @@ def _named(asked: Asked) -> dict[str, Column]:
         (asked.sensitive, Role.SENSITIVE, "sensitive columns"),
         (asked.identifiers, Role.IDENTIFIER, "identifiers"),
         (asked.other, Role.OTHER, "other columns"),
+        (asked.person, Role.PERSON, "columns that say whose rows they are"),
     )
     for names, role, what in given:
         made = {} if isinstance(names, Mapping) else {name: Column(role) for name in as_names(names, what)}
@@ -137,7 +139,7 @@ def _as_named(
     left_out = [name for name in table.columns if name not in named]
     if not left_out:
         return columns, []
-    columns |= {name: Column(Role.IDENTIFIER) for name in left_out}
+    columns |= {name: Column(Role.DROP) for name in left_out}
     text = (
         f"No keyword names {_listed(left_out)}: left out of the release. To publish a column as it is, name it in "
         f"other=[...]."

@@ -46,6 +46,7 @@ from shoal.models.known import Limited, SetsVerdict, assess_sets, limited
 from shoal.models.people import ByPeople, counting_people
 from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
+from shoal.showing import Grid, Sheet, Shown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,8 +104,8 @@ class Crowds:
         return {"total": self.total, "smallest_group": self.smallest_group}
 
 
-@dataclass(frozen=True)
-class CheckResult:
+@dataclass(frozen=True, repr=False)
+class CheckResult(Shown):
     """The answer for a table.
 
     Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the failing groups'
@@ -130,6 +131,22 @@ class CheckResult:
     def holds(self) -> bool:
         """Whether every group meets every model."""
         return all(model.holds for model in self.models)
+
+    def sheet(self) -> Sheet:
+        """The verdict, and what the table really reaches."""
+        rows = [
+            (
+                model.name,
+                ", ".join(f"{key} = {value}" for key, value in model.parameters.items()),
+                model.holds,
+                ", ".join(f"{key} = {value:.6g}" for key, value in model.effective.items()),
+                f"{model.failing_rows:,} rows in {model.failing_groups:,} group(s)" if model.failing_groups else "none",
+            )
+            for model in self.models
+        ]
+        figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
+        title = "The table meets the models" if self.holds else "The table does not meet the models"
+        return Sheet(title, figures, (), [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)])
 
     @property
     def risk(self) -> dict[str, float]:

@@ -21,10 +21,10 @@ from shoal.methods import METHODS
 from shoal.output import publish, report_of
 from shoal.plan import Plan
 from shoal.report import render
-from shoal.report.markup import prose
-from shoal.report.style import STYLE
 from shoal.report.wording import _METHODS
 from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
+from shoal.showing.markup import prose
+from shoal.showing.style import STYLE
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 

@@ -132,7 +132,7 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
     from rich.table import Table
 
     from shoal.cli.console import figure, output, safe
-    from shoal.report.markup import percent
+    from shoal.showing.markup import percent
 
     figures = risk.reidentification
     output.print(

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from shoal.exploration import Exploration, Trial
-    from shoal.plan import Plan
-
 __all__ = ["explore"]
-
-COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest risk", "groups", "rows left out", "seconds", "mark")
 
 
 def explore(
@@ -50,6 +44,7 @@ def explore(
     """
     from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import InfeasibleError, OutputError
+    from shoal.exploration import COLUMNS
     from shoal.functions import explore as run
     from shoal.functions import write_whole
     from shoal.plan import Plan
@@ -72,12 +67,12 @@ def explore(
             progress=show,
         )
     write_whole(places[0], found.to_csv())
-    write_whole(places[1], _page(found, loaded))
+    write_whole(places[1], found.plot(str(loaded.model)).html)
     if as_json:
         print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))
     else:
         # a terminal is narrow: what is left out is in the files
-        few = [_row(trial, loss) for trial in found.trials]
+        few = [trial.row(loss) for trial in found.trials]
         places_shown = (0, 1, 2, 3, 4, 8, 9)
         shown = [[row[place] for place in places_shown] for row in few]
         output.print(rows_table(f"Loss ({found.measure}) against risk", [COLUMNS[p] for p in places_shown], shown))
@@ -85,42 +80,7 @@ def explore(
             if trial.why:
                 output.print(f"{safe(trial.method)} ({trial.outcome}): {safe(trial.why)}")
         if found.chosen is not None:
-            output.print(f"[bold]Chosen[/], of least loss: {safe(_label(found.chosen))}.")
+            output.print(f"[bold]Chosen[/], of least loss: {safe(found.chosen.label)}.")
         output.print(f"Table: {safe(places[0])}\nPicture: {safe(places[1])}")
     if found.chosen is None:
         raise InfeasibleError("No trial meets the plan's models. Lower them, allow suppression, or try other methods.")
-
-
-def _row(trial: Trial, measure: str) -> tuple[Any, ...]:
-    parameters = ", ".join(f"{key} = {value}" for key, value in trial.parameters.items())
-    if trial.loss is None:
-        return (trial.method, trial.k, parameters, "", "", "", "", "", f"{trial.seconds:.1f}", trial.outcome)
-    mark = "chosen" if trial.chosen else "efficient" if trial.efficient else ""
-    return (
-        trial.method,
-        trial.k,
-        parameters,
-        f"{trial.loss.get(measure, float('nan')):.4g}",
-        f"{trial.risk:.3%}",
-        f"{trial.highest_risk:.3%}",
-        trial.groups,
-        trial.suppressed,
-        f"{trial.seconds:.1f}",
-        mark,
-    )
-
-
-def _label(trial: Trial) -> str:
-    settings = {**({"k": trial.k} if trial.k else {}), **trial.parameters}
-    return ", ".join([trial.method, *(f"{key} = {value}" for key, value in settings.items())])
-
-
-def _page(found: Exploration, plan: Plan) -> str:
-    from shoal.report.scatter import Point, exploration_page
-
-    points = []
-    for trial in found.trials:
-        if trial.loss is not None and trial.risk is not None and found.measure in trial.loss:
-            points.append(Point(_label(trial), trial.risk, trial.loss[found.measure], trial.efficient, trial.chosen))
-    rows = [["" if cell is None else cell for cell in _row(trial, found.measure)] for trial in found.trials]
-    return exploration_page(points, found.measure, COLUMNS, rows, str(plan.model))

@@ -8,11 +8,11 @@ from typing import Any
 from shoal.certificate import Certificate, Release, about_people
 from shoal.description import Band, ColumnFacts, Description, TableFacts
 from shoal.methods.base import told_count
-from shoal.report.markup import bar, figure, number, percent, prose, table, text
-from shoal.report.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Role
+from shoal.showing.markup import bar, figure, number, percent, prose, table, text
+from shoal.showing.style import STYLE
 
 __all__ = ["document", "render"]
 

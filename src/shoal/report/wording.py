@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.methods import METHODS
 from shoal.models import MODELS
-from shoal.report.markup import number, prose, text
+from shoal.showing.markup import number, prose, text
 
 __all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence", "search_sentence"]
 

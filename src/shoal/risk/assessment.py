@@ -18,6 +18,7 @@ from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.risk.special_uniques import SpecialUniques, special_uniques
 from shoal.risk.uniqueness import Uniqueness, population_uniques
 from shoal.schema import Schema
+from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
 from shoal.utility.tables import HasSchema, read_rows, schema_of
 
@@ -37,8 +38,8 @@ class IndividualRisk:
         return {"mean": self.mean, "highest": self.highest, "expected": self.expected}
 
 
-@dataclass(frozen=True)
-class RiskAssessment:
+@dataclass(frozen=True, repr=False)
+class RiskAssessment(Shown):
     """The risk of a table.
 
     Attributes
@@ -62,6 +63,23 @@ class RiskAssessment:
     uniqueness: Uniqueness | None
     individual: IndividualRisk | None
     special: SpecialUniques | None
+
+    def sheet(self) -> Sheet:
+        """How likely a person is found, by whom."""
+        found = self.reidentification
+        people = [("who knows that a person is in the table", found.prosecutor)]
+        if found.journalist is not None:
+            people.append(("who does not know it", found.journalist))
+        rows = [(who, f"{one.highest:.2%}", f"{one.average:.2%}", f"{one.at_risk:.2%}") for who, one in people]
+        figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
+        sentences = []
+        if self.uniqueness is not None:
+            sentences.append(
+                f"{self.uniqueness.sample_uniques:,} rows are unique; of the population about "
+                f"{round(self.uniqueness.dankar):,} people are ({self.uniqueness.chosen})."
+            )
+        columns = ("an intruder", "at most", "on average", f"above {found.threshold:.0%}")
+        return Sheet("The risk of the table", figures, sentences, [Grid("Picks the right row", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -23,6 +23,7 @@ from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Schema
+from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
 from shoal.utility.tables import CodedColumn, HasSchema, column_names, read_rows, schema_of
 
@@ -32,8 +33,8 @@ SMALL_CROWD = 5
 """Fewer people than these are no crowd, where no model says another number."""
 
 
-@dataclass(frozen=True)
-class Attacks:
+@dataclass(frozen=True, repr=False)
+class Attacks(Shown):
     """What all attacks achieve on one table."""
 
     rows: int
@@ -46,6 +47,23 @@ class Attacks:
     def named(self, name: str, column: str | None = None) -> AttackResult:
         """The first result of an attack (for a column)."""
         return next(r for r in self.results if r.name == name and column in (None, r.column))
+
+    def sheet(self) -> Sheet:
+        """What each attack achieves, beside what could be guessed without the table."""
+        rows = [
+            (
+                result.name,
+                f"{result.learns} of {result.column}" if result.column else result.learns,
+                result.people,
+                result.exposed,
+                f"{result.share:.1%}",
+                f"{result.baseline:,.6g}",
+            )
+            for result in self.results
+        ]
+        figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
+        columns = ("attack", "learns", "people", "exposed", "share", "guessed without")
+        return Sheet("What an intruder would learn", figures, (), [Grid("Attacks", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -23,8 +23,8 @@ from shoal.schema.hierarchies import Flat, Hierarchy, Ordered, Prefix, Table, Tr
 from shoal.schema.ranges import Calendar, Cuts, Widths
 
 __all__ = [
-    "cuts", "dates", "flat", "identifier", "intervals", "levels_from", "ordered", "other", "prefix", "quasi",
-    "sensitive", "tree",
+    "cuts", "dates", "drop", "flat", "identifier", "intervals", "levels_from", "ordered", "other", "person", "prefix",
+    "quasi", "sensitive", "tree",
 ]  # fmt: skip
 
 Unit = Literal["day", "month", "quarter", "year", "decade"]
@@ -79,6 +79,16 @@ def sensitive(
 def other() -> Column:
     """What tells nothing about anybody: published as it is."""
     return Column(Role.OTHER)
+
+
+def person() -> Column:
+    """Whose rows they are: never published, and models count people."""
+    return Column(Role.PERSON)
+
+
+def drop() -> Column:
+    """What is not wanted: left out."""
+    return Column(Role.DROP)
 
 
 # -- hierarchies -----------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.schema import Role, Schema
+from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.classification import CLASSIFIERS, Accuracy, classification
 from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
 from shoal.utility.numeric import NumericLoss, numeric_loss
@@ -20,8 +21,8 @@ from shoal.utility.tables import HasSchema, column_names, read_rows, schema_of
 __all__ = ["Comparison", "compare"]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """What a release lost and kept.
 
     Attributes
@@ -48,6 +49,32 @@ class Comparison:
     propensity: Propensity
     queries: QueryError
     accuracy: tuple[Accuracy, ...] = field(default=())
+
+    def sheet(self) -> Sheet:
+        """How far the release is from the original, for several uses."""
+        rows = [(name, f"{one.variation:.3f}", f"{one.divergence:.3f}") for name, one in self.columns.items()]
+        if self.pairs is not None:
+            pairs = self.pairs
+            rows.append((f"mean of {pairs.pairs:,} pairs", f"{pairs.mean_variation:.3f}",
+                         f"{pairs.mean_divergence:.3f}"))  # fmt: skip
+        sentences = [
+            f"A model that tells the tables apart is {self.propensity.ratio:.1f} times as good as chance (pMSE).",
+            f"Range queries are wrong by {self.queries.median:.1%} in the median, {self.queries.mean:.1%} on average.",
+        ]
+        if self.numeric is not None:
+            bound = "" if self.numeric.aligned else "at least "
+            sentences.append(
+                f"Numbers: SSE/SST {bound}{self.numeric.sse_sst:.4f}, IL1s {bound}{self.numeric.il1s:.4f}."
+            )
+        for one in self.accuracy:
+            sentences.append(
+                f"Predicting {one.target} by {one.classifier}: {one.released:.1%} right when trained on the release, "
+                f"{one.original:.1%} on the original, {one.majority:.1%} by naming the most frequent class."
+            )
+        columns = ("column", "total variation", "divergence (nats)")
+        grid = Grid("How far distributions moved", columns, rows)
+        return Sheet("The release beside its original", (("rows", self.rows), ("released", self.released)), sentences,
+                     [grid])  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -1,0 +1,208 @@
+"""How results look: text of 80 columns, HTML that escapes what comes from data and keeps its style to itself."""
+
+from __future__ import annotations
+
+import html.parser
+import sys
+import types
+
+import pandas as pd
+import pytest
+
+import shoal
+from shoal.exploration import Exploration, Trial
+from shoal.showing import Grid, Page, Sheet
+from shoal.showing.sheet import CELL_STYLE, MOST_ROWS
+from shoal.watching import watching
+
+EVIL = "<script>alert(1)</script>\x1b[2J"
+FRAME = pd.DataFrame(
+    {
+        "age": [20 + n // 2 for n in range(24)],
+        f"zip {EVIL}": [f"142{n % 4}{n % 2}" for n in range(24)],
+        "illness": ["flu", "gout", "asthma"] * 8,
+    }
+)
+PLAN = shoal.Plan(
+    columns={"age": shoal.intervals(5, 10), f"zip {EVIL}": shoal.prefix(), "illness": "sensitive"},
+    models=["k-anonymity k=3", "p-sensitive p=2"],
+)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return shoal.anonymize(FRAME, PLAN)
+
+
+@pytest.fixture(scope="module")
+def results(release):
+    trials = (
+        Trial("mondrian", {"strict": True}, 5, "released", "", {"ncp": 0.1}, 0.02, 0.2, 24, 0, 3, 8, 0.1, True, True),
+        Trial("mdav", {}, 5, "refused", f"It cannot. {EVIL}"),
+    )
+    return [
+        release,
+        release.certificate,
+        shoal.check(release.table, "k-anonymity k=3", plan=PLAN),
+        shoal.check(release.table, "k-anonymity k=30", quasi_identifiers=["age"]),
+        PLAN,
+        shoal.profile(FRAME),
+        shoal.attack(release.table, PLAN, original=FRAME),
+        shoal.assess(release.table, PLAN, fraction=0.1),
+        shoal.compare(FRAME, release.table, PLAN, queries=10),
+        Exploration("ncp", trials),
+        Exploration("ncp", trials[1:]),
+    ]
+
+
+class Nesting(html.parser.HTMLParser):
+    """Raises where elements are not closed in turn."""
+
+    EMPTY = ("rect", "circle", "line", "polyline", "polygon", "br", "meta")
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+
+def test_text_fits_80_columns_and_has_no_control_character(results):
+    for result in results:
+        for line in repr(result).splitlines():
+            assert len(line) <= 80, line
+            assert line.isprintable(), line
+
+
+def test_html_is_well_formed_and_escapes_what_comes_from_data(results):
+    for result in results:
+        shown = result._repr_html_()
+        assert "<script" not in shown
+        parser = Nesting()
+        parser.feed(shown)
+        assert not parser.open
+
+
+def test_a_result_says_the_same_as_text_and_as_html(results):
+    for result in results:
+        sheet = result.sheet()
+        assert sheet.title in repr(result)
+        assert sheet.title in result._repr_html_()
+        for grid in sheet.grids:
+            assert grid.caption in repr(result)
+
+
+def test_no_value_of_the_original_is_shown(release):
+    told = repr(release) + release._repr_html_() + repr(shoal.profile(FRAME))
+    assert not any(value in told for value in [*FRAME["illness"], *FRAME[f"zip {EVIL}"]])
+
+
+def test_the_verdict_is_the_first_line():
+    good = shoal.check(FRAME, "k-anonymity k=2", quasi_identifiers="age")
+    bad = shoal.check(FRAME, "k-anonymity k=3", quasi_identifiers="age")
+    assert repr(good).startswith("The table meets the models")
+    assert repr(bad).startswith("The table does not meet the models")
+    assert "24 rows in 12 group(s)" in repr(bad)
+
+
+def test_the_style_of_a_cell_touches_nothing_outside_of_it():
+    depth, selector = 0, ""
+    for sign in CELL_STYLE:
+        if sign == "{":
+            if not selector.strip().startswith("@"):
+                assert all(".shoal" in part for part in selector.split(",")), selector
+            depth, selector = depth + 1, ""
+        elif sign == "}":
+            depth, selector = depth - 1, ""
+        else:
+            selector += sign
+    assert depth == 0
+    assert "print" not in CELL_STYLE
+    assert 'data-jp-theme-light="false"' in CELL_STYLE
+
+
+def test_long_tables_say_how_many_rows_are_left_out():
+    sheet = Sheet("t", (), (), [Grid("rows", ("n",), [(n,) for n in range(MOST_ROWS + 3)])])
+    assert "rows (and 3 more)" in sheet.to_text()
+    assert "rows (and 3 more)" in sheet.to_html()
+
+
+def test_the_report_is_a_page_that_a_notebook_frames(release, tmp_path):
+    page = release.report()
+    assert isinstance(page, Page)
+    assert page.save(tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    framed = page._repr_html_()
+    assert framed.startswith('<iframe sandbox=""')
+    assert "<!DOCTYPE" not in framed
+    assert len(repr(page)) <= 80
+    with pytest.raises(shoal.OutputError):
+        page.save(tmp_path / "nowhere" / "report.html")
+
+
+def test_an_exploration_can_be_drawn(results):
+    page = results[-2].plot("k-anonymity(k=5)")
+    assert "<svg" in page.html
+    assert "k-anonymity(k=5)" in page.html
+    assert "<svg" in results[-2]._repr_html_()
+    assert "<svg" not in results[-1]._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["released.csv", "released.parquet"])
+def test_a_release_is_saved_with_its_papers_and_can_be_checked(release, tmp_path, name):
+    saved = release.save(tmp_path / "new", name)
+    names = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert names == sorted([name, "released.certificate.json", "released.report.html"])
+    assert saved.path == tmp_path / "new" / name
+    assert shoal.check(saved.path, plan=PLAN).holds
+    assert saved.certificate["output"]["name"] == name
+    with pytest.raises(shoal.OutputError, match="exists"):
+        release.save(tmp_path / "new", name)
+    release.save(tmp_path / "new", name, overwrite=True)
+
+
+def test_a_release_that_is_no_longer_what_was_verified_is_not_saved(release, tmp_path):
+    import dataclasses
+
+    spoiled = dataclasses.replace(release, table=release.table.assign(age=range(24)))
+    with pytest.raises(shoal.OutputError, match="could not be verified"):
+        spoiled.save(tmp_path)
+    assert not list(tmp_path.glob("released*"))
+    with pytest.raises(shoal.OutputError, match="in memory"):
+        dataclasses.replace(release, table=None).save(tmp_path)
+
+
+def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, monkeypatch):
+    steps: list[str] = []
+    shoal.anonymize(FRAME, PLAN, progress=lambda step, done=None: steps.append(step))
+    assert "verifying" in steps
+    with watching(None) as show:
+        show("reading", None)
+    assert capsys.readouterr().err == ""
+    with watching(True) as show:
+        show("reading\x1b[2J", 0.5)
+    assert "\x1b[2J" not in capsys.readouterr().err
+
+    class Handle:
+        def update(self, shown):
+            written.append(shown)
+
+    written: list[str] = []
+    display = types.ModuleType("IPython.display")
+    display.HTML = str
+    display.display = lambda shown, display_id: written.append(shown) or Handle()
+    python = types.ModuleType("IPython")
+    python.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", python)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    with watching(True) as show:
+        show("compiling <once>", 0.5)
+        show("deciding", None)
+    assert "compiling &lt;once&gt;" in written[0]
+    assert "deciding" in written[1]
+    assert written[-1] == ""
