@@ -99,6 +99,7 @@ def anonymize(
     p: int | None = None,
     l: int | float | None = None,  # noqa: E741 - the letter of the literature
     t: float | None = None,
+    known: int | None = None,
     models: AskedModels | None = None,
     method: AskedMethod | None = None,
     suppression: float | None = None,
@@ -126,6 +127,8 @@ def anonymize(
         Columns that say together whose rows they are: never published, and models count people.
     k, p, l, t
         k-anonymity; p-sensitivity, l-diversity and t-closeness of every sensitive column.
+    known
+        How many of the quasi-identifiers an intruder knows at most; all of them by default.
     models
         Further models.
     method
@@ -153,7 +156,21 @@ def anonymize(
     ['20-29', '20-29', '30-39', '30-39']
     """
     asked = Asked(
-        quasi_identifiers, sensitive, identifiers, other, person, k, p, l, t, models, method, suppression, missing, seed
+        quasi_identifiers,
+        sensitive,
+        identifiers,
+        other,
+        person,
+        k,
+        p,
+        l,
+        t,
+        known,
+        models,
+        method,
+        suppression,
+        missing,
+        seed,
     )
     notes: tuple[Mapping[str, str], ...] = ()
     if plan is None:

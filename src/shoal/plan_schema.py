@@ -111,7 +111,7 @@ def _first_line(kind: type) -> str:
 def _properties(kind: type) -> dict[str, Any]:
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {}
-    for part in fields(kind):  # type: ignore[arg-type]
+    for part in fields(kind):
         described = in_json(hints[part.name])
         if part.default is not MISSING and part.default is not None:
             described = {**described, "default": plan_value(part.default)}
@@ -120,7 +120,7 @@ def _properties(kind: type) -> dict[str, Any]:
 
 
 def _required(kind: type) -> list[str]:
-    parts = fields(kind)  # type: ignore[arg-type]
+    parts = fields(kind)
     return [part.name for part in parts if part.default is MISSING and part.default_factory is MISSING]
 
 

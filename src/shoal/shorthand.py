@@ -26,8 +26,8 @@ from shoal.asking import (
 from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
-from shoal.methods import Auto, Method
-from shoal.models import KAnonymity, LDiversity, Model, PSensitive, TCloseness
+from shoal.methods import Auto, HiddenCells, Method
+from shoal.models import KAnonymity, Known, LDiversity, Model, PSensitive, TCloseness
 from shoal.plan import Plan, build_hierarchy
 from shoal.profiling import profile_table, suggest_hierarchies
 from shoal.schema import Column, Role, Schema
@@ -53,6 +53,7 @@ class Asked:
     p: int | None = None
     l: int | float | None = None  # noqa: E741 - the model's own letter
     t: float | None = None
+    known: int | None = None
     models: AskedModels | None = None
     method: AskedMethod | None = None
     suppression: float | None = None
@@ -194,11 +195,15 @@ def _models(asked: Asked, schema: Schema, drafted: bool) -> tuple[tuple[Model, .
             models.append(LDiversity(letters["l"], column=column))
         if asked.t is not None:
             models.append(TCloseness(asked.t, column=column))
-    return (*models, *given), notes
+    everything = (*models, *given)
+    if asked.known is not None:
+        everything = tuple(Known(model, asked.known) for model in everything)
+    return everything, notes
 
 
 def _method(asked: Asked) -> Method:
-    return as_method(Auto() if asked.method is None else asked.method, asked.suppression)
+    usual = Auto() if asked.known is None else HiddenCells()
+    return as_method(usual if asked.method is None else asked.method, asked.suppression)
 
 
 def _listed(names: list[str]) -> str:

@@ -174,3 +174,18 @@ def test_what_is_not_understood_is_refused_with_what_to_write(words, error, says
 def test_a_file_in_place_of_a_frame_is_refused_with_the_way_to_go():
     with pytest.raises(PlanError, match=r"shoal\.draft"):
         shoal.anonymize("table.csv", quasi_identifiers="age", k=2)
+
+
+def test_models_count_people_where_a_column_says_whose_rows_they_are():
+    visits = FRAME.assign(patient=[n // 2 for n in range(ROWS)])
+    release = shoal.anonymize(visits, **SHORT, identifiers="email", person="patient")
+    assert "patient" not in release.table.columns
+    assert release.certificate["people"]["total"] == ROWS // 2
+
+
+def test_an_intruder_may_know_few_columns():
+    plan, _ = plan_for(FRAME, Asked(["age", "zip"], k=3, known=1))
+    assert plan.models == (shoal.Known(KAnonymity(3), 1),)
+    assert plan.method.name == "hidden-cells"
+    with pytest.raises(PlanError, match="'known' must be at most"):
+        plan_for(FRAME, Asked(["age", "zip"], k=3, known=3))
