@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from shoal.description import Description
     from shoal.plan import Plan
 
-__all__ = ["Certificate", "Release", "about_people", "fingerprint"]
+__all__ = ["Certificate", "Release", "about_people", "about_worth", "fingerprint"]
+
+HALF = 0.5
+"""Of the detail: a release that lost more says so."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +120,7 @@ class Release(Shown):
     def warnings(self) -> list[dict[str, str]]:
         """What a reader of the release should know, each with a code for programs and a text for people."""
         told = self.certificate.content["method"]
-        found = [dict(note) for note in self.notes]
+        found = [*(dict(note) for note in self.notes), *about_worth(self.certificate.content)]
         if "warning" in told:
             found.append({"code": "method", "text": str(told["warning"])})
         if self.search["lower_bound"] is not None and not self.search["optimal"]:
@@ -164,6 +167,31 @@ class Release(Shown):
         if self.path is not None:
             answer["output"] = str(self.path)
         return answer
+
+
+def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What of a certificate says that the release may be worth little, each with a code and a text."""
+    found = []
+    hidden = content.get("hidden_columns", [])
+    if hidden:
+        columns = content.get("plan", {}).get("columns", {}).values()
+        everything = len(hidden) == sum(column["role"] == "quasi-identifier" for column in columns)
+        which = "every quasi-identifier" if everything else ", ".join(repr(name) for name in hidden)
+        found.append({"code": "hidden-columns", "text": f"Nothing is shown of {which}: all rows have '*' there."})
+    if content.get("groups") == 1 and content.get("released", 0) > 0:
+        text = "All rows are in one group: the release tells how often each sensitive value occurs, and no more."
+        found.append({"code": "one-group", "text": text})
+    lost = content.get("loss", {}).get("ncp")
+    if lost is not None and lost > HALF:
+        text = (
+            f"More than half of the detail is lost (ncp {lost:.2f}). A smaller k, fewer quasi-identifiers, or a method "
+            f"that recodes group by group (mondrian, refine) would keep more."
+        )
+        found.append({"code": "half-lost", "text": text})
+    for name in content.get("nothing_learned", []):
+        text = f"Nothing can be learned about {name!r}: its values have the same shares in every group."
+        found.append({"code": "nothing-learned", "text": text})
+    return found
 
 
 def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:

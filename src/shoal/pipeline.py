@@ -80,6 +80,7 @@ from shoal.verify import (
     verify_apart,
     verify_patterns,
 )
+from shoal.worth import hidden_columns, nothing_learned
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
 
@@ -637,6 +638,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
             "verification": "The models count people, by numbers that are not published. Who has the release alone can "
             "verify rows only.",
         }
+    content |= _worth(plan, decided)
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if plan.schema.pseudonyms:
@@ -647,6 +649,18 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)
+
+
+def _worth(plan: Plan, decided: _Decided) -> dict[str, Any]:
+    """What the release says nothing about, where it may be told."""
+    problem, recoding = decided.problem, decided.recoding
+    if problem is None or recoding is None or not plan.method.reveals_source:
+        return {}
+    found = {
+        "hidden_columns": hidden_columns(problem.frequencies, problem.ladders, recoding),
+        "nothing_learned": nothing_learned(problem.frequencies, recoding, plan.schema.published.sensitive),
+    }
+    return {key: names for key, names in found.items() if names}
 
 
 def _time_zone(plan: Plan | None) -> str:

@@ -16,7 +16,7 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "errors", "showing", "extensions", "stopping", "checked", "threads", "schema", "engines", "gate", "encoding",
     "kernels", "models", "utility", "identifiability", "risk", "methods", "watching", "verify", "output", "asking",
-    "plan", "plan_schema", "reuse", "description", "certificate", "report", "pipeline", "data", "vocabulary",
+    "plan", "plan_schema", "reuse", "description", "worth", "certificate", "report", "pipeline", "data", "vocabulary",
     "identifiers", "kinds", "roles", "profiling", "rehearsal", "drafting", "exploration", "shorthand", "functions",
     "compilation", "testing", "reproduce", "cli",
 )  # fmt: skip

@@ -179,7 +179,7 @@ def test_people_of_one_row_each_are_the_same_as_rows_and_it_is_said():
     table = pa.table({"who": ["a", "b", "c"], "age": ["30"] * 3})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(3),)))
-    assert [warning["code"] for warning in found.warnings] == ["person-unique"]
+    assert "person-unique" in [warning["code"] for warning in found.warnings]
 
 
 def test_one_person_alone_cannot_be_hidden():

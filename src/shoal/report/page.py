@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.certificate import Certificate, Release, about_people
+from shoal.certificate import Certificate, Release, about_people, about_worth
 from shoal.description import Band, ColumnFacts, Description, TableFacts
 from shoal.methods.base import told_count
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
@@ -50,6 +50,7 @@ def render(certificate: Certificate | Release, description: Description | None =
     content = certificate.content
     name = content.get("output", {}).get("name", "released table")
     parts = [
+        ("warnings", "Before you use it", _warnings(content)),
         ("done", "What was done", _done(content, description)),
         ("models", "What was promised and found", _models(content, description)),
         ("groups", "Sizes of groups", _groups(description)),
@@ -93,6 +94,12 @@ def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
 
 
 # -- sections ----------------------------------------------------------------------------------------
+
+
+def _warnings(content: Mapping[str, Any]) -> str:
+    """Why the release may be worth little; nothing where there is no reason."""
+    said = "".join(f"<li>{prose(warning['text'], 600)}</li>" for warning in about_worth(content))
+    return f"<ul>{said}</ul>" if said else ""
 
 
 def _done(content: Mapping[str, Any], facts: Description) -> str:
