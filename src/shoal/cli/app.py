@@ -15,7 +15,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from shoal import stopping
-from shoal.cli import attack, check, compare, compiling, demo, explore, ledger, minimal, plan, query, release, reproduce
+from shoal.cli import (
+    attack,
+    check,
+    compare,
+    compiling,
+    demo,
+    explore,
+    ledger,
+    minimal,
+    plan,
+    query,
+    release,
+    reproduce,
+    serve,
+)
 from shoal.errors import ShoalError
 
 __all__ = ["app", "run"]
@@ -38,6 +52,7 @@ app.command("check")(check.check)
 app.command("attack")(attack.attack)
 app.command("compare")(compare.compare)
 app.command("minimal")(minimal.minimal)
+app.command("serve")(serve.serve)
 app.command("reproduce")(reproduce.reproduce)
 app.command("compile")(compiling.compile_all)
 app.add_typer(ledger.app, name="ledger")

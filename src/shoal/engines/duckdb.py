@@ -339,6 +339,10 @@ class DuckDBEngine:
         """Some columns (c<i>, native types) of all rows, in the order of the source."""
         return self._fetch(f"SELECT {sql.columns(places)} FROM {table.name}")
 
+    def head(self, table: Relation, most: int) -> pa.Table:
+        """All columns (c<i>, native types) of the first rows, without reading the others."""
+        return self._fetch(f"SELECT {sql.columns(range(len(table.columns)))} FROM {table.name} LIMIT {int(most)}")
+
     # -- inside ----------------------------------------------------------------------------------
 
     def _name(self) -> str:

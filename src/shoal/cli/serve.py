@@ -1,0 +1,90 @@
+"""``shoal serve``: the whole way in a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["serve"]
+
+
+def serve(
+    file: Annotated[Path | None, typer.Argument(help="A table, a plan (TOML), or a folder to choose from.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; one that is free by default.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the link, and open no browser.")] = False,
+    root: Annotated[Path | None, typer.Option(help="The folder that the page may reach; that of the file.")] = None,
+    projects: Annotated[Path | None, typer.Option(help="Where projects are kept: ROOT/shoal-projects.")] = None,
+    api_only: Annotated[bool, typer.Option("--api-only", help="No pages; the token is SHOAL_TOKEN.")] = False,
+    host: Annotated[str, typer.Option(help="The address to listen at. Beyond this machine, use TLS.")] = "127.0.0.1",
+    certificate: Annotated[Path | None, typer.Option(help="The certificate of TLS (PEM).")] = None,
+    key: Annotated[Path | None, typer.Option(help="The key of TLS (PEM).")] = None,
+    memory: Annotated[float | None, typer.Option(min=0.25, help="Gigabytes that each run may take.")] = None,
+    time_limit: Annotated[float, typer.Option(min=1, help="Seconds that each run may take.")] = 3600.0,
+    largest_upload: Annotated[float, typer.Option(min=0.001, help="Gigabytes that an upload may have.")] = 2.0,
+) -> None:
+    """Open a page on this machine that goes from a file to a verified release, and leaves a plan.
+
+    The link that is printed holds a token: whoever has it can read the tables below the folder. Nothing leaves the
+    machine. Needs shoal[web].
+
+    \b
+    Example:  shoal serve patients.csv
+              shoal serve --port 8765 --no-open
+              SHOAL_TOKEN=... shoal serve --api-only --port 8765
+    """
+    from shoal.errors import InputError
+    from shoal.stopping import Stopped
+
+    try:
+        from shoal.web.server import Settings, is_loopback
+        from shoal.web.server import serve as run
+    except ModuleNotFoundError as error:
+        raise InputError(f"The page needs the package {error.name!r}: install shoal[web].") from None
+    if (certificate is None) != (key is None):
+        raise InputError("TLS needs both --certificate and --key.")
+    token = os.environ.get("SHOAL_TOKEN") or None
+    if api_only and (token is None or len(token) < 16):
+        raise InputError("With --api-only, SHOAL_TOKEN must hold a token of at least 16 characters.")
+    folder = file if file is not None and file.is_dir() else None
+    table = file if folder is None else None
+    if table is not None and not table.exists():
+        raise InputError(f"There is no file {str(table)!r}.")
+    reached = root or folder or (table.resolve().parent if table is not None else Path.cwd())
+    if not reached.is_dir():
+        raise InputError(f"The root {str(reached)!r} must be a folder.")
+    settings = Settings(
+        root=reached,
+        projects=projects or reached / "shoal-projects",
+        host=host,
+        port=port,
+        api_only=api_only,
+        token=token if api_only else None,
+        certificate=certificate,
+        key=key,
+        memory=None if memory is None else int(memory * 1e9),
+        seconds=time_limit,
+        largest=int(largest_upload * 1e9),
+    )
+    if not settings.projects.resolve().is_relative_to(reached.resolve()):
+        raise InputError("Projects must be kept below the folder that the page may reach (--root).")
+    if not is_loopback(host) and certificate is None:
+        typer.echo("Warning: without TLS, everybody on the way can read the tables and the token.", err=True)
+    # a server has no other end than to be stopped
+    with contextlib.suppress(KeyboardInterrupt, Stopped):
+        run(settings, table, lambda link: _announce(link, api_only, no_open))
+
+
+def _announce(link: str, api_only: bool, no_open: bool) -> None:
+    if api_only:
+        print(f"Serving the API at {link.partition('?')[0]}api (token: SHOAL_TOKEN)", flush=True)
+        return
+    print(f"Open {link}", flush=True)
+    print("Stop with Ctrl-C. Nothing leaves this machine.", flush=True)
+    if not no_open:
+        import webbrowser
+
+        webbrowser.open(link)

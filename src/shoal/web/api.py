@@ -1,0 +1,432 @@
+"""The HTTP API, which the page uses too: projects, their plans, runs with their events, and releases.
+
+Every endpoint stands in :data:`ENDPOINTS`, from which the routes and the OpenAPI document are made. A wrong request is
+answered by 422 and a sentence that says what to try; what is not there, or is somebody else's, by 404.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from shoal import __version__
+from shoal.errors import InputError, ShoalError
+from shoal.web.editing import apply
+from shoal.web.guard import REPORT_POLICY, TooLong, TooSlow
+from shoal.web.places import READABLE, list_folder, plain_name
+from shoal.web.projects import PLAN, Project, Projects
+from shoal.web.runs import Run, Runs
+
+__all__ = ["ACTIONS", "ENDPOINTS", "Api", "openapi"]
+
+ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
+ONE_AT_A_TIME = ("look", "check", "levels", "explore", "minimal")
+"""A later one of these makes the earlier one useless."""
+PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+ROOM_LEFT = 500_000_000
+"""So many bytes of the disk an upload leaves free."""
+
+Handler = Callable[["Api", Request], Awaitable[Response]]
+
+
+class Api:
+    """The endpoints, over the projects and runs of a server."""
+
+    def __init__(self, projects: Projects, runs: Runs) -> None:
+        self.projects = projects
+        self.runs = runs
+
+    def routes(self) -> list[Route]:
+        """One route for each endpoint."""
+        return [Route(f"/api{e.path}", self._answering(e.handler), methods=[e.method]) for e in ENDPOINTS]
+
+    def _answering(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            try:
+                return await handler(self, request)
+            except LookupError:
+                return JSONResponse({"error": "There is no such thing here."}, 404)
+            except ShoalError as error:
+                return JSONResponse({"error": str(error), "kind": type(error).__name__}, 422)
+            except TooLong:
+                return JSONResponse({"error": "The body is longer than it may be here."}, 413)
+            except TooSlow:
+                return JSONResponse({"error": "The body did not come in time."}, 408)
+            except OSError as error:
+                return JSONResponse({"error": f"The disk says: {error.strerror}."}, 507)
+
+        return answer
+
+    def project(self, request: Request) -> Project:
+        """The project that a path names, if it is this session's."""
+        return self.projects.get(request.path_params["project"], request.scope["session"])
+
+    # -- projects ----------------------------------------------------------------------------------
+
+    async def describe(self, request: Request) -> Response:
+        """This document."""
+        return JSONResponse(openapi())
+
+    async def list_projects(self, request: Request) -> Response:
+        """The projects of this session, and those that nobody has opened yet."""
+        return JSONResponse({"projects": self.projects.listed(request.scope["session"])})
+
+    async def make_project(self, request: Request) -> Response:
+        """A project for a table or a plan below the root, or for a sample."""
+        given = await _object(request)
+        session = request.scope["session"]
+        if "sample" in given:
+            project = self.projects.open_sample(str(given["sample"]), session)
+        else:
+            place = self.projects.root / str(given.get("path", ""))
+            project = await run_in_threadpool(self.projects.open_path, place, session)
+        return self._made(project)
+
+    def _made(self, project: Project) -> Response:
+        run = self.draft(project)
+        return JSONResponse({"project": project.name, "run": run and run.id}, 201)
+
+    def draft(self, project: Project) -> Run | None:
+        """Have a plan drafted where there is none yet."""
+        if project.text or project.table is None:
+            return None
+        job = {"action": "draft", "table": str(project.table), "folder": str(project.folder)}
+        if project.table.parent == project.folder and not project.table.exists():
+            job["sample"] = "census"
+
+        def done(run: Run) -> None:
+            if run.result is not None and not project.text:
+                project.save(run.result["plan"])
+            project.log(run)
+
+        return self._remember(project, "draft", self.runs.start(project.name, job, done))
+
+    async def list_files(self, request: Request) -> Response:
+        """Folders and tables below the root."""
+        return JSONResponse(list_folder(self.projects.root, request.query_params.get("path", "")))
+
+    async def upload(self, request: Request) -> Response:
+        """A table as the body of the request, straight to the disk of a new project."""
+        name = plain_name(request.query_params.get("name", ""), "table.csv")
+        if Path(name).suffix.lower() not in READABLE[:-1]:
+            raise InputError(f"A table must be one of {', '.join(READABLE[:-1])}, by its name.")
+        project = self.projects.make(Path(name).stem, request.scope["session"])
+        project.table = project.folder / name
+        try:
+            await _receive(request, project.table)
+        except BaseException:
+            self.projects.remove(project)
+            raise
+        return self._made(project)
+
+    async def state(self, request: Request) -> Response:
+        """A project: its plan, what is wrong with it, its releases, and its latest runs."""
+        return JSONResponse(self.state_of(self.project(request)))
+
+    def state_of(self, project: Project) -> dict[str, Any]:
+        """Where a project stands."""
+        return {
+            "project": project.name,
+            "plan": project.text,
+            "error": project.error(),
+            "releases": project.releases(),
+            "runs": {action: run.to_dict() for action, run in project.latest.items()},
+        }
+
+    # -- plans -------------------------------------------------------------------------------------
+
+    async def read_plan(self, request: Request) -> Response:
+        """The plan's text (TOML)."""
+        return Response(self.project(request).text, media_type="text/plain")
+
+    async def write_plan(self, request: Request) -> Response:
+        """Another text for the plan. What is TOML is kept; whether it can run is told."""
+        project = self.project(request)
+        try:
+            text = (await request.body()).decode("utf-8")
+        except UnicodeDecodeError:
+            raise InputError("A plan must be UTF-8 text.") from None
+        fault = project.save(text)
+        if fault is not None:
+            return JSONResponse({"error": fault["text"], "line": fault["line"]}, 422)
+        return JSONResponse({"plan": project.text, "error": project.error()})
+
+    async def change_plan(self, request: Request) -> Response:
+        """Changes of the plan, such as a click makes them; the rest of its text stays as it is."""
+        project = self.project(request)
+        given = await _object(request)
+        changes = given.get("changes")
+        if not isinstance(changes, list) or not all(isinstance(change, dict) for change in changes):
+            raise InputError('The changes must be a list, such as [{"set": ["models", 0, "k"], "value": 5}].')
+        project.save(apply(project.text, changes, _suggested(project)))
+        return JSONResponse({"plan": project.text, "error": project.error()})
+
+    # -- runs --------------------------------------------------------------------------------------
+
+    async def start_run(self, request: Request) -> Response:
+        """Begin a run: look, check, levels, release, explore, minimal, compare or attack."""
+        project = self.project(request)
+        run = self.begin(project, await _object(request))
+        return JSONResponse({"run": run.id}, 201)
+
+    def begin(self, project: Project, given: dict[str, Any]) -> Run:
+        """Begin a run, or join the one that does the same already."""
+        action = str(given.get("action", ""))
+        if action not in ACTIONS:
+            raise InputError(f"The action must be one of {', '.join(ACTIONS)}.")
+        project.plan()
+        job: dict[str, Any] = {"action": action, "plan": str(project.folder / PLAN)}
+        key = action
+        if action == "levels":
+            job["column"] = str(given.get("column", ""))
+            key = f"levels {job['column']}"
+        if action == "explore":
+            job |= _explored(given)
+        folder: Path | None = None
+        if action in ("compare", "attack"):
+            released = project.release_folder(int(given.get("release", 0)))
+            job |= {
+                "plan": str(released / PLAN),
+                "released": str(released / project.facts(int(released.name))["output"]),
+            }
+            key = f"{action} {released.name}"
+        asked = project.digest if action in ONE_AT_A_TIME else key
+        running = project.latest.get(key)
+        if running is not None and running.state == "running":
+            if project.asked_of.get(key) == asked or action not in ONE_AT_A_TIME:
+                return running
+            self.end_soon(running)
+        if action == "release":
+            folder = project.new_release()
+            job |= {"plan": str(folder / PLAN), "folder": str(folder)}
+
+        def done(run: Run) -> None:
+            if folder is not None and run.result is not None and run.state == "done":
+                project.finish_release(folder, run.result)
+            elif folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            if action in ("release", "explore", "attack", "compare"):
+                project.log(run)
+
+        project.asked_of[key] = asked
+        return self._remember(project, key, self.runs.start(project.name, job, done))
+
+    def end_soon(self, run: Run) -> None:
+        """Have a run ended that nobody waits for any more."""
+        import asyncio
+
+        task = asyncio.get_running_loop().create_task(self.runs.cancel(run))
+        self.runs._tasks.add(task)
+        task.add_done_callback(self.runs._tasks.discard)
+
+    def _remember(self, project: Project, key: str, run: Run) -> Run:
+        project.latest[key] = run
+        return run
+
+    def run(self, request: Request) -> Run:
+        """The run that a path names."""
+        run = self.runs.runs[request.path_params["run"]]
+        if run.project != self.project(request).name:
+            raise LookupError
+        return run
+
+    async def read_run(self, request: Request) -> Response:
+        """Where a run stands, and what came of it."""
+        return JSONResponse(self.run(request).to_dict())
+
+    async def cancel_run(self, request: Request) -> Response:
+        """End a run; it leaves nothing."""
+        run = self.run(request)
+        await self.runs.cancel(run)
+        return JSONResponse(run.to_dict())
+
+    async def follow_run(self, request: Request) -> Response:
+        """The events of a run (server-sent); those after Last-Event-ID where that is given."""
+        run = self.run(request)
+        last = request.headers.get("last-event-id", "0")
+        after = int(last) if last.isdigit() and len(last) < 10 else 0
+
+        async def events() -> AsyncIterator[str]:
+            async for event in run.follow(after):
+                told = {key: value for key, value in event.items() if key not in ("id", "event")}
+                yield f"id: {event['id']}\nevent: {event['event']}\ndata: {json.dumps(told)}\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    # -- releases ----------------------------------------------------------------------------------
+
+    async def read_release(self, request: Request) -> Response:
+        """The figures of a release, and its files."""
+        project, number = self.project(request), _number(request)
+        return JSONResponse({**project.facts(number), "files": [file.name for file in project.files(number)]})
+
+    async def download(self, request: Request) -> Response:
+        """A file of a release."""
+        project, number = self.project(request), _number(request)
+        file = {file.name: file for file in project.files(number)}[request.path_params["file"]]
+        if file.suffix == ".html" and "download" not in request.query_params:
+            return FileResponse(file, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+        return FileResponse(file, media_type="application/octet-stream", filename=file.name)
+
+    async def publish(self, request: Request) -> Response:
+        """Write a release to the place that the plan names ([output]), whole or not at all."""
+        project, number = self.project(request), _number(request)
+        given = await _object(request)
+        return JSONResponse(
+            {"written": await run_in_threadpool(_publish, project, number, bool(given.get("overwrite")))}
+        )
+
+
+def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
+    from shoal.output import publish, staging
+
+    plan = project.plan()
+    table, *others = [file for file in project.files(number) if file.name != PLAN]
+    place = plan.output.path.with_name(table.name)
+    # the certificate comes last: where it stands, all is there
+    others.sort(key=lambda file: file.name.endswith(".certificate.json"))
+    with staging(place) as folder:
+        staged = [(folder / f"{n}{file.suffix}", place.with_name(file.name)) for n, file in enumerate((table, *others))]
+        for file, (copy, _) in zip((table, *others), staged, strict=True):
+            shutil.copyfile(file, copy)
+        publish(staged[0], staged[1:], overwrite=overwrite or plan.output.overwrite)
+    return [os.path.relpath(to, project.root) for _, to in staged]
+
+
+async def _receive(request: Request, place: Path) -> None:
+    """The body of a request to a file, part by part; nothing packed, and never the last of the disk."""
+    held = 0
+    with open(place, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        async for part in request.stream():
+            if held == 0 and part.startswith(PACKED):
+                raise InputError("The table is packed; unpack it first.")
+            if shutil.disk_usage(place.parent).free - len(part) < ROOM_LEFT:
+                raise InputError("The disk has no room for this table.")
+            await run_in_threadpool(file.write, part)
+            held += len(part)
+    if not held:
+        raise InputError("The table is empty.")
+
+
+def _suggested(project: Project) -> dict[str, Any]:
+    run = project.latest.get("look")
+    columns = run.result["columns"] if run is not None and run.result is not None else []
+    return {column["name"]: column["hierarchy"] for column in columns}
+
+
+def _explored(given: dict[str, Any]) -> dict[str, Any]:
+    methods, ks = given.get("methods") or [], given.get("ks") or []
+    if not all(isinstance(name, str) for name in methods) or not all(isinstance(k, int) for k in ks):
+        raise InputError("Methods are names and ks are whole numbers.")
+    return {"methods": methods, "ks": ks, "seconds": min(float(given.get("seconds") or 30), 600.0)}
+
+
+def _number(request: Request) -> int:
+    number = request.path_params["number"]
+    if not number.isdigit() or len(number) > 9:
+        raise LookupError
+    return int(number)
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    try:
+        given = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise InputError("The body must be JSON.") from None
+    if not isinstance(given, dict):
+        raise InputError("The body must be a JSON object.")
+    return given
+
+
+# -- the list of endpoints, and the document made from it --------------------------------------------
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One way to ask; ``body`` is the schema of what is sent, or the type of what is not JSON."""
+
+    method: str
+    path: str
+    handler: Handler
+    body: dict[str, Any] | str | None = None
+    gives: str = "application/json"
+
+
+def _fields(**kinds: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": kind} for name, kind in kinds.items()}}
+
+
+BYTES = "application/octet-stream"
+ENDPOINTS = (
+    Endpoint("GET", "/openapi.json", Api.describe),
+    Endpoint("GET", "/projects", Api.list_projects),
+    Endpoint("POST", "/projects", Api.make_project, _fields(path="string", sample="string")),
+    Endpoint("GET", "/files", Api.list_files),
+    Endpoint("POST", "/uploads", Api.upload, BYTES),
+    Endpoint("GET", "/projects/{project}", Api.state),
+    Endpoint("GET", "/projects/{project}/plan", Api.read_plan, gives="text/plain"),
+    Endpoint("PUT", "/projects/{project}/plan", Api.write_plan, "text/plain"),
+    Endpoint("PATCH", "/projects/{project}/plan", Api.change_plan, _fields(changes="array")),
+    Endpoint(
+        "POST", "/projects/{project}/runs", Api.start_run,
+        _fields(action="string", column="string", release="integer", methods="array", ks="array", seconds="number"),
+    ),
+    Endpoint("GET", "/projects/{project}/runs/{run}", Api.read_run),
+    Endpoint("DELETE", "/projects/{project}/runs/{run}", Api.cancel_run),
+    Endpoint("GET", "/projects/{project}/runs/{run}/events", Api.follow_run, gives="text/event-stream"),
+    Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
+    Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, gives=BYTES),
+    Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),
+)  # fmt: skip
+QUERIES = {"/files": ["path"], "/uploads": ["name"]}
+
+
+def openapi() -> dict[str, Any]:
+    """The API as an OpenAPI 3.1 document."""
+    paths: dict[str, Any] = {}
+    for endpoint in ENDPOINTS:
+        names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+        parameters = [{"name": n, "in": "path", "required": True, "schema": {"type": "string"}} for n in names]
+        parameters += [{"name": n, "in": "query", "schema": {"type": "string"}} for n in QUERIES.get(endpoint.path, ())]
+        status = "201" if endpoint.method == "POST" and endpoint.path.split("/")[-1] != "publish" else "200"
+        told: dict[str, Any] = {
+            "operationId": endpoint.handler.__name__,
+            "summary": (endpoint.handler.__doc__ or "").strip(),
+            "parameters": parameters,
+            "responses": {
+                status: {"description": "Done.", "content": {endpoint.gives: {}}},
+                **{code: {"$ref": "#/components/responses/Refused"} for code in ("401", "403", "404", "422")},
+            },
+        }
+        if isinstance(endpoint.body, str):
+            told["requestBody"] = {"required": True, "content": {endpoint.body: {"schema": {"type": "string"}}}}
+        elif endpoint.body is not None:
+            told["requestBody"] = {"required": True, "content": {"application/json": {"schema": endpoint.body}}}
+        paths.setdefault(f"/api{endpoint.path}", {})[endpoint.method.lower()] = told
+    error = _fields(error="string", kind="string", line="integer") | {"required": ["error"]}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "shoal", "version": __version__, "description": "From a table to a verified release."},
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {"Error": error},
+            "responses": {
+                "Refused": {
+                    "description": "Refused; the sentence says what to try.",
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+                }
+            },
+        },
+    }

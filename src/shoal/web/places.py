@@ -1,0 +1,103 @@
+"""What the page may reach on this machine: one folder and what is below it, links that lead out of it not included."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError, PlanError
+
+__all__ = ["check_document", "confine", "confine_table", "list_folder", "plain_name"]
+
+READABLE = (".csv", ".tsv", ".txt", ".parquet", ".toml")
+MOST_LISTED = 500
+OUTSIDE = "The page reaches only what is below the folder that it was started in; choose a file there, or use --root."
+
+
+def confine(root: Path, path: Path) -> Path:
+    """A path as it really is, after all links; raises where that is not below ``root``."""
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        raise InputError(OUTSIDE) from None
+    if not real.is_relative_to(root):
+        raise InputError(OUTSIDE)
+    return real
+
+
+def confine_table(root: Path, path: Path) -> Path:
+    """The same for a table, which may be a folder of parts: each of them is below the root too."""
+    real = confine(root, path)
+    if real.is_dir() and any(not part.resolve().is_relative_to(root) for part in real.iterdir()):
+        raise InputError(OUTSIDE)
+    return real
+
+
+def check_document(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
+    """Raise where a plan's text leads out of the root, or to another machine; asked before anything is read."""
+    for place in _paths(document):
+        confine_table(root, folder / place)
+    source = document.get("source")
+    if isinstance(source, Mapping) and {"database", "query"} & set(source):
+        raise PlanError("The page reads files; run a plan that reads a database with `shoal release`.")
+    engine = document.get("engine")
+    if isinstance(engine, Mapping) and {"name", "master", "options"} & set(engine):
+        raise PlanError("The page works on this machine; run a plan for Spark with `shoal release`.")
+
+
+def _paths(document: Mapping[str, Any]) -> Iterator[str]:
+    """Every text of a plan that is, or may be, the path of a file; ``columns`` names columns, not files."""
+    for name, section in document.items():
+        if name == "columns" and isinstance(section, Mapping):
+            for column in section.values():
+                hierarchy = column.get("hierarchy") if isinstance(column, Mapping) else None
+                if isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("csv"), str):
+                    yield hierarchy["csv"]
+        elif name in ("source", "output", "method") and isinstance(section, Mapping):
+            yield from _leading_out(section)
+
+
+def _leading_out(section: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            yield from _leading_out(value)
+        elif isinstance(value, str) and (
+            key in ("path", "pseudonym_key", "ledger", "universe", "file") or "/" in value or value.startswith("..")
+        ):
+            yield value
+
+
+def list_folder(root: Path, place: str) -> dict[str, Any]:
+    """The folders and tables of a folder below the root; what is hidden is not shown."""
+    folder = confine(root, root / place)
+    if not folder.is_dir():
+        raise InputError("There is no such folder.")
+    folders, files = [], []
+    try:
+        for item in sorted(os.scandir(folder), key=lambda item: item.name)[:MOST_LISTED]:
+            if item.name.startswith(".") or not item.name.isprintable():
+                continue
+            if item.is_symlink() and not Path(item.path).resolve().is_relative_to(root):
+                continue
+            if item.is_dir():
+                folders.append(item.name)
+            elif item.name.lower().endswith(READABLE):
+                files.append({"name": item.name, "bytes": item.stat().st_size})
+    except OSError as error:
+        raise InputError(f"The folder cannot be read: {error.strerror}.") from None
+    here = folder.relative_to(root).as_posix()
+    return {"path": "" if here == "." else here, "folders": folders, "files": files}
+
+
+def plain_name(given: str, otherwise: str) -> str:
+    """A name for a file or a folder that leads nowhere else.
+
+    >>> plain_name("../../etc/pass wd.csv", "table"), plain_name("..", "table")
+    ('pass-wd.csv', 'table')
+    """
+    last = re.split(r"[/\\]", given)[-1]
+    kept = re.sub(r"[^\w.-]+", "-", last).strip(".-")[:60]
+    return kept or otherwise

@@ -1,0 +1,149 @@
+"""The server: guard, API and pages put together, on a socket of this machine alone unless told otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from shoal.errors import InputError
+from shoal.web.api import Api
+from shoal.web.guard import Guard
+from shoal.web.pages import Pages
+from shoal.web.projects import Project, Projects
+from shoal.web.runs import Runs
+
+__all__ = ["Settings", "build", "is_loopback", "serve"]
+
+PATIENCE = 15.0
+"""So many seconds may pass before a connection has said what it wants."""
+MOST_CONNECTIONS = 2_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to serve.
+
+    ``root`` is the folder that the page may reach, ``projects`` where projects are kept. ``certificate`` and ``key``
+    are the files of TLS. ``memory`` (bytes) and ``seconds`` bound each run, ``largest`` (bytes) each upload.
+    """
+
+    root: Path
+    projects: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    api_only: bool = False
+    token: str | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    memory: int | None = None
+    seconds: float = 3600.0
+    largest: int = 2_000_000_000
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches a host."""
+    return host in ("127.0.0.1", "::1", "localhost")
+
+
+def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Guard, Projects]:
+    """The guarded application; ``opened`` is a table or a plan to begin with."""
+    projects = Projects(settings.root.resolve(), settings.projects.resolve())
+    runs = Runs(most=max(1, (os.cpu_count() or 1)), seconds=settings.seconds, memory=settings.memory)
+    api = Api(projects, runs)
+    first: Project | None = None if opened is None else projects.open_path(opened, None)
+    pages = [] if settings.api_only else Pages(api, first).routes()
+
+    @contextlib.asynccontextmanager
+    async def living(_: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.get_running_loop().create_task(runs.warm())
+        if first is not None:
+            api.draft(first)
+        yield
+        warming.cancel()
+        await runs.close()
+
+    app = Starlette(routes=[*api.routes(), *pages], lifespan=living)
+    app.router.redirect_slashes = False
+    names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(settings.host) else {settings.host, socket.gethostname()}
+    hosts = frozenset(f"{name.lower()}:{port}" for name in names)
+    token = settings.token or secrets.token_urlsafe(32)
+    secure = settings.certificate is not None
+    # browsers send a cookie to all ports of a machine: each server has a name of its own for it
+    return Guard(app, token, hosts, f"shoal-{port}", secure, settings.largest), projects
+
+
+class _Impatient(H11Protocol):
+    """HTTP that does not wait for ever for a request to be said."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def _wait(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        self._timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        else:
+            self._wait()
+
+
+def serve(settings: Settings, opened: Path | None, announce: Callable[[str], None]) -> None:
+    """Serve until interrupted; ``announce`` is called with the link once connections are taken."""
+    listening = _listen(settings.host, settings.port)
+    port = listening.getsockname()[1]
+    guard, _ = build(settings, port, opened)
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    scheme = "https" if settings.certificate else "http"
+    config = uvicorn.Config(
+        guard,
+        http=_Impatient,
+        ws="none",
+        log_config=None,
+        log_level="critical",
+        access_log=False,  # addresses hold the token once
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=2,
+        h11_max_incomplete_event_size=32_768,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.key,
+    )
+    announce(f"{scheme}://{shown}:{port}/?token={guard.token}")
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(1024)
+        return listening
+    except OSError as error:
+        raise InputError(f"The port {port} of {host!r} cannot be had: {error.strerror}. Choose another.") from None

@@ -1,0 +1,293 @@
+"""What must be refused, asked of a real server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.web.conftest import COMMAND, Server
+
+PRIVATE = ["/", "/p/patients/columns", "/api/projects", "/api/files", "/api/openapi.json", "/static/app.js"]
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_nothing_is_told_without_the_token(server, path):
+    assert server.ask("GET", path, bare="yes")[0] == 401
+    assert server.ask("GET", path, cookie=f"shoal-{server.port}=wrong")[0] == 401
+    assert server.ask("GET", path, bare="yes", Authorization="Bearer wrong")[0] == 401
+    assert server.ask("GET", path, bare="yes", Authorization=f"Basic {server.token}")[0] == 401
+
+
+def test_a_wrong_token_in_the_link_is_refused_and_sets_no_cookie(server):
+    status, headers, _ = server.ask("GET", "/?token=wrong", bare="yes")
+    assert status == 401
+    assert "set-cookie" not in headers
+
+
+def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(server):
+    status, headers, _ = server.ask("GET", f"/?token={server.token}", bare="yes")
+    assert (status, headers["location"]) == (303, "/")
+    cookie = headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert server.token not in cookie
+    assert server.ask("GET", "/", cookie=cookie.partition(";")[0])[0] == 200
+
+
+def cookie_of(server):
+    return server.ask("GET", f"/?token={server.token}", bare="yes")[1]["set-cookie"].partition(";")[0]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}", ""]
+)
+def test_a_foreign_host_is_refused_even_with_the_token(server, host):
+    assert server.ask("GET", "/api/projects", Host=host.format(port=server.port))[0] == 421
+    assert server.ask("GET", f"/?token={server.token}", bare="yes", Host=host.format(port=server.port))[0] == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "file://"]
+)
+def test_a_foreign_origin_is_refused(server, origin):
+    given = origin.format(port=server.port)
+    for method, path in (("POST", "/api/projects"), ("GET", "/api/projects")):
+        assert server.ask(method, path, {"sample": "patients"}, cookie=cookie_of(server), Origin=given)[0] == 403
+        assert server.ask(method, path, {"sample": "patients"}, Origin=given)[0] == 403
+
+
+def test_a_change_by_cookie_needs_an_origin(server):
+    cookie = cookie_of(server)
+    assert server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=cookie)[0] == 403
+    assert server.ask("DELETE", "/api/projects/x/runs/y", cookie=cookie)[0] == 403
+    made = server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=cookie, Origin=server.address)
+    assert made[0] == 201
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_requests_that_other_sites_cause_are_refused(server, site):
+    """Images, forms, frames; another port of this machine is the same site to a browser."""
+    for mode in ("no-cors", "navigate", "cors"):
+        asked = {"cookie": cookie_of(server), "Sec_Fetch_Site": site, "Sec_Fetch_Mode": mode}
+        assert server.ask("GET", "/api/projects", **asked)[0] == 403
+        assert server.ask("POST", "/api/projects", {"sample": "patients"}, **asked, Origin=server.address)[0] == 403
+
+
+def test_every_answer_carries_the_policy(server):
+    for path in ("/", "/nothing", "/api/projects", "/static/app.js"):
+        headers = server.ask("GET", path)[1]
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../",
+        "..",
+        "../../etc",
+        "/etc",
+        "a/../../..",
+        "link",
+        "link/secret.csv",
+        "%2e%2e/",
+        "..\\..",
+        "\0",
+        "sub/../../x.csv",
+    ],
+)
+def test_no_path_leads_out_of_the_root(server, tmp_path_factory, path):
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.csv").write_text("a,b\n1,2\n3,4\n")
+    link = server.root / "link"
+    if not link.exists():
+        os.symlink(outside, link)
+    from urllib.parse import quote
+
+    assert server.ask("GET", f"/api/files?path={quote(path)}")[0] in (404, 422)
+    assert server.ask("POST", "/api/projects", {"path": path})[0] in (404, 422)
+    for place in (f"/static/{path}", f"/p/{path}/columns", f"/api/projects/{path}"):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection.putrequest("GET", quote(place, safe="/%."), skip_host=False)
+        connection.putheader("Authorization", f"Bearer {server.token}")
+        connection.endheaders()
+        assert connection.getresponse().status in (404, 405)
+        connection.close()
+    assert "link" not in json.loads(server.ask("GET", "/api/files")[2])["folders"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[source]\npath = "/etc/passwd"\n',
+        '[source]\npath = "../../../../etc/passwd"\n',
+        '[source]\npath = "patients.csv"\n[output]\npath = "/tmp/shoal-escaped.csv"\n',
+        '[source]\npath = "patients.csv"\n[output]\npath = "x.csv"\npseudonym_key = "/etc/hostname"\n',
+        '[source]\npath = "patients.csv"\n[method]\nname = "population-grid"\nk = 2\nledger = "/etc/ledger"\n',
+        '[source]\npath = "patients.csv"\n[engine]\nname = "spark"\nmaster = "spark://evil.example"\n',
+        '[source]\ndatabase = "env:HOME"\ntable = "x"\n',
+    ],
+)
+def test_no_plan_leads_out_of_the_root(server, text):
+    project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
+    text += '[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n'
+    told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
+    assert "below the folder" in told["error"] or "shoal release" in told["error"], told
+    for action in ("look", "check", "release"):
+        assert server.ask("POST", f"/api/projects/{project}/runs", {"action": action})[0] == 422
+
+
+def test_a_hierarchy_file_outside_is_not_read(server, tmp_path):
+    (tmp_path / "h.csv").write_text("secret-value;*\n")
+    project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
+    text = server.ask("GET", f"/api/projects/{project}/plan")[2].decode()
+    text = text.replace(
+        '{ tree = { America = ["USA", "Canada"], Asia = ["China", "Japan", "India"] } }',
+        f'{{ csv = "{tmp_path}/h.csv" }}',
+    )
+    told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
+    assert "below the folder" in told["error"]
+    assert "secret-value" not in json.dumps(told)
+
+
+def test_one_session_does_not_see_the_tables_of_another(server):
+    one, other = cookie_of(server), cookie_of(server)
+    made = server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=one, Origin=server.address)
+    project = json.loads(made[2])["project"]
+    assert server.ask("GET", f"/api/projects/{project}", cookie=one)[0] == 200
+    assert server.ask("GET", f"/api/projects/{project}", cookie=other)[0] == 404
+    assert server.ask("GET", f"/p/{project}/table", cookie=other)[0] == 404
+    assert project not in json.loads(server.ask("GET", "/api/projects", cookie=other)[2])["projects"]
+
+
+def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(tmp_path):
+    server = Server(tmp_path, "--largest-upload", "0.001")
+    try:
+        before = list(tmp_path.rglob("*"))
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection.putrequest("POST", "/api/uploads?name=big.csv")
+        connection.putheader("Authorization", f"Bearer {server.token}")
+        connection.putheader("Content-Length", str(10 * 10**9))
+        connection.endheaders()
+        assert connection.getresponse().status == 413
+        connection.close()
+        # without a length, it is counted as it comes
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        parts = (b"1,2\n" * 50_000 for _ in range(50))
+        try:
+            connection.request(
+                "POST",
+                "/api/uploads?name=big.csv",
+                parts,
+                {"Authorization": f"Bearer {server.token}"},
+                encode_chunked=True,
+            )
+            assert connection.getresponse().status == 413
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # refused before all was sent
+        connection.close()
+        time.sleep(0.3)
+        left = [path for path in tmp_path.rglob("*") if path not in before and path.is_file()]
+        assert left == []
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("bomb.csv", b"PK\x03\x04" + b"0" * 100),
+        ("bomb.csv", b"\x1f\x8b" + b"0" * 100),
+        ("x.exe", b"a,b\n"),
+        ("empty.csv", b""),
+    ],
+)
+def test_what_is_packed_or_no_table_is_refused(server, name, body):
+    assert server.ask("POST", f"/api/uploads?name={name}", body)[0] == 422
+    assert not (server.root / "shoal-projects" / name.partition(".")[0]).exists()
+
+
+def test_a_request_that_does_not_come_is_not_waited_for(server):
+    """A connection that says nothing, or says it slowly, is closed; others are answered meanwhile."""
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(50)]
+    for one in slow:
+        one.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    start = time.monotonic()
+    assert server.ask("GET", "/api/projects")[0] == 200
+    assert time.monotonic() - start < 5
+    slow[0].settimeout(40)
+    assert slow[0].recv(1) == b""
+    for one in slow:
+        one.close()
+
+
+def test_a_thousand_requests_at_once_are_answered(server):
+    found = []
+
+    def ask():
+        connections = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(50)]
+        for connection in connections:
+            connection.request("GET", "/api/openapi.json", headers={"Authorization": f"Bearer {server.token}"})
+        for connection in connections:
+            found.append(connection.getresponse().status)
+            connection.close()
+
+    threads = [threading.Thread(target=ask) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 1000
+    assert set(found) == {200}
+
+
+def test_nothing_of_the_token_or_a_record_is_printed_after_the_link(tmp_path):
+    (tmp_path / "t.csv").write_text("name,age\nSecretPerson,1\nOtherPerson,2\n")
+    server = Server(tmp_path)
+    server.ask("GET", f"/?token={server.token}", bare="yes")
+    made = server.json("POST", "/api/projects", {"path": "t.csv"})
+    server.finish(made["project"], made["run"])
+    server.ask("GET", "/p/t/table")
+    out, err = server.stop()
+    assert server.token not in out + err
+    assert "Person" not in out + err
+    for file in tmp_path.rglob("log.jsonl"):
+        assert "Person" not in file.read_text()
+
+
+def test_the_api_alone_takes_its_token_from_the_environment(tmp_path):
+    refused = subprocess.run(
+        [*COMMAND, "--api-only"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "SHOAL_TOKEN": ""}
+    )
+    assert refused.returncode == 2
+    server = Server(tmp_path, "--api-only", env={"SHOAL_TOKEN": "a-token-of-sufficient-length"})
+    try:
+        assert "a-token" not in server.first_line
+        assert server.ask("GET", "/api/projects")[0] == 200
+        assert server.ask("GET", "/p/x/columns")[0] == 404
+    finally:
+        server.stop()
+
+
+def test_a_server_beyond_this_machine_warns_without_tls(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from shoal.cli import main; main()", "serve", "--host", "0.0.0.0", "--no-open"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    process.stdout.readline()
+    process.terminate()
+    _, err = process.communicate(timeout=20)
+    assert "without TLS" in err
