@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib
 import json
 import os
 import stat
@@ -25,11 +26,13 @@ from pathlib import Path
 from shoal import stopping
 from shoal.engines.scratch import Held, hold
 from shoal.errors import OutputError
+from shoal.formats import writer_of
 
 __all__ = [
     "certificate_of",
     "check_inputs",
     "check_output",
+    "parts_of",
     "places_of",
     "publish",
     "published",
@@ -77,8 +80,9 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
 
     A release ``in_parts`` is a directory of files part-...; no directory that holds anything else is replaced.
     """
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise OutputError(f"The output {path.name!r} must end in .csv or .parquet.")
+    form = writer_of(path)
+    if in_parts and form.module is not None:
+        raise OutputError(f"Spark writes CSV and Parquet, not {form.title}; choose another output, or engine duckdb.")
     try:
         if path.is_dir() and not in_parts:
             raise OutputError(f"The output {str(path)!r} is a directory; name a file in it.")
@@ -87,6 +91,8 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
         for place in places_of(path):
             _check_place(place, overwrite, may_be_directory=in_parts and place == path)
         _check_name(path)
+        if form.name in ("sqlite", "duckdb"):
+            _check_database(path, form.module)
         if not path.parent.is_dir():
             raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
     except OSError as error:
@@ -107,6 +113,21 @@ def _check_place(place: Path, overwrite: bool, *, may_be_directory: bool = False
     if not overwrite:
         raise OutputError(
             f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting (--overwrite)."
+        )
+
+
+def _check_database(path: Path, module: str | None) -> None:
+    """A database is replaced as a whole: it may hold one table alone."""
+    if module is None or not path.exists():
+        return
+    try:
+        tables = importlib.import_module(module).tables_in(path)
+    except Exception:
+        raise OutputError(f"What stands at {str(path)!r} is no database that can be looked into; move it.") from None
+    if len(tables) > 1:
+        raise OutputError(
+            f"The database {str(path)!r} holds {len(tables)} tables and would be replaced as a whole. Release to a "
+            f"database of its own."
         )
 
 

@@ -7,6 +7,9 @@ Each arrow is one call. Nothing is written before the released table itself has 
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -47,8 +50,10 @@ from shoal.engines.base import (
     require_columns,
     require_roles,
 )
-from shoal.engines.csv_format import CsvFormat
+from shoal.engines.csv_format import RELEASED, CsvFormat
+from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, PlanError
+from shoal.formats import PLAIN, STANDARD, Writing, writer_of
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
@@ -57,6 +62,7 @@ from shoal.output import (
     certificate_of,
     check_inputs,
     check_output,
+    parts_of,
     places_of,
     publish,
     recoding_of,
@@ -89,8 +95,6 @@ ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 
 MOST_ROWS_OF_ONE = 1000
 """An identifier that has more rows than these for each of its values is taken for no person's."""
-
-RELEASED_CSV = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
 
 
 def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progress: Progress = quiet) -> Release:
@@ -140,7 +144,7 @@ def save(made: Release, path: Path, *, overwrite: bool = False) -> Release:
         staged = folder / f"table{path.suffix.lower()}"
         with open_engine(plan.engine, made.table, None, _time_zone(plan)) as engine:
             engine.write(engine.read(Source(frame=made.table)), staged)
-        checked = check(staged, plan=plan, source=RELEASED_CSV)
+        checked = check(staged, plan=plan, source=RELEASED)
         if not checked.holds or checked.rows != made.certificate["released"]:
             raise OutputError(
                 "The models could not be verified again on the written file alone, so nothing was kept. Some promises "
@@ -188,6 +192,10 @@ def release(
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
+    if path == STANDARD:
+        return _release_to_standard_output(plan, plan.source, previous is not None or save_recoding, progress)
+    if previous is not None and writer_of(path).module is not None:
+        raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
     may_replace = plan.output.overwrite if overwrite is None else overwrite
     watch = _Watch(progress)
     with staging(path) as folder:
@@ -198,18 +206,19 @@ def release(
             staged = folder / f"table{path.suffix.lower()}"
             with watch("writing"):
                 harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
-                engine.write(harmless.table if harmless else decided.released, staged)
+                writing = _writing(plan, decided)
+                back = engine.write(harmless.table if harmless else decided.released, staged, writing)
             with watch("verifying"):
-                written = engine.read(Source(staged, csv=RELEASED_CSV))
+                written = engine.read(back)
                 written = harmless.restore(engine, written) if harmless else written
                 if plan.schema.person:
-                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}")
+                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
                 checked = _verify(engine, written, plan, decided)
             digest = sha256_of(staged)
             extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": digest}}
             if previous is not None:
                 with watch("comparing"):
-                    extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED_CSV)
+                    extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED)
             certificate = _certificate(plan, decided, checked, extra)
             texts: dict[Path, str] = {}
             description = None
@@ -226,6 +235,46 @@ def release(
         outdated = [place for place in places_of(path)[1:] if place not in texts and place.resolve() not in used]
         publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
     return Release(None, certificate, path, watch.seconds, description)
+
+
+def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> Release:
+    """Make the release ready as a CSV in a private folder, verify it there, and only then let its first byte out."""
+    assert plan.output is not None
+    if more or plan.output.spreadsheet_safe:
+        raise PlanError("A release to standard output is its table alone: no recoding, comparison or other spelling.")
+    watch = _Watch(progress)
+    scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    try:
+        with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
+            decided = _decide(engine, source, plan, watch)
+            staged = scratch.path / "table.csv"
+            with watch("writing"):
+                back = engine.write(decided.released, staged)
+            with watch("verifying"):
+                written = engine.read(back)
+                if plan.schema.person:
+                    written = _with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
+                checked = _verify(engine, written, plan, decided)
+            told = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
+            certificate = _certificate(plan, decided, checked, told)
+        for part in parts_of(staged):
+            with part.open("rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise OutputError("Standard output was closed before the whole release was written to it.") from None
+    finally:
+        scratch.remove()
+    return Release(None, certificate, path=STANDARD, seconds=watch.seconds)
+
+
+def _writing(plan: Plan, decided: _Decided) -> Writing:
+    """What the writer of a release is told: the labels of published columns, and which were no text in the source."""
+    assert plan.output is not None
+    origin = decided.origin
+    labels = {name: found for name, found in origin.labels.items() if name in decided.released.columns}
+    coded = frozenset(name for name, kind in zip(origin.columns, origin.types, strict=True) if kind != "VARCHAR")
+    return Writing(labels, coded, plan.output.table)
 
 
 def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
@@ -385,6 +434,8 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Decided:
+    origin: Relation
+    """The table as it was read, before its values were put into the form in which they are counted."""
     source: Relation
     released: Relation
     carried: Relation
@@ -413,12 +464,13 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Re
             raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
         key = _pseudonym_key(plan)
     with watch("reading"):
-        table = engine.read(source)
-        _match_columns(table, plan.schema)
-        table = one_zero(engine, table, plan.schema)
+        read = engine.read(source)
+        _match_columns(read, plan.schema)
+        table = one_zero(engine, read, plan.schema)
         table = publish_categories(engine, table, plan.schema)
         table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
-        return number_people(engine, table, plan.schema.person) if plan.schema.person else (table, 0)
+        table, nobodys = number_people(engine, table, plan.schema.person) if plan.schema.person else (table, 0)
+        return replace(table, labels=read.labels), nobodys
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
@@ -474,6 +526,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
                         table, counted = same, engine.spread(same, places)
             if counted.rows > plan.method.together:
                 return replace(_decide_apart(engine, table, counted, plan, watch), repeating=repeating)
+        origin = table
         table, problem = _code(engine, table, plan, watch)
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
@@ -493,7 +546,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         kept = int(recoding.count.sum())
     facts = dict(recoding.facts)
     return _Decided(
-        table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys, repeating
+        origin, table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys, repeating
     )  # fmt: skip
 
 
@@ -535,7 +588,7 @@ def _decide_apart(engine: SpreadEngine, table: Relation, counted: Apart, plan: P
         keep = table.places(_published_columns(table, plan))
         key = table.places((*schema.quasi_identifiers, *schema.sensitive))
         released = engine.recode_by_entry(table, keep, key, done.entries, done.recoded)
-    return _Decided(table, released, released, counted.rows, done.rows, done.loss, done.facts, None, None)
+    return _Decided(table, table, released, released, counted.rows, done.rows, done.loss, done.facts, None, None)
 
 
 def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
@@ -560,13 +613,12 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
     return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people, told)
 
 
-def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Path) -> Relation:
+def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Path, writing: Writing) -> Relation:
     """The release with the people's numbers, once what was written is known to be the same rows without them.
 
     Both are read back from files of one kind, so that equal cells are equal text.
     """
-    engine.write(decided.carried, place)
-    carried = engine.read(Source(place, csv=RELEASED_CSV))
+    carried = engine.read(engine.write(decided.carried, place, writing))
     require_same_rows(engine, written, carried)
     return carried
 
@@ -646,6 +698,9 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]
     if categories:
         content["published_as_categories"] = categories
+    sentences = {name: found.label for name, found in decided.origin.labels.items() if found.label}
+    if told := {name: text for name, text in sentences.items() if name in decided.released.columns}:
+        content["labels"] = told
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)

@@ -1,7 +1,7 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
-    [source]          path, time_zone, and for CSV: delimiter, quote, header, encoding, missing, trim, names,
-                      rename
+    [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
+                      rename, decimal, thousands; for others: sheet, table, query, user_missing, values
     [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
@@ -37,10 +37,11 @@ from shoal.asking import (
     build_model,
     parse_model,
 )
-from shoal.checked import Checked, make
+from shoal.checked import Checked, Name, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
+from shoal.formats import STANDARD, refuse_address
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import AllOf, KAnonymity, KeySet, Model, combine, limited, size_of_groups
 from shoal.models.known import bind_keys
@@ -60,7 +61,8 @@ class Output(Checked):
     """Where the release goes; its certificate and, unless ``report`` is False, a report are written beside it.
 
     With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
-    ``pseudonym_key`` is the file of the key of the pseudonyms.
+    ``pseudonym_key`` is the file of the key of the pseudonyms. ``table`` is the name of the table in a database, or of
+    the sheet in a workbook. Where the path is ``-``, the verified table goes to standard output, without papers.
     """
 
     path: Path
@@ -68,6 +70,7 @@ class Output(Checked):
     report: bool = True
     spreadsheet_safe: bool = False
     pseudonym_key: Path | None = None
+    table: Name | None = None
 
     @property
     def certificate(self) -> Path:
@@ -306,7 +309,7 @@ class Plan(Shown, Checked):
         """
         document: dict[str, Any] = {}
         if self.source is not None and self.source.path is not None:
-            document["source"] = changed(self.source, "frame", "csv") | changed(self.source.csv, "skip")
+            document["source"] = changed(self.source, "frame", "csv", "reading") | changed(self.source.csv, "skip")
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
         document["models"] = [model.to_plan() for model in self.models]
         if self.keys:
@@ -387,13 +390,19 @@ def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return written
 
 
+def located(path: str, folder: Path) -> Path:
+    """A path of a plan from the plan's folder; - is standard input or output."""
+    refuse_address(Path(path))
+    return STANDARD if path == str(STANDARD) else folder / path
+
+
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class _Source(_Section):
     path: str = Field(min_length=1)
-    format: Literal["csv", "parquet"] | None = None
+    format: str | None = None
     delimiter: str | None = Field(None, min_length=1, max_length=1)
     quote: str | None = Field(None, min_length=1, max_length=1)
     header: bool | None = None
@@ -402,7 +411,14 @@ class _Source(_Section):
     trim: bool = False
     names: list[str] = []
     rename: bool = False
+    decimal: Literal[".", ","] | None = None
+    thousands: Literal[".", ",", " ", "'"] | None = None
     time_zone: str = "UTC"
+    sheet: str | int | None = None
+    table: str | None = None
+    query: str | None = None
+    user_missing: Literal["missing", "keep"] = "missing"
+    values: Literal["codes", "labels"] = "codes"
 
     def build(self, folder: Path) -> Source:
         form = CsvFormat(
@@ -414,8 +430,11 @@ class _Source(_Section):
             self.trim,
             tuple(self.names),
             rename=self.rename,
+            decimal=self.decimal,
+            thousands=self.thousands,
         )
-        return Source(folder / self.path, csv=form, format=self.format, time_zone=self.time_zone)
+        options = {key: getattr(self, key) for key in ("sheet", "table", "query", "user_missing", "values")}
+        return Source(located(self.path, folder), None, form, self.format, self.time_zone, **options)
 
 
 class _Column(_Section):
@@ -435,10 +454,11 @@ class _Output(_Section):
     report: bool = True
     spreadsheet_safe: bool = False
     pseudonym_key: str | None = Field(None, min_length=1)
+    table: str | None = Field(None, min_length=1)
 
     def build(self, folder: Path) -> Output:
         key = None if self.pseudonym_key is None else folder / self.pseudonym_key
-        return Output(folder / self.path, self.overwrite, self.report, self.spreadsheet_safe, key)
+        return Output(located(self.path, folder), self.overwrite, self.report, self.spreadsheet_safe, key, self.table)
 
 
 class _Engine(_Section):

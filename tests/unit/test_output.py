@@ -109,8 +109,8 @@ def test_a_certificate_that_exists_is_not_touched_either(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("target", "says"),
     [
-        ("released.xlsx", "end in .csv or .parquet"),
-        ("released", "end in .csv or .parquet"),
+        ("released.docx", "must end in .csv, .parquet, .xlsx"),
+        ("released", "must end in .csv"),
         ("folder.csv", "is a directory"),
         ("absent/released.csv", "does not exist; create it"),
         ("source.csv/released.csv", "does not exist"),

@@ -49,6 +49,8 @@ def release(
     """
     from shoal import functions
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.errors import PlanError
+    from shoal.formats import STANDARD
     from shoal.plan import EngineSettings, Plan
 
     loaded = Plan.read(plan)
@@ -59,6 +61,8 @@ def release(
         loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
     if expect_head is not None:
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
+    if as_json and loaded.output is not None and loaded.output.path == STANDARD:
+        raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
     with progress(quiet or as_json) as show:
         result = functions.release(
             loaded,
@@ -69,10 +73,12 @@ def release(
             progress=show,
         )
     answer = result.to_dict()
+    assert loaded.output is not None
+    if loaded.output.path == STANDARD:  # the table is what stands there, and nothing else
+        return
     if as_json:
         print(json.dumps(answer))
         return
-    assert loaded.output is not None
     # a method whose promise forbids to tell about the source leaves these figures out
     of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
     suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""

@@ -18,6 +18,7 @@ from annotated_types import Ge, Le, MaxLen
 from shoal.checked import Checked, Name
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
+from shoal.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named, refuse_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,19 +108,59 @@ class EngineSettings(Checked):
 
 @dataclass(frozen=True)
 class Source(Checked):
-    """Where a table comes from: a path (CSV or Parquet) or an object in memory.
+    """Where a table comes from: a path or an object in memory.
 
-    ``time_zone`` is the zone in which instants (times that carry a zone) are read, whatever the machine's own is.
+    Attributes
+    ----------
+    path
+        A file, a folder, a pattern such as ``2024-*.csv``, or ``-`` for standard input.
+    format
+        One of :data:`shoal.formats.FORMATS`, where the name of a file does not tell it.
+    time_zone
+        The zone in which instants (times that carry a zone) are read, whatever the machine's own is.
+    sheet
+        Of a workbook: the name of a sheet, or its number from 1.
+    table, query
+        Of a database: a table of it, or a question to it.
+    user_missing, values
+        Of a survey file: whether codes that are declared as missing are kept; whether the labels of codes are read in
+        their place.
     """
 
     path: Path | None = None
     frame: Any = None
     csv: CsvFormat = field(default_factory=CsvFormat)
-    format: Literal["csv", "parquet"] | None = None
+    format: str | None = None
     time_zone: str = UTC
+    sheet: Name | Annotated[int, Ge(1)] | None = None
+    table: Name | None = None
+    query: Name | None = None
+    user_missing: Literal["missing", "keep"] = "missing"
+    values: Literal["codes", "labels"] = "codes"
+    reading: Options | None = None
+    """How a release is read back that was just written; no plan says it."""
 
     def __post_init__(self) -> None:
         check_time_zone(self.time_zone)
+        if self.format is not None:
+            format_named(self.format)
+        if self.path is not None:
+            refuse_address(self.path)
+        if self.table is not None and self.query is not None:
+            raise PlanError("The source must have a table or a query, not both.")
+
+    @property
+    def options(self) -> Options:
+        """What the reader of a format is told."""
+        if self.reading is not None:
+            return self.reading
+        return Options(self.sheet, self.table, self.query, self.user_missing, self.values)
+
+    def require_taken(self, form: Format) -> None:
+        """Raise where something is said that this format does not know."""
+        for name in ("sheet", "table", "query", "user_missing", "values"):
+            if getattr(self, name) != getattr(Options, name) and name not in form.takes:
+                raise PlanError(f"The source is {form.title}, which has no {name!r}; remove it from [source].")
 
 
 @dataclass(frozen=True)
@@ -137,6 +178,8 @@ class Relation:
     named
         Whether the names are known to be names: those of a schema (Parquet, a frame), those that the user gave, and
         those that shoal made. What was read from the first line of a CSV may be the first record, of a person.
+    labels
+        What a survey file says of its columns.
     """
 
     name: str
@@ -144,6 +187,7 @@ class Relation:
     types: tuple[str, ...]
     ranked: tuple[int, ...] = ()
     named: bool = False
+    labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
         """The places of some columns."""
@@ -208,8 +252,8 @@ class Engine(Protocol):
         """
         ...
 
-    def write(self, table: Relation, path: Path) -> None:
-        """Write a table in content order, as CSV or Parquet by the path's extension."""
+    def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
+        """Write a table in content order, in the format of the path's extension; returns how it is read back."""
         ...
 
     def to_arrow(self, table: Relation) -> pa.Table:

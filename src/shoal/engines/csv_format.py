@@ -13,14 +13,14 @@ import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, MaxLen, MinLen
 
 from shoal.checked import Checked
 from shoal.errors import InputError, TableError
 
-__all__ = ["CsvFormat", "detect", "renamed", "surely_named"]
+__all__ = ["RELEASED", "CsvFormat", "detect", "first_record", "renamed", "surely_named"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -54,6 +54,9 @@ class CsvFormat(Checked):
         Blank lines before the first record.
     rename
         Whether the later of columns with one name are numbered: ``name``, ``name_2``, ...
+    decimal, thousands
+        How numbers are written: 1.234,5 has a decimal comma and a point between thousands. They are read as 1234.5 in
+        the columns where all values are numbers of this kind.
     """
 
     delimiter: Annotated[str, MinLen(1), MaxLen(1)] | None = None
@@ -65,6 +68,8 @@ class CsvFormat(Checked):
     names: tuple[str, ...] = ()
     skip: Annotated[int, Ge(0)] = 0
     rename: bool = False
+    decimal: Literal[".", ","] | None = None
+    thousands: Literal[".", ",", " ", "'"] | None = None
     fault: ClassVar[type[InputError]] = TableError
 
     def __post_init__(self) -> None:
@@ -73,6 +78,17 @@ class CsvFormat(Checked):
                 raise TableError(f"The {name} of a CSV file must be one character within a line; found {sign!r}.")
         if self.delimiter is not None and self.delimiter == (self.quote or '"'):
             raise TableError(f"Delimiter and quote of a CSV file must differ; both are {self.delimiter!r}.")
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise TableError(f"Decimal and thousands separator of a CSV file must differ; both are {self.thousands!r}.")
+
+    @property
+    def foreign_numbers(self) -> bool:
+        """Whether numbers are written otherwise than 1234.5."""
+        return self.decimal == "," or self.thousands is not None
+
+
+RELEASED = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
+"""How shoal writes."""
 
 
 def detect(path: Path, given: CsvFormat) -> CsvFormat:
@@ -127,6 +143,19 @@ def renamed(names: Sequence[str]) -> tuple[str, ...]:
 def surely_named(given: CsvFormat, found: CsvFormat) -> bool:
     """Whether the names were given, or made here; those of a header may be a record that was taken for one."""
     return bool(given.names) or not found.header
+
+
+def first_record(path: Path, form: CsvFormat) -> list[str]:
+    """The first record of a file that is written in a known way."""
+    codec = "utf-8-sig" if form.encoding == "utf-8" else form.encoding
+    try:
+        with path.open(encoding=codec, newline="") as text:
+            records = csv.reader(text, delimiter=form.delimiter or ",", quotechar=form.quote or '"')
+            return next((record for record in records if record), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise TableError(
+            f"File {path.name!r} is not {form.encoding} text like the first. Convert it, or set the encoding of all."
+        ) from None
 
 
 def _read_head(path: Path) -> bytes:

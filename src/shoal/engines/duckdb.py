@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import re
 import stat
@@ -18,10 +19,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import UTC, Relation, Source, check_memory, check_names, check_time_zone
-from shoal.engines.csv_format import CsvFormat, detect, surely_named
+from shoal.engines.base import UTC, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
+from shoal.engines.csv_format import RELEASED, CsvFormat, detect, surely_named
+from shoal.engines.duckdb_files import (
+    common_schema,
+    folder_cells,
+    number_pattern,
+    plain_number,
+    same_header,
+    scan_csv,
+    scan_parquet,
+)
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
+from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, format_of, writer_of
+from shoal.formats.apart import load_apart
+from shoal.formats.packed import is_packed, lay_out
+from shoal.formats.parts import Parts, find_parts, refuse_double
 
 __all__ = ["Declared", "DuckDBEngine"]
 
@@ -67,6 +81,8 @@ class DuckDBEngine:
                 f"The engine does not take these settings (memory {memory!r}, threads {threads!r})."
             ) from error
         self._made = 0
+        self._memory = None if memory is None else memory_bytes(memory)
+        self._unpacked: dict[Path, Path] = {}
         self._run(f"SET TimeZone = {sql.literal(time_zone)}")
 
     def __enter__(self) -> DuckDBEngine:
@@ -93,65 +109,67 @@ class DuckDBEngine:
         if source.path is None:
             return self._read_frame(source.frame, source.csv.missing)
         path = source.path
-        try:
-            kind = path.stat().st_mode
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "its name is not a name of a file"
-            raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
-        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-            raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
-        if (source.format or path.suffix.lstrip(".").lower()) == "parquet" or path.is_dir():
-            return self._read_parquet(path, source.csv.missing)
-        form = detect(path, source.csv)
-        return self._read_csv(path, form, surely_named(source.csv, form))
+        parts = None if path == STANDARD else find_parts(path, source.format)
+        if parts is not None:
+            source.require_taken(FORMATS[parts.form])
+            return self._read_parts(parts, source.csv)
+        if path != STANDARD:
+            _require_file(path)
+        path = self._laid_out(path)
+        form = format_of(path, source.format)
+        source.require_taken(form)
+        if form.name in ("csv", "parquet"):
+            return self._read_parts(Parts(form.name, (path,)), source.csv)
+        return self._read_other(form, path, source.options, source.csv.missing)
 
-    def _read_csv(self, path: Path, form: CsvFormat, named: bool) -> Relation:
-        missing = ", ".join(map(sql.literal, ("", *form.missing)))
-        types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
-        options = {
-            "delim": form.delimiter or ",",
-            "quote": form.quote or '"',
-            "escape": form.quote or '"',
-            "encoding": form.encoding or "utf-8",
-        }
-        given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
-        scan = (
-            f"read_csv({sql.literal(_one_file(path))}, auto_detect = false, columns = {{{types}}}, "
-            f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
-            f"strict_mode = true, {given})"
-        )
-        cells = [sql.column(place) for place in range(len(form.names))]
-        if form.trim:
-            # the markers once more: `nullstr` has seen the cells with their blanks
-            trimmed = [f"trim({name}, ' \t')" for name in cells]
-            cells = [
-                f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
-                for cell, name in zip(trimmed, cells, strict=True)
-            ]
-        return self._view(f"SELECT {', '.join(cells)} FROM {scan}", form.names, named)
+    def _laid_out(self, path: Path) -> Path:
+        """A file as it can be read at any place: standard input and compressed files are laid out once."""
+        if path != STANDARD and is_packed(path) is None:
+            return path
+        if path not in self._unpacked:
+            folder = self._spill.path / f"unpacked-{len(self._unpacked)}"
+            folder.mkdir(mode=0o700)
+            name = "standard input" if path == STANDARD else re.sub(r"(?i)\.(gz|zst)$", "", path.name)
+            self._unpacked[path] = lay_out(path, folder / name)
+        return self._unpacked[path]
 
-    def _read_parquet(self, path: Path, missing: tuple[str, ...]) -> Relation:
-        files = [path] if path.is_file() else sorted(path.rglob("*.parquet"))
-        if not files:
-            raise TableError(f"Directory {str(path)!r} holds no file that ends in .parquet.")
-        if path.is_dir() and any("=" in part for file in files for part in file.relative_to(path).parts[:-1]):
-            raise TableError(
-                f"Directory {str(path)!r} keeps a column in the names of its folders (name=value), where it would be "
-                f"lost. Write the table with all columns in its files first."
-            )
-        schemas = [_parquet_schema(file) for file in files]
-        schema = schemas[0]
-        differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schema.names}]
-        if differs:
-            raise TableError(
-                f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
-                f"first, for example {differs[0]!r}."
-            )
-        # no column may come from the path: a folder named age=3 would otherwise overrule the column age
-        listed = ", ".join(sql.literal(_one_file(file)) for file in files)
-        names = sql.columns(range(len(schema.names)))
-        scan = f"read_parquet([{listed}], hive_partitioning = false) AS t({names})"
-        return self._view(f"SELECT {_cells(schema, missing)} FROM {scan}", tuple(schema.names), named=True)
+    def _read_parts(self, parts: Parts, given: CsvFormat) -> Relation:
+        """One table of one or many files, CSV or Parquet."""
+        parts = replace(parts, files=tuple(map(self._laid_out, parts.files)))
+        by_folder = bool(parts.keys)
+        if parts.form == "parquet":
+            schema = common_schema(parts.files)
+            names, named = tuple(schema.names), True
+            query = scan_parquet(parts.files, schema, _cells(schema, given.missing), by_folder)
+        else:
+            form = detect(parts.files[0], given)
+            for file in parts.files[1:]:
+                detect(file, replace(form, names=(), skip=0))
+            same_header(parts.files, form)
+            names, named = form.names, surely_named(given, form)
+            query = scan_csv(parts.files, form, by_folder)
+            if form.foreign_numbers:
+                query = self._plain_numbers(query, form, by_folder)
+        refuse_double(names, parts.keys)
+        if by_folder:
+            query = folder_cells(query, len(names), parts)
+        return self._view(query, (*names, *parts.keys), named)
+
+    def _plain_numbers(self, query: str, form: CsvFormat, with_file: bool) -> str:
+        """The scan with numbers as 1234.5 in the columns in which all values are numbers as the file writes them."""
+        places, pattern = range(len(form.names)), sql.literal(number_pattern(form))
+        asked = ", ".join(f"bool_and(regexp_full_match({sql.column(place)}, {pattern}))" for place in places)
+        (numeric,) = self._run(f"SELECT {asked} FROM ({query})").fetchall()
+        cells = [
+            f"{plain_number(sql.column(place), form)} AS {sql.column(place)}" if numeric[place] else sql.column(place)
+            for place in places
+        ]
+        return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM ({query})"
+
+    def _read_other(self, form: Format, path: Path, options: Options, missing: tuple[str, ...]) -> Relation:
+        """A file that is not read by DuckDB itself: by another process, as an Arrow table."""
+        table, labels = load_apart(form, path, options, self._spill.path, self._memory)
+        return replace(self._read_frame(table, missing), labels=labels)
 
     def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
         table = frame_to_arrow(frame)
@@ -286,8 +304,11 @@ class DuckDBEngine:
 
     # -- results ---------------------------------------------------------------------------------
 
-    def write(self, table: Relation, path: Path) -> None:
+    def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
         """See :class:`shoal.engines.base.Engine`."""
+        form = writer_of(path)
+        if form.module is not None:
+            return self._write_other(form, table, path, writing)
         query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
         try:
             if path.suffix.lower() == ".parquet":
@@ -303,6 +324,22 @@ class DuckDBEngine:
                 )
         except (OSError, duckdb.IOException) as error:
             raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
+        return Source(path, csv=RELEASED)
+
+    def _write_other(self, form: Format, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
+        """A format that DuckDB does not write itself; a library's own words on a failure may quote data."""
+        assert form.module is not None
+        rows = self.to_arrow(table)
+        try:
+            return Source(path, reading=importlib.import_module(form.module).write(rows, path, writing))
+        except (ShoalError, MemoryError):
+            raise
+        except OSError as error:
+            raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {_reason(error)}") from None
+        except Exception as error:
+            raise OutputError(
+                f"The release cannot be written as {form.title} ({type(error).__name__}). Write it as CSV or Parquet."
+            ) from None
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
         """So many rows (all, where there are no more), chosen by their place alone: the same ones each time."""
@@ -452,16 +489,14 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _parquet_schema(file: Path) -> pa.Schema:
+def _require_file(path: Path) -> None:
     try:
-        return pq.read_schema(file)
-    except (pa.ArrowException, OSError):
-        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
-
-
-def _one_file(path: Path) -> str:
-    """A path in which nothing is a wildcard: DuckDB reads [x] as the character x."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
+        kind = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "its name is not a name of a file"
+        raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
+    if not stat.S_ISREG(kind):
+        raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
 
 
 def _identifier(name: str) -> str:

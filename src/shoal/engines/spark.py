@@ -23,9 +23,11 @@ import pyarrow as pa
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, EngineSettings, Relation, Source, check_names, check_time_zone
+from shoal.engines.csv_format import RELEASED
 from shoal.engines.spark_files import open_files
 from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
 from shoal.errors import OutputError, ShoalError, TableError
+from shoal.formats import PLAIN, Writing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -273,7 +275,7 @@ class SparkEngine:
 
     # -- results ---------------------------------------------------------------------------------
 
-    def write(self, table: Relation, path: Path) -> None:
+    def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
         """Write a table in content order as a directory of files part-00000, part-00001, ..."""
         form = path.suffix.lower().removeprefix(".")
         frame = self._sorted(table)
@@ -294,6 +296,7 @@ class SparkEngine:
             _tidy(path, form)
         except OSError as error:
             raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
+        return Source(path, csv=RELEASED)
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`."""

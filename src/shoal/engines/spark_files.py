@@ -7,7 +7,6 @@ engine would refuse them.
 
 from __future__ import annotations
 
-import csv
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,8 +17,9 @@ import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.base import Source, check_names
-from shoal.engines.csv_format import CsvFormat, detect, surely_named
+from shoal.engines.csv_format import CsvFormat, detect, first_record, surely_named
 from shoal.errors import TableError
+from shoal.formats import format_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,6 +51,10 @@ def open_files(
         raise TableError(f"File {str(path)!r} cannot be read: {reason}. Check the path.") from None
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         raise TableError(f"The source {str(path)!r} must be a file or a directory; copy it to a file first.")
+    if path.is_file() and (found := format_of(path, source.format)).name not in FORMATS:
+        raise TableError(f"Spark reads CSV and Parquet; {path.name!r} is {found.title}. Use the engine duckdb for it.")
+    if source.csv.foreign_numbers:
+        raise TableError("Spark reads no decimal commas or thousands separators. Use the engine duckdb.")
     form = _format(path, source.format)
     files = [path] if path.is_file() else _files(path, form)
     folders = [file.relative_to(path).parts[:-1] for file in files] if path.is_dir() else [()]
@@ -146,26 +150,14 @@ def _csv_form(files: Sequence[Path], given: CsvFormat) -> CsvFormat:
     if form.encoding not in ENCODINGS:
         raise TableError(f"Spark cannot read {form.encoding} text; convert the file to UTF-8 first.")
     if form.header:
-        first = _first_record(files[0], form)
-        differs = [file.name for file in files[1:] if _first_record(file, form) != first]
+        first = first_record(files[0], form)
+        differs = [file.name for file in files[1:] if first_record(file, form) != first]
         if differs:
             raise TableError(
                 f"Every file of a directory must have the same header; {len(differs)} of {len(files)} differ from the "
                 f"first, for example {differs[0]!r}."
             )
     return form
-
-
-def _first_record(file: Path, form: CsvFormat) -> list[str]:
-    codec = "utf-8-sig" if form.encoding == "utf-8" else form.encoding
-    try:
-        with file.open(encoding=codec, newline="") as text:
-            records = csv.reader(text, delimiter=form.delimiter or ",", quotechar=form.quote or '"')
-            return next((record for record in records if record), [])
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise TableError(
-            f"File {file.name!r} is not {form.encoding} text like the first. Convert it, or set the encoding of all."
-        ) from None
 
 
 def _open_csv(spark: SparkSession, reader: Any, place: str, form: CsvFormat, path: Path, suffix: str) -> DataFrame:

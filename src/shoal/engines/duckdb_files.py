@@ -1,0 +1,121 @@
+"""How DuckDB reads files: the statements that scan one or many of them, all told and nothing guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shoal.engines import sql
+from shoal.engines.csv_format import CsvFormat, first_record
+from shoal.errors import TableError
+from shoal.formats.parts import Parts
+
+__all__ = ["common_schema", "folder_cells", "number_pattern", "plain_number", "same_header", "scan_csv", "scan_parquet"]
+
+
+def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) -> str:
+    """Cells c0, c1, ... of CSV files as text; ``with_file`` adds the column filename."""
+    missing = ", ".join(map(sql.literal, ("", *form.missing)))
+    types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
+    options = {
+        "delim": form.delimiter or ",",
+        "quote": form.quote or '"',
+        "escape": form.quote or '"',
+        "encoding": form.encoding or "utf-8",
+    }
+    given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
+    scan = (
+        f"read_csv([{_listed(files)}], auto_detect = false, columns = {{{types}}}, "
+        f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
+        f"strict_mode = true, hive_partitioning = false, filename = {str(with_file).lower()}, "
+        f"compression = 'none', {given})"
+    )
+    cells = [sql.column(place) for place in range(len(form.names))]
+    if form.trim:
+        # the markers once more: `nullstr` has seen the cells with their blanks
+        trimmed = [f"trim({name}, ' \t')" for name in cells]
+        cells = [
+            f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
+            for cell, name in zip(trimmed, cells, strict=True)
+        ]
+    return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM {scan}"
+
+
+def scan_parquet(files: Sequence[Path], schema: pa.Schema, cells: str, with_file: bool = False) -> str:
+    """The cells of Parquet files; none comes from a path, where a folder age=3 would overrule the column age."""
+    names = sql.columns(range(len(schema.names))) + (", filename" if with_file else "")
+    scan = (
+        f"read_parquet([{_listed(files)}], hive_partitioning = false, filename = {str(with_file).lower()}) "
+        f"AS t({names})"
+    )
+    return f"SELECT {cells}{', filename' if with_file else ''} FROM {scan}"
+
+
+def folder_cells(query: str, width: int, parts: Parts) -> str:
+    """A scan with its files' names, with the columns that stand in the names of folders as text after its own."""
+    files = ", ".join(sql.literal(str(file)) for file in parts.files)
+    cells = [sql.column(place) for place in range(width)]
+    for place in range(len(parts.keys)):
+        values = ", ".join("NULL" if v[place] is None else sql.literal(str(v[place])) for v in parts.values)
+        cells.append(f"CAST(map([{files}], [{values}])[filename] AS VARCHAR) AS {sql.column(width + place)}")
+    return f"SELECT {', '.join(cells)} FROM ({query})"
+
+
+def same_header(files: Sequence[Path], form: CsvFormat) -> None:
+    """Raise where files that are read as one table have other headers than the first."""
+    if not form.header or len(files) < 2:
+        return
+    first = first_record(files[0], form)
+    differs = [file.name for file in files[1:] if first_record(file, form) != first]
+    if differs:
+        raise TableError(
+            f"All files of a table must have the same header; {len(differs)} of {len(files)} differ from the first, "
+            f"for example {differs[0]!r}."
+        )
+
+
+def common_schema(files: Sequence[Path]) -> pa.Schema:
+    """The schema of Parquet files, whose columns must be the same."""
+    schemas = [_parquet_schema(file) for file in files]
+    differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
+    if differs:
+        raise TableError(
+            f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
+            f"first, for example {differs[0]!r}."
+        )
+    return schemas[0]
+
+
+def number_pattern(form: CsvFormat) -> str:
+    """What a number looks like that is written with these decimal and thousands separators."""
+    point = re.escape(form.decimal or ".")
+    between = "[ \u00a0\u202f]" if form.thousands == " " else re.escape(form.thousands or "")
+    whole = rf"[0-9]{{1,3}}({between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+    return rf"[-+]?({whole})({point}[0-9]+)?"
+
+
+def plain_number(cell: str, form: CsvFormat) -> str:
+    """Such a number with a decimal point and nothing else."""
+    for sign in " \u00a0\u202f" if form.thousands == " " else form.thousands or "":
+        cell = f"replace({cell}, {sql.literal(sign)}, '')"
+    return f"replace({cell}, {sql.literal(form.decimal or '.')}, '.')"
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    try:
+        return pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
+
+
+def _listed(files: Sequence[Path]) -> str:
+    return ", ".join(sql.literal(_one_file(file)) for file in files)
+
+
+def _one_file(path: Path) -> str:
+    """A path in which nothing is a wildcard: DuckDB reads [x] as the character x."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))

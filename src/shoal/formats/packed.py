@@ -1,0 +1,91 @@
+"""Files that come compressed, or through standard input: laid out once in the engine's private folder.
+
+There they can be looked at from the beginning as often as needed, by all cores, and a damaged end is found before the
+first row is used. Memory stays that of one block. A file that grows out of all proportion is refused.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import sys
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+from shoal.errors import TableError
+from shoal.formats import STANDARD
+
+__all__ = ["is_packed", "lay_out"]
+
+BLOCK = 1 << 20
+MOST_GROWTH = 1000
+"""How many times larger than its archive a file may be; tables become 3 to 50 times larger."""
+
+ALWAYS_ALLOWED = 1 << 30
+LEAST_FREE = 256 << 20
+"""Bytes that are left free on the disk of temporary files."""
+
+_SIGNS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def is_packed(path: Path) -> str | None:
+    """The compression of a file, told by its first bytes; None where it has none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError:
+        return None
+    return next((kind for sign, kind in _SIGNS.items() if head.startswith(sign)), None)
+
+
+def lay_out(path: Path, place: Path) -> Path:
+    """Copy standard input, or what is in a compressed file, to a file of this run; returns where it is.
+
+    What comes through standard input may be compressed too.
+    """
+    if path == STANDARD:
+        _copy(sys.stdin.buffer, place, "Standard input", None)
+        if is_packed(place) is None:
+            return place
+        path = place
+        place = place.with_name(f"{place.name}-unpacked")
+    kind = is_packed(path)
+    what = "Standard input" if path.name == place.name.removesuffix("-unpacked") else f"File {path.name!r}"
+    most = max(ALWAYS_ALLOWED, MOST_GROWTH * path.stat().st_size)
+    try:
+        with _opened(path, kind) as unpacked:
+            _copy(unpacked, place, what, most)
+    except (OSError, EOFError, zlib.error) as error:
+        place.unlink(missing_ok=True)
+        if getattr(error, "errno", None) is not None:
+            raise TableError(f"{what} cannot be unpacked: {getattr(error, 'strerror', None)}.") from None
+        raise TableError(
+            f"{what} is a compressed file that is damaged or cut off; it cannot be unpacked to its end. Fetch it anew."
+        ) from None
+    if is_packed(place) is not None:
+        raise TableError(f"{what} is compressed more than once; unpack it first.")
+    return place
+
+
+def _opened(path: Path, kind: str | None) -> Any:
+    if kind == "gzip":
+        return gzip.open(path, "rb")
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression="zstd")
+
+
+def _copy(source: IO[bytes], place: Path, what: str, most: int | None) -> None:
+    written = 0
+    with place.open("xb") as file:
+        while block := source.read(BLOCK):
+            written += len(block)
+            if most is not None and written > most:
+                raise TableError(
+                    f"{what} grows to more than {MOST_GROWTH} times its size when it is unpacked, as no table does. If "
+                    f"it is one, unpack it first."
+                )
+            if written % (64 * BLOCK) < BLOCK and shutil.disk_usage(place.parent).free < LEAST_FREE:
+                raise TableError(f"{what} does not fit on the disk of temporary files. Set TMPDIR to a larger one.")
+            file.write(block)

@@ -1,0 +1,112 @@
+"""Tables in many files: folders, wildcards, and columns that stand in the names of folders (``year=2024/``)."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from shoal.errors import TableError
+
+__all__ = ["Parts", "find_parts", "refuse_double", "visible_files"]
+
+SUFFIXES = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz", ".csv.zst")}
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a table, in their order.
+
+    Attributes
+    ----------
+    keys
+        The columns that stand in the names of folders.
+    values
+        For each file, its values of them; None is missing.
+    """
+
+    form: str
+    files: tuple[Path, ...]
+    keys: tuple[str, ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+
+
+def find_parts(path: Path, given: str | None = None) -> Parts | None:
+    """The files that a folder or a pattern such as ``2024-*.csv`` stands for; None where the path is one file."""
+    if os.path.isdir(path):
+        base, files = path, [file for file in visible_files(path) if _form(file) is not None]
+        called = f"Directory {str(path)!r}"
+    elif not os.path.lexists(path) and glob.has_magic(str(path)):
+        base = _fixed(path)
+        files = [Path(found) for found in sorted(glob.glob(str(path), recursive=True)) if os.path.isfile(found)]
+        called = f"The pattern {str(path)!r}"
+    else:
+        return None
+    forms = {given} if given in SUFFIXES else {_form(file) for file in files}
+    if given is not None and given not in SUFFIXES:
+        raise TableError(f"{called} stands for many files, which must be CSV or Parquet; the plan says {given!r}.")
+    if given is not None and os.path.isdir(path):
+        files = [file for file in files if _form(file) == given]
+    if not files:
+        raise TableError(f"{called} holds no file that ends in .parquet or .csv (.csv.gz, .csv.zst).")
+    if len(forms) > 1 or None in forms:
+        raise TableError(
+            f'{called} holds files of more than one format. Set format = "csv" or "parquet", or name the files by a '
+            f"pattern such as *.csv."
+        )
+    (form,) = forms
+    assert form is not None
+    return _with_folders(form, base, files, called)
+
+
+def visible_files(path: Path) -> list[Path]:
+    """The files of a folder and its folders, sorted; names that begin with a dot or an underscore are not data."""
+    return sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and not any(
+            part.startswith(".") or (part.startswith("_") and "=" not in part) for part in file.relative_to(path).parts
+        )
+    )
+
+
+def refuse_double(names: Sequence[str], keys: Sequence[str]) -> None:
+    """Raise where a column is both in files and in the names of their folders."""
+    double = sorted(set(names) & set(keys))
+    if double:
+        raise TableError(f"Column {double[0]!r} is both in the files and in the names of their folders; drop one.")
+
+
+def _form(file: Path) -> str | None:
+    name = file.name.lower()
+    return next((form for form, ends in SUFFIXES.items() if name.endswith(ends)), None)
+
+
+def _fixed(path: Path) -> Path:
+    """The part of a pattern before its first wildcard."""
+    kept: list[str] = []
+    for part in path.parts:
+        if glob.has_magic(part):
+            break
+        kept.append(part)
+    return Path(*kept)
+
+
+def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> Parts:
+    folders = [file.relative_to(base).parts[:-1] for file in files]
+    found = [[part.partition("=") for part in parts] for parts in folders]
+    keys = {tuple(key if sign else "" for key, sign, _ in parts) for parts in found}
+    if not any(name for parts in keys for name in parts):
+        return Parts(form, tuple(files))
+    if len(keys) > 1 or "" in next(iter(keys)):
+        raise TableError(
+            f"{called} is partitioned in more than one way; every file must stand in folders of the same columns "
+            f"(name=value)."
+        )
+    values = tuple(tuple(None if value == NO_VALUE else unquote(value) for _, _, value in parts) for parts in found)
+    return Parts(form, tuple(files), tuple(map(unquote, next(iter(keys)))), values)

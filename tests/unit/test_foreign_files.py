@@ -1,0 +1,332 @@
+"""Workbooks, survey files and database files: read, released, read back and verified, and nothing hostile gets far."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import resource
+import sqlite3
+import subprocess
+import sys
+import time
+import zipfile
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import OutputError, TableError
+from shoal.formats import ColumnLabels, Options, Writing
+
+pytest.importorskip("pyreadstat")
+pytest.importorskip("fastexcel")
+pytest.importorskip("xlsxwriter")
+
+SEX = ColumnLabels("Sex of the person", (("1", "male"), ("2", "female"), ("9", "refused by Mrs Miller")))
+AGE = ColumnLabels("Age in years")
+NAME = ColumnLabels("Name, as told by the neighbour")
+PEOPLE = pa.table(
+    {
+        "name": [f"p{n}" for n in range(40)],
+        "age": [20 + n % 40 for n in range(40)],
+        "sex": [1 + n % 2 for n in range(40)],
+        "illness": ["=flu", "cold", "asthma", "gout"] * 10,
+        "since": [datetime.date(2020, 1, 1 + n % 28) for n in range(40)],
+        "weight": [50.5 + n for n in range(40)],
+    }
+)
+WRITTEN = [".xlsx", ".sav", ".dta", ".xpt", ".sqlite", ".duckdb", ".parquet", ".csv"]
+OTHERS = [suffix for suffix in WRITTEN if suffix not in (".csv", ".parquet")]
+
+
+def write(path, table=PEOPLE, **told):
+    with DuckDBEngine() as engine:
+        return engine.write(engine.read(Source(frame=table)), path, Writing(**told))
+
+
+def read(path, **given):
+    with DuckDBEngine() as engine:
+        table = engine.read(Source(path, **given))
+        return engine.to_arrow(table), table
+
+
+def plan(source, output, **more):
+    return {
+        "source": {"path": str(source), **more.pop("source", {})},
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 20]}},
+            "sex": {"role": "quasi-identifier"},
+            "illness": {"role": "sensitive"},
+            "since": {"role": "other"},
+            "weight": {"role": "other"},
+        },
+        "models": [{"name": "k-anonymity", "k": 4}],
+        "output": {"path": str(output), "report": False, **more},
+    }
+
+
+@pytest.mark.parametrize("suffix", OTHERS)
+def test_a_table_comes_back_from_every_format(tmp_path, suffix):
+    write(tmp_path / f"t{suffix}")
+    found, _ = read(tmp_path / f"t{suffix}")
+    for name in PEOPLE.column_names:
+        texts = [str(value) for value in found.column(name).to_pylist()]
+        assert sorted(texts) == sorted(str(value) for value in PEOPLE.column(name).to_pylist()), name
+
+
+@pytest.mark.parametrize("suffix", OTHERS)
+def test_missing_values_stay_missing(tmp_path, suffix):
+    holes = pa.table(
+        {"n": [1, None, 3], "t": ["x", None, "z"], "f": [None, 0.5, 1.5], "d": [None, None, datetime.date(2024, 2, 29)]}
+    )
+    write(tmp_path / f"t{suffix}", holes)
+    found, _ = read(tmp_path / f"t{suffix}")
+    assert [found.column(name).null_count for name in holes.column_names] == [1, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("origin", "suffix"), [*((".sav", suffix) for suffix in WRITTEN), (".xlsx", ".dta"), (".duckdb", ".sqlite")]
+)
+def test_a_release_is_read_back_from_the_file_itself_and_holds(tmp_path, origin, suffix):
+    write(tmp_path / f"people{origin}")
+    done = shoal.release(plan(tmp_path / f"people{origin}", tmp_path / f"released{suffix}"))
+    told = json.loads((tmp_path / "released.certificate.json").read_text())
+    assert told["output"]["sha256"] == hashlib.sha256((tmp_path / f"released{suffix}").read_bytes()).hexdigest()
+    assert done.certificate["smallest_group"] >= 4
+    assert shoal.check(
+        tmp_path / f"released{suffix}", ["k-anonymity k=4"], quasi_identifiers=["age", "sex"], sensitive=["illness"]
+    ).holds
+    assert "name" not in read(tmp_path / f"released{suffix}")[0].column_names
+
+
+@pytest.mark.parametrize("suffix", [".xlsx", ".sav", ".dta", ".xpt", ".sqlite"])
+def test_the_same_release_has_the_same_bytes_at_another_time(tmp_path, suffix):
+    write(tmp_path / f"one{suffix}")
+    time.sleep(1.1)
+    write(tmp_path / f"two{suffix}")
+    assert (tmp_path / f"one{suffix}").read_bytes() == (tmp_path / f"two{suffix}").read_bytes()
+    head = (tmp_path / f"one{suffix}").read_bytes()[:400]
+    now = datetime.datetime.now(datetime.UTC)
+    assert not any(now.strftime(form).encode() in head for form in ("%d %b %y", "%d %b %Y", "%d%b%y:"))
+
+
+# -- labels ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".sav", ".dta"])
+def test_generalized_columns_are_labelled_codes_and_only_published_labels_leave(tmp_path, suffix):
+    write(tmp_path / f"people{suffix}", labels={"sex": SEX, "age": AGE, "name": NAME})
+    shoal.release(plan(tmp_path / f"people{suffix}", tmp_path / f"released{suffix}"))
+    codes, about = read(tmp_path / f"released{suffix}")
+    texts, _ = read(tmp_path / f"released{suffix}", values="labels")
+    assert about.labels["age"].label == "Age in years"
+    assert dict(about.labels["age"].values)["1"] == "20-29"  # in the order of age, not of text
+    assert set(codes.column("age").to_pylist()) == {1, 2, 3, 4}
+    assert set(texts.column("age").to_pylist()) == {"20-29", "30-39", "40-49", "50-59"}
+    assert about.labels["sex"] == ColumnLabels("Sex of the person", (("1", "male"), ("2", "female")))
+    content = (tmp_path / f"released{suffix}").read_bytes()
+    assert b"Miller" not in content
+    assert b"neighbour" not in content
+    assert json.loads((tmp_path / "released.certificate.json").read_text())["labels"] == {
+        "age": "Age in years", "sex": "Sex of the person",
+    }  # fmt: skip
+
+
+def test_labels_can_be_read_in_place_of_codes(tmp_path):
+    write(tmp_path / "people.sav", labels={"sex": SEX})
+    found, _ = read(tmp_path / "people.sav", values="labels")
+    assert set(found.column("sex").to_pylist()) == {"male", "female"}
+
+
+def test_codes_that_a_survey_declares_missing_are_missing_unless_kept(tmp_path):
+    import pandas as pd
+    import pyreadstat
+
+    pyreadstat.write_sav(pd.DataFrame({"n": [1.0, 2.0, 99.0]}), str(tmp_path / "t.sav"), missing_ranges={"n": [99]})
+    assert read(tmp_path / "t.sav")[0].column("n").to_pylist() == [None, 1, 2]
+    assert read(tmp_path / "t.sav", user_missing="keep")[0].column("n").to_pylist() == [1, 2, 99]
+
+
+def test_names_that_a_survey_file_cannot_have_are_refused(tmp_path):
+    with pytest.raises(OutputError, match="must begin with a letter"):
+        write(tmp_path / "t.sav", pa.table({"a b": [1]}))
+
+
+# -- workbooks ---------------------------------------------------------------------------------------
+
+
+def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
+        for name, value in (("one", 1), ("two", 2)):
+            sheet = book.add_worksheet(name)
+            sheet.write_string(0, 0, "v")
+            sheet.write_number(1, 0, value)
+    found = [read(tmp_path / "t.xlsx", **given)[0].to_pylist()[0]["v"]
+             for given in ({}, {"sheet": 2}, {"sheet": "one"}, {"sheet": "two"})]  # fmt: skip
+    assert found == [1, 2, 1, 2]
+    for wrong in (3, "three"):
+        with pytest.raises(TableError, match=r"has 2 sheet\(s\)"):
+            read(tmp_path / "t.xlsx", sheet=wrong)
+
+
+def test_late_rows_of_another_kind_are_not_lost(tmp_path):
+    """A reader that tells types by the first thousand rows makes missing values of all that do not fit."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
+        sheet = book.add_worksheet()
+        sheet.write_string(0, 0, "v")
+        for row in range(1, 3000):
+            sheet.write_number(row, 0, row)
+        sheet.write_string(3000, 0, "late")
+    found = read(tmp_path / "t.xlsx")[0].column("v").to_pylist()
+    assert len(found) == 3000
+    assert None not in found
+    assert "late" in found
+
+
+def test_no_cell_of_a_released_workbook_is_a_formula(tmp_path):
+    write(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
+        content = b"".join(book.read(name) for name in book.namelist())
+    assert b"=flu" in content
+    assert b"<f>" not in content
+
+
+def test_formulas_are_read_as_the_values_they_had(tmp_path):
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
+        sheet = book.add_worksheet()
+        sheet.write_string(0, 0, "v")
+        sheet.write_formula(1, 0, '=HYPERLINK("file:///etc/passwd")', None, "seen")
+    assert read(tmp_path / "t.xlsx")[0].column("v").to_pylist() == ["seen"]
+
+
+def rebuilt(path, made, change):
+    """A workbook whose parts are changed."""
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)))
+
+
+def test_two_cells_at_the_ends_of_a_sheet_do_not_take_all_memory(tmp_path):
+    write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
+    far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    rebuilt(tmp_path / "t.xlsx", tmp_path / "far.xlsx", lambda name, text: text.replace(b"</sheetData>", far))
+    with pytest.raises(TableError, match="ran out of memory or broke down"):
+        read(tmp_path / "far.xlsx")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # kilobytes
+
+
+def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
+    from shoal.formats import excel
+
+    monkeypatch.setattr(excel, "MOST_UNPACKED", 1 << 20)
+    write(tmp_path / "t.xlsx")
+    rebuilt(tmp_path / "t.xlsx", tmp_path / "bomb.xlsx",
+            lambda name, text: text + b" " * (2 << 20) if name.endswith("sheet1.xml") else text)  # fmt: skip
+    with pytest.raises(TableError, match="larger than"):
+        excel.load(tmp_path / "bomb.xlsx", Options())
+
+
+def test_a_zip_archive_is_no_workbook(tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
+        archive.writestr("secret.csv", "a,b\n")
+    with pytest.raises(TableError, match="no workbook; unpack it first"):
+        read(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize("suffix", OTHERS)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_files_that_are_cut_off_are_refused_or_read_without_a_crash(tmp_path, suffix, share):
+    write(tmp_path / f"t{suffix}")
+    whole = (tmp_path / f"t{suffix}").read_bytes()
+    (tmp_path / f"cut{suffix}").write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(TableError) as told:
+        read(tmp_path / f"cut{suffix}")
+    assert "p39" not in str(told.value)
+
+
+# -- databases ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_a_database_of_several_tables_must_be_told_which(tmp_path, suffix):
+    place = tmp_path / f"t{suffix}"
+    with sqlite3.connect(place) if suffix == ".sqlite" else duckdb.connect(str(place)) as base:
+        base.execute('CREATE TABLE "o""ne" (a INTEGER)')
+        base.execute('INSERT INTO "o""ne" VALUES (1)')
+        base.execute("CREATE TABLE two (b INTEGER)")
+        base.commit()
+    base.close()
+    with pytest.raises(TableError, match="has 2 tables"):
+        read(place)
+    with pytest.raises(TableError, match="no table 'three'"):
+        read(place, table="three")
+    assert read(place, table='o"ne')[0].to_pylist() == [{"a": 1}]
+    assert read(place, query='SELECT a + 1 AS c FROM "o""ne"')[0].to_pylist() == [{"c": 2}]
+    with pytest.raises(TableError, match="try it there first"):
+        read(place, query="SELEKT secret")
+    with pytest.raises(OutputError, match="holds 2 tables"):
+        shoal.release(plan(tmp_path / "x.csv", place, overwrite=True))
+
+
+@pytest.mark.parametrize("question", ["DELETE FROM t", "DROP TABLE t", "ATTACH 'other.sqlite' AS o"])
+def test_a_source_is_never_written_to(tmp_path, question):
+    with sqlite3.connect(tmp_path / "t.sqlite") as base:
+        base.execute("CREATE TABLE t AS SELECT 1 AS a")
+    base.close()
+    before = (tmp_path / "t.sqlite").read_bytes()
+    with pytest.raises(TableError):
+        read(tmp_path / "t.sqlite", query=question)
+    assert (tmp_path / "t.sqlite").read_bytes() == before
+
+
+def test_a_question_to_a_duckdb_file_reaches_no_other_file(tmp_path):
+    write(tmp_path / "t.duckdb")
+    (tmp_path / "other.csv").write_text("secret\n1\n")
+    with pytest.raises(TableError):
+        read(tmp_path / "t.duckdb", query=f"SELECT * FROM read_csv('{tmp_path}/other.csv')")
+
+
+def test_the_table_in_a_database_has_the_name_that_the_plan_gives(tmp_path):
+    write(tmp_path / "people.sav")
+    shoal.release(plan(tmp_path / "people.sav", tmp_path / "r.duckdb", table="visits"))
+    with duckdb.connect(str(tmp_path / "r.duckdb")) as base:
+        assert base.sql("SELECT count(*) FROM visits").fetchall() == [(40,)]
+
+
+# -- standard output ---------------------------------------------------------------------------------
+
+
+def test_a_release_to_standard_output_is_the_verified_table_alone(tmp_path):
+    write(tmp_path / "people.sav")
+    document = plan(tmp_path / "people.sav", tmp_path / "r.csv")
+    shoal.release(document)
+    document["output"]["path"] = "-"
+    import tomli_w
+
+    command = [sys.executable, "-c", "import shoal.cli; shoal.cli.main()", "release", str(tmp_path / "plan.toml")]
+    (tmp_path / "plan.toml").write_text(tomli_w.dumps(document))
+    done = subprocess.run(command, capture_output=True)
+    assert done.stdout == (tmp_path / "r.csv").read_bytes(), done.stderr
+    document["models"][0]["k"] = 1000
+    (tmp_path / "plan.toml").write_text(tomli_w.dumps(document))
+    done = subprocess.run(command, capture_output=True)
+    assert (done.returncode, done.stdout) == (3, b"")
+
+
+def test_spark_says_which_engine_reads_it(tmp_path):
+    from shoal.engines.spark_files import open_files
+
+    write(tmp_path / "t.sav")
+    with pytest.raises(TableError, match="Use the engine duckdb"):
+        open_files(None, tmp_path / "t.sav", Source(tmp_path / "t.sav"))
