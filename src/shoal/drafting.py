@@ -105,6 +105,8 @@ def _models(profile: Profile, k: int) -> list[str]:
         'name = "k-anonymity"',
         f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
     ]
+    if profile.named(Role.PERSON):
+        lines[-1] = f"k = {k}   # rows that look alike in the quasi-identifiers are of at least {k} people"
     for column in profile.columns:
         if column.role is Role.SENSITIVE:
             lines += [

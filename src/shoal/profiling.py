@@ -21,6 +21,7 @@ from shoal.kinds import date_format, kind_of, numbers_of, oddities
 from shoal.roles import ColumnProfile, narrowed, role_of
 from shoal.schema import Role
 from shoal.showing import Grid, Sheet, Shown
+from shoal.vocabulary import KNOWN, SENSITIVE, meaning_of, words_of
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb import DuckDBEngine
@@ -31,6 +32,11 @@ ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")
 """Texts that often stand for a missing value: the first ones in any column, the others among numbers or dates."""
 MOST_PAIR_COLUMNS = 8
+KEY_KINDS = ("number", "code", "word")
+FEW_PEOPLE = 20
+MOST_ROWS_OF_ONE = 200
+FEWEST_CONSTANT = 3
+"""So many columns at least have one value for all rows of each person, where a person is told by content."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,7 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
         if rows == 0:
             raise TableError("The table has no rows; at least one is needed.")
         columns = _one_person([_profile(values, rows) for values in counted])
+        columns = _person_by_content(engine, table, columns, rows)
         columns = _with_quasi_identifier(narrowed(columns, rows, _same(engine, table, columns)))
         quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
         unique = _alone(engine, table, quasi)
@@ -299,6 +306,45 @@ def _one_person(columns: list[ColumnProfile]) -> list[ColumnProfile]:
         replace(c, role=Role.IDENTIFIER, reason=reason) if c.role is Role.PERSON and c is not person else c
         for c in columns
     ]
+
+
+def _person_by_content(
+    engine: DuckDBEngine, table: Relation, columns: list[ColumnProfile], rows: int
+) -> list[ColumnProfile]:
+    """A column of which most others have one value for each of its own says whose rows they are, whatever its name.
+
+    It repeats, but not in too many rows, and is no date, place or measure. Of several that of fewest values is taken: a
+    key of visits has one patient each, too. Costs a count of each candidate with every other column.
+    """
+    if any(column.role is Role.PERSON for column in columns):
+        return columns
+    others = [column for column in columns if column.distinct > 1]
+    found = []
+    for column in others:
+        filled = rows - column.missing
+        repeats = 2 * column.distinct <= filled <= MOST_ROWS_OF_ONE * column.distinct
+        if column.distinct < FEW_PEOPLE or not repeats or column.kind not in KEY_KINDS or _says_else(column.name):
+            continue
+        own = column.distinct + bool(column.missing)
+        constant = sum(
+            engine.frequencies(table, table.places([column.name, other.name])).num_rows == own
+            for other in others
+            if other is not column and other.distinct <= column.distinct
+        )
+        if constant >= FEWEST_CONSTANT and 2 * constant >= len(others) - 1:
+            found.append((column.distinct, column, constant))
+    if not found:
+        return columns
+    _, person, constant = min(found, key=lambda one: one[0])
+    reason = f"its values repeat, and {constant} columns are the same in all rows of each: it says whose rows they are"
+    made = replace(person, role=Role.PERSON, reason=reason, hierarchy=None, how="", notes=())
+    return [made if column is person else column for column in columns]
+
+
+def _says_else(name: str) -> bool:
+    """Whether a column is by its name a fact of a person, such as where somebody lives."""
+    words = words_of(name)
+    return meaning_of(words, KNOWN) is not None or meaning_of(words, SENSITIVE) is not None
 
 
 def _with_quasi_identifier(columns: list[ColumnProfile]) -> list[ColumnProfile]:

@@ -17,6 +17,7 @@ from shoal.checked import make
 from shoal.cli.app import app
 from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.methods import METHODS
+from shoal.profiling import profile_table
 from shoal.schema import Column, Role, Schema, Widths
 from tests.reference import people as slow
 
@@ -209,7 +210,7 @@ def hash_of(text):
     return (int(text[1:]) * 7919) % 1009
 
 
-PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid"})
+PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid", "hidden-cells"})
 
 
 def method_named(name):
@@ -234,6 +235,7 @@ def test_every_method_forms_groups_of_people(method, models):
 
 REFUSING = (
     {"name": "local-suppression", "missing": "loose"},
+    {"name": "hidden-cells"},
     {"name": "anti-unification", "patterns": "overlapping"},
     {"name": "population-grid", "k": 5, "ledger": "ledger", "universe": 100},
 )
@@ -323,3 +325,15 @@ def test_a_plan_with_a_person_attacks_checks_and_compares_its_release(tmp_path):
     assert shoal.check(released, plan=asked).holds
     assert shoal.attack(released, asked, original=table).rows == released.num_rows
     assert "patient" not in shoal.compare(table, released, asked).columns
+
+
+def test_the_draft_finds_whose_rows_they_are_by_content():
+    random = np.random.default_rng(3)
+    who = np.repeat(np.arange(80), random.integers(2, 9, 80))
+    facts = {name: random.integers(0, values, 80)[who] for name, values in (("born", 60), ("sex", 2), ("zip", 30))}
+    table = pa.table({"pp": who * 7 + 1003, **facts, "cost": random.integers(0, 500, len(who))})
+    roles = {column.name: column.role for column in profile_table(table).columns}
+    assert roles.pop("pp") is Role.PERSON
+    assert Role.PERSON not in roles.values()
+    alone = profile_table(table.drop_columns(["pp"]))  # a place has facts of its own, and is no person
+    assert Role.PERSON not in [column.role for column in alone.columns]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -109,8 +109,8 @@ def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
     return any(_can_be_hit([one for one in sets[1:] if value not in one], values - 1) for value in sets[0])
 
 
-def by_people(groups: Groups) -> Groups:
-    """The groups in people: sizes, and histograms of the sensitive columns."""
+def by_people(groups: Groups, columns: Collection[str] | None = None) -> Groups:
+    """The groups in people: sizes, and histograms of the sensitive columns, or of some of them."""
     held = groups.people
     assert held is not None
     assert held.domain.people is not None
@@ -118,7 +118,7 @@ def by_people(groups: Groups) -> Groups:
     others = tuple(
         _by_people(histogram, held, people.sets[histogram.domain.name])
         for histogram in groups.histograms
-        if histogram is not held
+        if histogram is not held and (columns is None or histogram.domain.name in columns)
     )
     return Groups(held.distinct, others)
 

@@ -65,6 +65,10 @@ class NodeEvaluator:
         self._absorbing = AllOf(absorbing) if absorbing and len(absorbing) < len(problem.model.parts) else None
         ladders = [list(ladder.codes) for ladder in problem.ladders]
         secrets = frequencies.secrets
+        if any(domain.people is not None for domain in frequencies.domains):
+            # what people have is known of them: rows of a person that differ in nothing else are one entry
+            other = [domain.people is None for domain in frequencies.domains]
+            secrets = np.where(other, np.int32(-1), secrets)
         extra = (
             [] if self._sizes_only else [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains]
         )

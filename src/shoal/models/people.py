@@ -19,7 +19,7 @@ from shoal.encoding.groups import Groups
 from shoal.encoding.people import by_people
 from shoal.encoding.rules import DISTINCT, Rule
 from shoal.errors import PlanError
-from shoal.models.base import AllOf, Assessment, Model
+from shoal.models.base import AllOf, Assessment, Model, SensitiveModel
 from shoal.models.known import limited
 from shoal.schema import Domain
 
@@ -76,7 +76,12 @@ class ByPeople(Model):
 
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""
-        return self.of_rows.assess(by_people(groups))
+        model = self.of_rows
+        needed = () if model.sizes_only else None
+        if isinstance(model, SensitiveModel):
+            held = tuple(h.domain for h in groups.histograms if h.domain.people is None)
+            needed = tuple(domain.name for domain in model.columns(held))
+        return model.assess(by_people(groups, needed))
 
     def bound_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
