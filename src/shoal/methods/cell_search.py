@@ -29,9 +29,9 @@ from shoal.schema import TOP, Ladder
 
 __all__ = ["hide_cells"]
 
-WORK = 600_000_000
+WORK = 150_000_000
 """Entries times sets of columns that may be counted for trying levels: some seconds to half a minute."""
-MOST_TRIES, FEWEST_TRIES = 60, 5
+MOST_TRIES, FEWEST_TRIES = 16, 5
 STEP = 0.25
 """Columns that are moved together at first, as a part of all."""
 
@@ -118,6 +118,8 @@ class _Hiding:
         self.sizes = sizes
         self.shown = Facts(lifted, sizes, table.count)
         self.known = Facts(lifted, sizes, table.count)
+        self._clock, self._changed = 0, [0] * len(sizes)
+        self._held: dict[tuple[int, ...], int] = {}
         # what a column still has to lose when one of its cells is hidden, by its importance
         share = [
             ladder.share[level][ladder.codes[level][table.codes[:, j]]].mean()
@@ -149,8 +151,20 @@ class _Hiding:
             if not people or not sum(self._mend(chosen) for chosen in sets):
                 return
 
+    def _is_settled(self, chosen: tuple[int, ...]) -> bool:
+        """Whether nothing of a set's columns was hidden since it was found to hold."""
+        return self._held.get(chosen, -1) >= max(self._changed[j] for j in chosen)
+
+    def _hide_in(self, j: int, entries: npt.NDArray[np.int64]) -> None:
+        if len(entries):
+            self.shown.columns[j][entries] = self.sizes[j]
+            self._clock += 1
+            self._changed[j] = self._clock
+
     def _failing(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """The entries whose group in a set of columns fails."""
+        if self._is_settled(chosen):
+            return np.zeros(0, np.int64)
         found = self.shown.combinations(chosen)
         there = found.visible & (found.size > 0)
         bad = there & (found.size < self.table.demands.rows[chosen])
@@ -160,7 +174,10 @@ class _Hiding:
             groups = entries.groups_of(place[found.number][self.table.unit], int(there.sum())).within(self.totals)
             for part in parts:
                 bad[there] |= ~part.of.assess(groups).holds
-        return np.flatnonzero(bad[found.number]) if bad.any() else np.zeros(0, np.int64)
+        if bad.any():
+            return np.flatnonzero(bad[found.number])
+        self._held[chosen] = self._clock
+        return np.zeros(0, np.int64)
 
     def _count(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
         """Note of every cell in how many failing groups it is."""
@@ -176,7 +193,7 @@ class _Hiding:
         gain = np.stack([(rows[failing, j] + 1) / self.cost[j] for j in chosen], axis=1)
         best = gain.argmax(axis=1)
         for place, j in enumerate(chosen):
-            self.shown.columns[j][failing[best == place]] = self.sizes[j]
+            self._hide_in(j, failing[best == place])
             rows[failing, j] += 1
         return True
 
@@ -204,7 +221,7 @@ class _Hiding:
             reached = np.cumsum(self.table.count[order])
             taken = order[: int(np.searchsorted(reached, lacking)) + 1] if lacking > 0 else order[:0]
             for place, j in enumerate(chosen):
-                self.shown.columns[j][taken[differs[taken, place]]] = self.sizes[j]
+                self._hide_in(j, taken[differs[taken, place]])
         return True
 
     def column_losses(self) -> npt.NDArray[np.float64]:

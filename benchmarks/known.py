@@ -1,0 +1,112 @@
+"""An intruder who knows few columns: growth with columns, with what is known and with rows, and a wide table whole.
+
+python -m benchmarks.known [rows]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.measure import measure, show
+
+COLUMNS, QUASI = 200, 60
+
+SETUP = """
+import shoal
+from shoal.schema import Column, Flat, Role, Schema, Widths
+names, quasi = {names!r}, {quasi!r}
+hierarchy = lambda j: Widths((5, 20)) if j % 3 == 0 else Flat()
+columns = {{n: Column(Role.QUASI_IDENTIFIER, hierarchy(j)) if j < quasi else Column(Role.OTHER)
+           for j, n in enumerate(names)}}
+model = shoal.Known(shoal.KAnonymity(5), {known})
+plan = shoal.Plan(Schema(columns), (model,), shoal.HiddenCells())
+"""
+RELEASE = """
+import pyarrow.parquet as pq
+release = shoal.anonymize(pq.read_table({path!r}), plan)
+answer = [release.utility["ncp"], release.certificate["method"]["hidden_part"], release.seconds]
+"""
+CHECK = """
+answer = shoal.check({path!r}, [model], quasi_identifiers=names[:quasi]).models[0].facts["sets"]
+"""
+
+
+def write_wide(path: Path, rows: int, columns: int = COLUMNS, seed: int = 1) -> list[str]:
+    """People who are alike in groups: a third of the columns are numbers, the others have 2 to 12 uneven values."""
+    random = np.random.default_rng(seed)
+    kind = random.integers(0, 20, rows)
+    table = {}
+    for j in range(columns):
+        if j % 3 == 0:
+            values = np.clip(random.normal(20 + 3 * (kind + j) % 50, 12, rows), 0, 99).astype(np.int64)
+        else:
+            values = np.minimum(random.geometric(0.35, rows) + (kind + j) % 3, 2 + j % 11)
+        table[f"c{j}"] = values
+    pq.write_table(pa.table(table), path)
+    return list(table)
+
+
+def one(path: Path, names: list[str], quasi: int, known: int, run: str) -> dict:
+    setup = SETUP.format(names=names, quasi=quasi, known=known)
+    return measure(setup, run.format(path=str(path)))
+
+
+def main(rows: int = 100_000) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        growth(Path(folder), rows)
+        whole(Path(folder), rows)
+
+
+def growth(folder: Path, rows: int) -> None:
+    """Each factor by itself, from a table in the middle."""
+    cases = [(rows // 10, q, 2) for q in (15, 30, 60)]
+    cases += [(rows // 10, 30, m) for m in (1, 3)]
+    cases += [(n, 30, 2) for n in (rows // 100, rows // 3)]
+    lines = []
+    for n, quasi, known in cases:
+        path = folder / "growth.parquet"
+        names = write_wide(path, n, quasi)
+        found = one(path, names, quasi, known, RELEASE)
+        loss, hidden, seconds = found["answer"]
+        lines.append((f"{n:,}", quasi, known, seconds["deciding"], seconds["verifying"], loss, hidden))
+    show(
+        "Hidden cells: growth with rows, quasi-identifiers and what is known",
+        ("rows", "quasi-identifiers", "known", "deciding, s", "verifying twice, s", "loss (ncp)", "cells hidden"),
+        lines,
+    )
+
+
+def whole(folder: Path, rows: int) -> None:
+    """A wide table, and the check of all sets of three of its columns."""
+    path = folder / "wide.parquet"
+    names = write_wide(path, rows)
+    lines = []
+    for known in (2, 3):
+        found = one(path, names, QUASI, known, RELEASE)
+        loss, hidden, seconds = found["answer"]
+        lines.append(
+            (known, found["seconds"], seconds["deciding"], seconds["verifying"], found["peak_mb"], loss, hidden)
+        )
+    show(
+        f"A release of {rows:,} rows, {COLUMNS} columns, {QUASI} of them quasi-identifiers, k = 5",
+        ("known", "seconds", "deciding, s", "verifying twice, s", "peak MB", "loss (ncp)", "cells hidden"),
+        lines,
+    )
+    coarse = folder / "coarse.parquet"
+    pq.write_table(pa.table({f"c{j}": np.arange(rows) // (j + 1) % 4 for j in range(46)}), coarse)
+    found = one(coarse, [f"c{j}" for j in range(46)], 46, 3, CHECK)
+    show(
+        f"The check of all sets of at most 3 of 46 columns, {rows:,} rows",
+        ("sets", "seconds", "peak MB"),
+        [(found["answer"], found["seconds"], found["peak_mb"])],
+    )
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))
