@@ -428,3 +428,51 @@ def test_a_model_for_all_columns_and_one_for_few_are_kept_together():
 def test_levels_for_few_columns_leave_no_row_out():
     with pytest.raises(PlanError, match="suppression must be 0"):
         plan_of((Known(shoal.KAnonymity(4), 2),), shoal.FullDomain(suppression=0.1))
+
+
+# -- attacks and words -------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(releases())
+def test_the_attack_counts_whom_so_many_facts_single_out(release):
+    from shoal.risk.attacks_facts import facts_needed
+    from shoal.utility.tables import read_rows
+
+    people, released, _ = release
+    names = NAMES[: len(people[0])]
+    tables = [pa.table({n: [row[j] for row in cells] for j, n in enumerate(names)}) for cells in (released, people)]
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in names})
+    found = facts_needed(tables[0], schema, read_rows(tables[1], names))
+    for facts in range(1, min(3, len(names)) + 1):
+        sets = slow.up_to(range(len(names)), facts)[1:]
+        alone = {
+            i
+            for chosen in sets
+            for i, row in enumerate(released)
+            if all(row[j] != "*" for j in chosen)
+            and sum(all(other[j] == row[j] for j in chosen) for other in released) == 1
+        }
+        exposed = {i for c in sets for i, person in enumerate(people) if slow.rows_of(person, released, c) == 1}
+        assert found.rows[facts - 1] == len(alone)
+        assert found.people is not None
+        assert found.people[facts - 1] == len(exposed)
+
+
+def test_a_release_for_two_known_columns_stands_the_attack_by_two_facts():
+    table = table_of(150, 3)
+    plan = plan_of((Known(shoal.KAnonymity(3), 2),), shoal.HiddenCells())
+    release = shoal.anonymize(table, plan)
+    found = shoal.attack(release.table, plan, original=table).facts
+    assert found.rows[:2] == (0, 0)
+    assert found.people is None or found.people[:2] == (0, 0)
+    assert shoal.attack(table, plan).facts.suffice in (1, 2)
+
+
+def test_the_report_says_for_whom_it_holds_and_that_all_at_once_is_not_promised():
+    from shoal.report.wording import model_sentence
+
+    for parameters in ({"k": 5, "known": 2}, {"k": 5, "known": 1}, {"k": 5, "keys": ["a", "b"]}):
+        words = model_sentence({"name": "k-anonymity", "parameters": parameters}, ())
+        assert "at least 5 rows" in words
+        assert "Of all columns at once it is not promised." in words

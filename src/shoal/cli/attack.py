@@ -12,6 +12,7 @@ import typer
 if TYPE_CHECKING:
     from shoal.plan import Plan
     from shoal.risk import AttackResult, RiskAssessment
+    from shoal.risk.attacks_facts import FactsNeeded
     from shoal.schema import Schema
 
 __all__ = ["attack", "roles_from"]
@@ -67,7 +68,8 @@ def attack(
     three rows or all rows of a person, and what several groups tell together, are counted in people.
 
     From the table alone: groups of one value (homogeneity) or one category (similarity), the best guess for everyone
-    (inference), and what remains when some values can be ruled out (background knowledge). With an external table:
+    (inference), and what remains when some values can be ruled out (background knowledge); and how many facts, of the
+    quasi-identifiers, suffice to single somebody out. With an external table:
     linkage, which understands published labels such as 20-24, <30, 142** or a hierarchy's. With the original: linkage
     of everybody, linkage by distance, the minimality attack and audits of how the release was made.
 
@@ -104,6 +106,8 @@ def attack(
             f"{figure(found.exposed)} of {figure(found.total)} people have rows in groups of fewer than "
             f"{figure(found.least)} people. Attacks on rows below take every row for a person."
         )
+    if attacks.facts is not None:
+        output.print(_facts_line(attacks.facts))
     _show(attacks.results, risk)
 
 
@@ -126,6 +130,18 @@ def roles_from(
         raise PlanError("Say which columns are known to an intruder: --plan plan.toml, or --quasi-identifiers age,zip.")
     classes = categories_of(categories or [], secret)
     return roles_of(None, quasi, {name: Column(Role.SENSITIVE, categories=classes.get(name)) for name in secret})
+
+
+def _facts_line(facts: FactsNeeded) -> str:
+    """How many facts suffice, in a sentence."""
+    counted = len(facts.rows)
+    if facts.suffice is None:
+        return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
+    each = facts.rows if facts.people is None else facts.people
+    told = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
+    what = "rows" if facts.people is None else "people"
+    suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
+    return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {told}."
 
 
 def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:

@@ -119,10 +119,23 @@ def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
         if model.get("counts") == "people":
             says = MODELS[model["name"]].says_of_people or says
             says += " Each person counts once, with all that is known of him or her."
+        says += few_columns(given)
     else:
         pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
         return f"The condition {prose(model['name'])} holds in every group ({pairs})."
     return says.format(**{**value, "column": about})
+
+
+def few_columns(given: Mapping[str, Any]) -> str:
+    """For whom a model is meant that does not bind all columns at once."""
+    if "known" in given:
+        some = "any one" if given["known"] == 1 else "any {known}"
+        whom = f"whoever knows at most {{known}} of these columns of a person; a group is what shows the same in {some}"
+    elif "keys" in given:
+        whom = f"whoever knows of a person no more than {listed(given['keys'])}; a group is what shows the same in any"
+    else:
+        return ""
+    return f" This holds for {whom} of them. Of all columns at once it is not promised."
 
 
 def _shown(value: Any) -> str:

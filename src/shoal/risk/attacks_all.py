@@ -1,7 +1,7 @@
 """All attacks that apply to a released table, with what the caller has at hand.
 
-A release alone is open to homogeneity, similarity, inference and background knowledge. An external table adds linkage;
-the original adds linkage of everybody, distance linkage of numeric columns, minimality and the audits.
+A release alone is open to homogeneity, similarity, inference, background knowledge, and to whoever knows few facts. An
+external table adds linkage; the original adds linkage of everybody, distance linkage of numeric columns, minimality and the audits.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from shoal.models import Model, size_of_groups
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection
 from shoal.risk.attacks_distance import distance_linkage
+from shoal.risk.attacks_facts import FactsNeeded, facts_needed
 from shoal.risk.attacks_linkage import linkage
 from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, attack_people
@@ -43,6 +44,8 @@ class Attacks(Shown):
     results: tuple[AttackResult, ...]
     people: ExposedPeople | None = None
     """Where it is known whose rows they are; the results then begin with the attacks on people."""
+    facts: FactsNeeded | None = None
+    """How many facts suffice to single somebody out."""
 
     def named(self, name: str, column: str | None = None) -> AttackResult:
         """The first result of an attack (for a column)."""
@@ -73,6 +76,7 @@ class Attacks(Shown):
             "smallest_group": self.smallest_group,
             **({} if self.people is None else {"people": self.people.to_dict()}),
             "attacks": [result.to_dict() for result in self.results],
+            **({} if self.facts is None else {"facts": self.facts.to_dict()}),
         }
 
 
@@ -145,7 +149,9 @@ def attack(
         results += linkage(published, _shared(external, schema, source, "external"), schema)
     if original is not None:
         results += _with_original(released, published, original, schema, chosen, previous, aligned, source)
-    return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people)
+    behind = None if original is None else _shared(original, schema, source, "original")
+    facts = facts_needed(released, schema, behind, source)
+    return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
 
 def _with_original(
