@@ -1,7 +1,8 @@
 """All attacks that apply to a released table, with what the caller has at hand.
 
 A release alone is open to homogeneity, similarity, inference, background knowledge, and to whoever knows few facts. An
-external table adds linkage; the original adds linkage of everybody, distance linkage of numeric columns, minimality and the audits.
+external table adds linkage; the original adds linkage of everybody, distance linkage of numeric columns, minimality and
+the audits.
 """
 
 from __future__ import annotations
