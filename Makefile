@@ -18,9 +18,11 @@ $(COMPILED): $(READY) $(wildcard src/shoal/kernels/*.py)
 
 demo: $(READY)
 	.venv/bin/shoal demo
+	@echo "The whole way in a browser: .venv/bin/shoal serve"
 
 test: $(COMPILED) checkers
 	scripts/java
+	scripts/browser
 	.venv/bin/python -m pytest -n 2 --dist loadgroup
 
 # Fresh cases each time; what fails is kept in tests/corpus/, which the tests replay. make fuzz SECONDS=60 SEED=1

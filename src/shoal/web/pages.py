@@ -28,7 +28,7 @@ __all__ = ["Pages"]
 
 HERE = Path(__file__).parent
 SCRIPTS = ("app.js", "calls.js", "watch.js", "swap.js")
-PAPERS = {"certificate.json": "certificate", "report.html": "report", "recoding.json": "recoding", PLAN: "plan"}
+PAPERS = {"certificate.json": "certificate", "report.html": "report", ".recoding": "recoding", PLAN: "plan"}
 KINDS = ("intervals", "cuts", "dates", "prefix", "order", "tree", "table", "csv", "flat")
 WORDS = ("k-anonymity", "l-diversity", "p-sensitive", "p-alpha-sensitive", "p-plus-alpha-sensitive", "t-closeness")
 FIRST = {"k": 5, "l": 2, "p": 2, "alpha": 0.5, "t": 0.3, "delta": 1.0, "beta": 1.0}
@@ -47,8 +47,8 @@ class Pages:
         )
         # whatever comes from data is bounded, shown in a direction of its own, and without signs that cannot be seen
         self.templates.filters |= {
-            "data": lambda value, most=120: Markup(text(value, most)),
-            "inside": lambda value: Markup(prose(value, 300)),
+            "data": _data,
+            "inside": _inside,
             "number": number,
             "percent": percent,
         }
@@ -260,8 +260,9 @@ class Pages:
                 sentence = Markup(prose(name))
             against = f"against.{name}" if f"against.{name}" in TEXTS else "against.other"
             verdict = verdicts[place] if place < len(verdicts) else None
+            takes_known = any(f.name == "known" for f in _fields_of(MODELS.get(name))) and "known" not in parameters
             cards.append({"name": name, "parameters": parameters, "sentence": sentence, "against": against,
-                          "verdict": verdict})  # fmt: skip
+                          "verdict": verdict, "takes_known": takes_known})  # fmt: skip
         new = {name: json.dumps(_first(name, model, secret)) for name, model in MODELS.items()}
         return {"cards": cards, "new": new, "usual": WORDS}
 
@@ -348,6 +349,16 @@ class Pages:
             "found": run.result if run is not None else None,
             "found_failed": _error(run),
         }
+
+
+def _data(value: object, most: int = 120) -> Markup:
+    """Text from data, as an element of its own."""
+    return Markup(text(value, most))
+
+
+def _inside(value: object) -> Markup:
+    """Text within a sentence or an attribute."""
+    return Markup(prose(value, 600))
 
 
 def _step_of(key: str) -> str:

@@ -160,7 +160,7 @@ class Project:
         folder = self.release_folder(number)
         table = folder / self.facts(number)["output"]
         others = sorted(f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name != "facts.json")
-        return [table, *others]
+        return [table, *sorted(others, key=lambda file: file.name == PLAN)]
 
 
 def _named_files(document: dict[str, Any], plan: Any, folder: Path) -> list[tuple[str, Path]]:

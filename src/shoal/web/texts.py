@@ -306,6 +306,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "attack.people": ("people", "Menschen"),
     "attack.found": ("exposed", "betroffen"),
     "attack.guess": ("guessed without the release", "ohne Veröffentlichung erraten"),
+    "attack.of": ("{learns} of {column}", "{learns} von {column}"),
     "attack.learns": ("learns", "erfährt"),
     "publish.about": (
         "This is what can be handed out of release {number}.",

@@ -49,7 +49,7 @@ async function open(method, path, body, type) {
   }
 }
 
-const typed = (field) => (field.type === "number" ? Number(field.value) : field.value);
+const typed = (field) => (field.value === "" ? null : field.type === "number" ? Number(field.value) : field.value);
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button");

@@ -1,0 +1,218 @@
+"""The page in a real browser: the whole way, by keyboard alone, on a phone, in the dark, under an accessibility engine.
+
+The browser is Debian's chromium, driven by Playwright; `scripts/browser` installs it where it can. Nothing here asks
+any other host: every request that a page makes is counted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.web.conftest import Server
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+AXE = Path(__file__).parents[1] / "browser" / "node_modules" / "axe-core" / "axe.min.js"
+STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
+IDLE = "main:not(:has([data-watch])):not(:has([data-start])):not(:has([data-levels]))"
+SETTLED = '#sentence:not(:has-text("…"))'
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no browser: needs chromium (scripts/browser installs it as root)"),
+    pytest.mark.xdist_group("browser"),
+]
+sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--proxy-server=127.0.0.1:9"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def visited(server, chromium):
+    """One visitor who has gone the whole way with the patients; returns the context and the project."""
+    context = chromium.new_context(bypass_csp=True, viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.goto(server.link)
+    page.click("[data-sample=patients]")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED)
+    project = page.url.split("/")[-2]
+    page.goto(f"{server.address}/p/{project}/run")
+    page.click("#release")
+    page.wait_for_selector("main table caption")
+    page.goto(f"{server.address}/p/{project}/explore")
+    page.uncheck("#try-top-down")
+    page.uncheck("#try-mondrian")
+    page.click("#explore-form button")
+    page.wait_for_selector(".scatter")
+    for step in ("hierarchies", "compare", "attack"):
+        page.goto(f"{server.address}/p/{project}/{step}")
+        page.wait_for_selector(IDLE)
+    page.close()
+    assert faults == []
+    assert asked
+    assert all(url.startswith(server.address) for url in asked)
+    yield context, project
+    context.close()
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/browser")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_barrier(server, visited, scheme):
+    context, project = visited
+    page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
+    found = {}
+    for path in ("/", *(f"/p/{project}/{step}" for step in STEPS)):
+        page.goto(server.address + path)
+        page.wait_for_selector("main" if path == "/" else f"{IDLE}, main.start")
+        page.add_script_tag(path=str(AXE))
+        told = page.evaluate(
+            """async () => {
+                 const result = await axe.run(document);
+                 return result.violations.map((rule) => rule.id + ": " + rule.nodes[0].html.slice(0, 160));
+               }"""
+        )
+        if told:
+            found[path] = told
+    page.close()
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_nothing_sticks_out_on_a_phone(server, visited, width):
+    context, project = visited
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 700})
+    wide = {}
+    for path in ("/", *(f"/p/{project}/{step}" for step in STEPS)):
+        page.goto(server.address + path)
+        page.wait_for_selector("main")
+        needs = page.evaluate("document.documentElement.scrollWidth")
+        if needs > width:
+            wide[path] = needs
+    page.close()
+    assert wide == {}
+
+
+def press_to(page, selector, most=80):
+    """Go on by Tab until the focus is on a wanted element."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("(wanted) => document.activeElement.matches(wanted)", selector):
+            return
+    raise AssertionError(f"Tab does not lead to {selector}")
+
+
+def test_the_whole_way_goes_by_keyboard_alone(server, chromium):
+    context = chromium.new_context(bypass_csp=True)
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    page.goto(server.link)
+    press_to(page, "[data-sample=patients]")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED)
+    page.wait_for_selector(".spark")
+    page.wait_for_selector(IDLE)
+    press_to(page, "input[data-column-name=zip]")
+    page.keyboard.press("o")
+    page.wait_for_selector("input[data-column-name=zip][value=other]:checked")
+    page.wait_for_selector("#sentence.warns")  # the plan's levels name zip: told where it stands
+    assert 'role = "other"' in page.input_value("#plan-text")
+    page.keyboard.press("q")
+    page.wait_for_selector('input[data-column-name=zip][value="quasi-identifier"]:checked')
+    page.wait_for_selector("#sentence:not(.warns)")
+    assert "{prefix = true}" in page.input_value("#plan-text").replace("{ ", "{").replace(" }", "}")
+    press_to(page, "a[href$='/run']", 200)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/run")
+    press_to(page, "#release")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("main table caption")
+    press_to(page, "main a[href*='/publish']")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/publish*")
+    press_to(page, "[data-publish]")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#written-places:has-text('released.csv')")
+    context.close()
+
+
+def test_text_and_clicks_are_one_plan(server, visited):
+    context, _ = visited
+    page = context.new_page()
+    page.goto(server.address + "/")
+    page.click("[data-sample=patients]")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED)
+    page.goto(page.url.replace("/columns", "/promise"))
+    page.fill("#model-0-1", "3")
+    page.press("#model-0-1", "Tab")
+    page.wait_for_selector("h2:has-text('at least 3 rows')")
+    assert "k = 3" in page.input_value("#plan-text")
+    page.fill("#plan-text", page.input_value("#plan-text").replace("k = 3", "k = 2"))
+    page.click("#plan-form button")
+    page.wait_for_selector("h2:has-text('at least 2 rows')")
+    page.fill("#plan-text", "[source]\npath =\n")
+    page.click("#plan-form button")
+    page.wait_for_selector("#plan-fault:has-text('not valid TOML')")
+    page.reload()
+    assert "k = 2" in page.input_value("#plan-text")
+    page.close()
+
+
+def test_a_reload_in_the_middle_of_a_run_shows_it_and_cancel_ends_it(tmp_path, chromium):
+    from tests.web.test_way import slow_project
+
+    slow_project(tmp_path)
+    server = Server(tmp_path)
+    context = chromium.new_context()
+    context.set_default_timeout(60_000)
+    try:
+        page = context.new_page()
+        page.goto(server.link)
+        page.click("[data-open='big.toml']")
+        page.wait_for_url("**/columns")
+        page.goto(page.url.replace("/columns", "/run"))
+        page.click("#release")
+        page.wait_for_selector("[data-cancel]")
+        page.reload()
+        page.wait_for_selector("[data-watch] [data-cancel], [data-watch]:has([data-cancel])")
+        page.click("[data-cancel]")
+        page.wait_for_selector("main:not(:has([data-cancel]))")
+        assert not list((tmp_path / "shoal-projects" / "big").glob("releases/*/*.csv"))
+    finally:
+        context.close()
+        server.stop()
+
+
+def test_names_and_values_of_a_hostile_table_are_only_shown(server, chromium):
+    evil = "<img src=x onerror=document.title=1><script>document.title='harmed'</script>"
+    rows = "".join(f"{20 + n % 3},{evil},{'w' * 400}\n" for n in range(12))
+    (server.root / "hostile.csv").write_text(f"age,{evil},{'v' * 300}\n{rows}", encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 1200, "height": 800})
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(server.link)
+    page.click("[data-open='hostile.csv']")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
+    for step in ("table", "columns", "hierarchies", "promise"):
+        page.goto(f"{page.url.rpartition('/')[0]}/{step}")
+        page.wait_for_selector(IDLE)
+        assert page.title().endswith("shoal")
+        assert page.query_selector("main img") is None
+    context.close()
