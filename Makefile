@@ -23,6 +23,7 @@ demo: $(READY)
 test: $(COMPILED) checkers
 	scripts/java
 	scripts/browser
+	scripts/postgres
 	.venv/bin/python -m pytest -n 2 --dist loadgroup
 
 # Fresh cases each time; what fails is kept in tests/corpus/, which the tests replay. make fuzz SECONDS=60 SEED=1

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from shoal import __version__
+from shoal import __version__, stopping
 from shoal.asking import AskedModels, AskedNames, as_models, as_names
 from shoal.certificate import Certificate, Release, fingerprint
 from shoal.description import Description, describe, describe_apart
@@ -54,6 +54,7 @@ from shoal.engines.csv_format import RELEASED, CsvFormat
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, PlanError
 from shoal.formats import PLAIN, STANDARD, Writing, writer_of
+from shoal.formats.postgres import Postgres
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
@@ -192,6 +193,9 @@ def release(
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     path = plan.output.path
+    if plan.output.database is not None:
+        allowed = plan.output.overwrite if overwrite is None else overwrite
+        return _release_to_database(plan, plan.source, previous is not None or save_recoding, allowed, progress)
     if path == STANDARD:
         return _release_to_standard_output(plan, plan.source, previous is not None or save_recoding, progress)
     if previous is not None and writer_of(path).module is not None:
@@ -235,6 +239,38 @@ def release(
         outdated = [place for place in places_of(path)[1:] if place not in texts and place.resolve() not in used]
         publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
     return Release(None, certificate, path, watch.seconds, description)
+
+
+def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool, progress: Progress) -> Release:
+    """Write, read back from the server, verify and publish, in one transaction of the server's."""
+    assert plan.output is not None
+    database, name = plan.output.database or "", plan.output.table or ""
+    if more or plan.output.spreadsheet_safe or plan.schema.person or runs_on_spark(plan.engine):
+        raise PlanError(
+            "A release to a database is its table and certificate alone: no recoding, comparison, other spelling, "
+            "persons or Spark. Release to a file for these."
+        )
+    from shoal.engines.duckdb import DuckDBEngine
+
+    watch = _Watch(progress)
+    with DuckDBEngine(plan.engine.memory, plan.engine.threads, _time_zone(plan)) as engine:
+        with Postgres(database, fault=OutputError, write=True) as server:
+            server.begin(name, overwrite=overwrite)  # before any work: no rights, no server, another release at work
+        decided = _decide(engine, source, plan, watch)
+        with Postgres(database, fault=OutputError, write=True) as server:
+            server.begin(name, overwrite=overwrite)
+            with watch("writing"):
+                released = decided.released
+                stage = server.stage(name, released.columns, released.types, engine.batches(released))
+            with watch("verifying"):
+                written = engine.take(server, *server.columns(stage, None), ())
+                checked = _verify(engine, written, plan, decided)
+            told = {"output": {"table": name, "columns": len(released.columns)}}
+            certificate = _certificate(plan, decided, checked, told)
+            with watch("publishing"):
+                stopping.check()
+                server.publish(stage, name, certificate.to_json())
+    return Release(None, certificate, seconds=watch.seconds)
 
 
 def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> Release:

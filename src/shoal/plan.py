@@ -65,12 +65,17 @@ class Output(Checked):
     the sheet in a workbook. Where the path is ``-``, the verified table goes to standard output, without papers.
     """
 
-    path: Path
+    path: Path = STANDARD
     overwrite: bool = False
     report: bool = True
     spreadsheet_safe: bool = False
     pseudonym_key: Path | None = None
     table: Name | None = None
+    database: Name | None = None
+
+    def __post_init__(self) -> None:
+        if self.database is not None and (self.table is None or self.path != STANDARD):
+            raise PlanError("A release to a database needs the name of a table, and no path.")
 
     @property
     def certificate(self) -> Path:
@@ -308,7 +313,7 @@ class Plan(Shown, Checked):
         What is as it is by default is not said. A table in memory has no place in a file, and is left out.
         """
         document: dict[str, Any] = {}
-        if self.source is not None and self.source.path is not None:
+        if self.source is not None and self.source.frame is None:
             document["source"] = changed(self.source, "frame", "csv", "reading") | changed(self.source.csv, "skip")
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
         document["models"] = [model.to_plan() for model in self.models]
@@ -333,7 +338,8 @@ class Plan(Shown, Checked):
         for section in ("source", "output"):
             if section in document:
                 document[section].pop("pseudonym_key", None)
-                document[section]["path"] = Path(document[section]["path"]).name
+                if "path" in document[section]:
+                    document[section]["path"] = Path(document[section]["path"]).name
         for column in document["columns"].values():
             if "csv" in column.get("hierarchy", {}):
                 column["hierarchy"]["csv"] = Path(column["hierarchy"]["csv"]).name
@@ -401,7 +407,7 @@ class _Section(BaseModel):
 
 
 class _Source(_Section):
-    path: str = Field(min_length=1)
+    path: str | None = Field(None, min_length=1)
     format: str | None = None
     delimiter: str | None = Field(None, min_length=1, max_length=1)
     quote: str | None = Field(None, min_length=1, max_length=1)
@@ -417,6 +423,7 @@ class _Source(_Section):
     sheet: str | int | None = None
     table: str | None = None
     query: str | None = None
+    database: str | None = None
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
 
@@ -433,8 +440,11 @@ class _Source(_Section):
             decimal=self.decimal,
             thousands=self.thousands,
         )
-        options = {key: getattr(self, key) for key in ("sheet", "table", "query", "user_missing", "values")}
-        return Source(located(self.path, folder), None, form, self.format, self.time_zone, **options)
+        options = {key: getattr(self, key) for key in ("sheet", "table", "query", "database", "user_missing", "values")}
+        if self.path is None and self.database is None:
+            raise PlanError("The plan lacks source.path (or source.database, with a table or a query).")
+        path = None if self.path is None else located(self.path, folder)
+        return Source(path, None, form, self.format, self.time_zone, **options)
 
 
 class _Column(_Section):
@@ -449,16 +459,20 @@ class _Column(_Section):
 
 
 class _Output(_Section):
-    path: str
+    path: str | None = None
     overwrite: bool = False
     report: bool = True
     spreadsheet_safe: bool = False
     pseudonym_key: str | None = Field(None, min_length=1)
     table: str | None = Field(None, min_length=1)
+    database: str | None = Field(None, min_length=1)
 
     def build(self, folder: Path) -> Output:
         key = None if self.pseudonym_key is None else folder / self.pseudonym_key
-        return Output(located(self.path, folder), self.overwrite, self.report, self.spreadsheet_safe, key, self.table)
+        if self.path is None and self.database is None:
+            raise PlanError("The plan lacks output.path (or output.database and output.table).")
+        path = STANDARD if self.path is None else located(self.path, folder)
+        return Output(path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database)
 
 
 class _Engine(_Section):

@@ -122,6 +122,8 @@ class Source(Checked):
         Of a workbook: the name of a sheet, or its number from 1.
     table, query
         Of a database: a table of it, or a question to it.
+    database
+        A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
     user_missing, values
         Of a survey file: whether codes that are declared as missing are kept; whether the labels of codes are read in
         their place.
@@ -135,6 +137,7 @@ class Source(Checked):
     sheet: Name | Annotated[int, Ge(1)] | None = None
     table: Name | None = None
     query: Name | None = None
+    database: Name | None = None
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
     reading: Options | None = None
@@ -148,6 +151,8 @@ class Source(Checked):
             refuse_address(self.path)
         if self.table is not None and self.query is not None:
             raise PlanError("The source must have a table or a query, not both.")
+        if self.path is not None and self.database is not None:
+            raise PlanError("The source must have a path or a database, not both.")
 
     @property
     def options(self) -> Options:

@@ -36,6 +36,7 @@ from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, fo
 from shoal.formats.apart import load_apart
 from shoal.formats.packed import is_packed, lay_out
 from shoal.formats.parts import Parts, find_parts, refuse_double
+from shoal.formats.postgres import Postgres
 
 __all__ = ["Declared", "DuckDBEngine"]
 
@@ -106,6 +107,8 @@ class DuckDBEngine:
 
     def read(self, source: Source) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
+        if source.database is not None:
+            return self._read_database(source)
         if source.path is None:
             return self._read_frame(source.frame, source.csv.missing)
         path = source.path
@@ -121,6 +124,38 @@ class DuckDBEngine:
         if form.name in ("csv", "parquet"):
             return self._read_parts(Parts(form.name, (path,)), source.csv)
         return self._read_other(form, path, source.options, source.csv.missing)
+
+    def _read_database(self, source: Source) -> Relation:
+        with Postgres(source.database or "", fault=TableError) as server:
+            return self.take(server, *server.columns(source.table, source.query), source.csv.missing)
+
+    def take(
+        self,
+        server: Postgres,
+        names: tuple[str, ...],
+        statement: str,
+        kinds: Mapping[int, str],
+        missing: tuple[str, ...],
+    ) -> Relation:
+        """The answer of a server, streamed into a table of this engine; ``kinds`` are types to cast to."""
+        name = self._name()
+        with server.batches(statement) as batches:
+            cells = _cells(batches.schema, missing)
+            incoming = self._name()
+            self._connection.register(incoming, batches)
+            self._run(f"CREATE TEMP TABLE {name} AS SELECT {cells} FROM {incoming}")
+            self._connection.unregister(incoming)
+        exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in kinds.items()}
+        return self._view(sql.replaced(name, len(names), exact), names, named=True)
+
+    def batches(self, table: Relation) -> pa.RecordBatchReader:
+        """The rows of a table in content order, as they come, with the user's names."""
+        query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
+        found = self._connection.sql(query).to_arrow_reader(1 << 17)
+        return pa.RecordBatchReader.from_batches(
+            pa.schema([part.with_name(name) for part, name in zip(found.schema, table.columns, strict=True)]),
+            (batch.rename_columns(list(table.columns)) for batch in found),
+        )
 
     def _laid_out(self, path: Path) -> Path:
         """A file as it can be read at any place: standard input and compressed files are laid out once."""
