@@ -71,8 +71,8 @@ class PeopleHistogram(Histogram):
         people = np.bincount(self.member[size > 0], minlength=groups).astype(np.int64)
         width = int(values.max(initial=0)) + 1
         # a person can have several values of one label, and counts once
-        pair = np.unique(np.repeat(np.arange(len(size)), size) * width + values)
-        key, count = np.unique(self.member[pair // width] * width + pair % width, return_counts=True)
+        pair = _different(np.repeat(np.arange(len(size)), size) * width + values)[0]
+        key, count = _different(self.member[pair // width] * width + pair % width)
         most = np.zeros(groups, np.int64)
         np.maximum.at(most, key // width, count)
         return people, most
@@ -84,6 +84,13 @@ class PeopleHistogram(Histogram):
             return np.zeros(len(self.known), np.int64)
         lightest = np.minimum.reduceat(units[self.sets.value].astype(np.int64), self.sets.start[:-1][known])
         return sum_by(self.member[known], lightest, len(self.known))
+
+
+def _different(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different keys from low to high, and how often each occurs; sorted, which is quicker here than to hash."""
+    keys = np.sort(keys)
+    first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
+    return keys[first], np.diff(np.r_[first, len(keys)])
 
 
 def hitting_number(sets: set[frozenset[int]], most: int) -> int:
@@ -127,13 +134,13 @@ def _by_people(histogram: Histogram, held: Histogram, sets: ValueSets) -> People
     member, person = held.owner, held.value.astype(np.int64)
     groups, width = len(held.known), max(histogram.domain.size, 1)
     own = sets.of(person)
-    parts = _parts(sets, np.unique(person), histogram.domain.name)
+    present = np.flatnonzero(np.bincount(person, minlength=1))
+    parts = _parts(sets, present, histogram.domain.name)
     share = np.where(own.size > 0, parts // np.maximum(own.size, 1), 0)
     owner = np.repeat(member, own.size)
     key, inverse = np.unique(owner * width + own.value, return_inverse=True)
     start = np.zeros(groups + 1, np.int64)
     np.cumsum(np.bincount(key // width, minlength=groups), out=start[1:])
-    present = np.unique(person)
     everybody = sets.of(present)
     everywhere = np.where(everybody.size > 0, parts // np.maximum(everybody.size, 1), 0)
     return PeopleHistogram(
@@ -170,7 +177,7 @@ def people_of(frequencies: FrequencySet, place: int) -> People:
             continue
         known = frequencies.secrets[:, s] >= 0
         width = max(domain.size, 1)
-        key = np.unique(person[known] * width + frequencies.secrets[known, s])
+        key = _different(person[known] * width + frequencies.secrets[known, s])[0]
         start = np.searchsorted(key // width, np.arange(count + 1)).astype(np.int64)
         sets[domain.name] = ValueSets(start, (key % width).astype(np.int32))
     return People(count, sets)
