@@ -18,7 +18,7 @@ ORDER = (
     "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods", "watching", "verify", "output",
     "asking", "plan", "plan_schema", "reuse", "description", "worth", "certificate", "report", "pipeline", "data",
     "vocabulary", "identifiers", "kinds", "roles", "profiling", "rehearsal", "drafting", "exploration", "shorthand",
-    "functions", "compilation", "testing", "reproduce", "web", "cli",
+    "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 
 

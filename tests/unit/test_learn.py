@@ -1,0 +1,97 @@
+"""Anonymization as a step of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import shoal
+
+sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.tree import DecisionTreeClassifier  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+from shoal.learn import Anonymizer  # noqa: E402
+
+FAILS = {
+    "check_methods_subset_invariance": "a few rows alone form no group of k, and are refused",
+    "check_methods_sample_order_invariance": "rows are refused where they form no group of k",
+    "check_fit2d_1sample": "one row cannot hide among others",
+    "check_fit2d_1feature": "ten rows of a column of random numbers",
+    "check_dict_unchanged": "data of few rows",
+    "check_transformer_data_not_an_array": "fit_transform verifies what transform need not",
+}
+RANDOM = np.random.default_rng(7)
+X = np.column_stack([RANDOM.integers(18, 90, 400), RANDOM.integers(0, 5, 400)])
+Y = (X[:, 0] > 50).astype(int)
+
+
+def smallest(recoded: np.ndarray) -> int:
+    return int(np.unique(recoded.astype(str), axis=0, return_counts=True)[1].min())
+
+
+def test_it_keeps_to_the_rules_of_estimators_where_they_can_hold():
+    """What fails is what needs a row without a crowd; everything else passes, without verification even that."""
+    check_estimator(Anonymizer(k=2, verify=False), expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
+
+
+@pytest.mark.parametrize("k", [2, 10, 50])
+def test_every_row_looks_like_k_and_rows_stay_in_their_order(k):
+    made = Anonymizer(k=k).fit(X)
+    shown = Anonymizer(k=k, encode="label").fit_transform(X)
+    assert smallest(made.transform(X)) >= k
+    assert smallest(shown) >= k
+    for row, labels in zip(X, shown, strict=True):
+        for value, label in zip(row, labels, strict=True):
+            assert shoal.utility.labels.read_label(label).covers(str(value), float(value))
+
+
+def test_the_same_recoding_is_applied_to_further_rows():
+    made = Anonymizer(k=5, verify=False).fit(X)
+    again = made.transform(X[:7])
+    np.testing.assert_array_equal(again, made.transform(X)[:7])
+
+
+def test_rows_that_form_no_group_are_refused():
+    made = Anonymizer(k=5).fit(X)
+    with pytest.raises(shoal.InfeasibleError, match="verify=False"):
+        made.transform(X[:3])
+
+
+def test_it_is_a_step_of_a_pipeline():
+    steps = make_pipeline(Anonymizer(k=5, verify=False), DecisionTreeClassifier(random_state=0)).fit(X, Y)
+    assert steps.score(X, Y) > 0.8
+    assert clone(steps).get_params()["anonymizer__k"] == 5
+
+
+def test_hierarchies_are_given_by_name_or_number_and_names_come_out():
+    frame = pd.DataFrame({"age": X[:, 0], "grade": X[:, 1]})
+    made = Anonymizer(k=5, hierarchies={"age": shoal.intervals(10, 20)}).fit(frame)
+    assert made.plan_.columns["x0"].hierarchy == shoal.intervals(10, 20)
+    assert list(made.get_feature_names_out()) == ["age", "grade"]
+    labels = Anonymizer(k=5, hierarchies={0: shoal.intervals(50)}, encode="label").fit_transform(X)
+    assert set(labels[:, 0]) <= {"0-49", "50-99", "*"}
+
+
+def test_words_are_recoded_as_labels():
+    words = np.array([["14248", "f"], ["14247", "f"], ["94107", "m"], ["94108", "m"]] * 3, dtype=object)
+    shown = Anonymizer(k=6, encode="label").fit_transform(words)
+    assert smallest(shown) >= 6
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"hierarchies": {"nothing": shoal.flat()}}, "a column 'nothing'"),
+        ({"hierarchies": {0: "sensitive"}}, "quasi-identifier"),
+        ({"encode": "colour"}, "midpoint or label"),
+        ({"k": 1}, "at least 2"),
+    ],
+)
+def test_what_cannot_be_is_refused(words, says):
+    with pytest.raises(shoal.PlanError, match=says):
+        Anonymizer(**words).fit(X)
