@@ -16,9 +16,16 @@ $(COMPILED): $(READY) $(wildcard src/shoal/kernels/*.py)
 	.venv/bin/shoal compile
 	touch $(COMPILED)
 
-demo: $(READY)
-	.venv/bin/shoal demo
-	@echo "The whole way in a browser: .venv/bin/shoal serve"
+# The demo needs shoal and what it runs on: no Spark, no test tools. Where make setup was run, that will do.
+DEMO = .venv-demo/.ready
+
+$(DEMO): requirements/demo.txt scripts/setup
+	PYTHON=$(PYTHON) scripts/setup .venv-demo requirements/demo.txt
+	touch $(DEMO)
+
+demo: $(if $(wildcard $(READY)),$(READY),$(DEMO))
+	PYTHONPATH=src $(if $(wildcard $(READY)),.venv,.venv-demo)/bin/python -c 'from shoal.cli import main; main()' demo
+	@echo "The whole way in a browser: make setup, then .venv/bin/shoal serve"
 
 test: $(COMPILED) checkers
 	scripts/java
@@ -55,4 +62,4 @@ bench: $(COMPILED)
 	.venv/bin/python -m benchmarks
 
 clean:
-	rm -rf .venv .mutants demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .mutants demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -56,6 +56,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "reproduce": ("reproduce_papers",),
     "ledger": ("Ledger",),
     "query": ("Questions",),
+    "serve": (),  # shows the others in a browser
     "version": ("__version__",),
 }
 """Of every command, the public names that do its work."""

@@ -51,6 +51,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     encode
         ``midpoint`` gives numbers: the middle of an interval, the end of an open one, 0 where a column is hidden.
         ``label`` gives the labels that a release would show.
+    time_limit
+        Seconds after which the best levels so far are taken; of many columns not all levels can be tried.
     verify
         Whether ``transform`` refuses data in which, recoded, a group fails a model; ``fit_transform`` always does.
 
@@ -78,6 +80,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         models: AskedModels | None = None,
         loss: str = "ncp",
         encode: Literal["midpoint", "label"] = "midpoint",
+        time_limit: float | None = None,
         verify: bool = True,
     ) -> None:
         self.k = k
@@ -85,6 +88,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self.models = models
         self.loss = loss
         self.encode = encode
+        self.time_limit = time_limit
         self.verify = verify
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -99,7 +103,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         made = {name: Column(Role.QUASI_IDENTIFIER, build_hierarchy(drafted[name], name, Path())) for name in drafted}
         columns = {name: given.get(name) or made[name] for name in names}
         models = (KAnonymity(self.k), *as_models(self.models))
-        self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss))  # type: ignore[arg-type]
+        self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))  # type: ignore[arg-type]
         released = pipeline.anonymize(table, self.plan_)
         self.levels_: dict[str, int] = dict(released.certificate["levels"])
         return self

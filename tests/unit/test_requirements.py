@@ -38,4 +38,18 @@ def test_everything_that_is_needed_is_locked():
 
 
 def test_set_up_refuses_a_file_that_was_not_locked():
-    assert "--require-hashes --requirement requirements/lock.txt" in (PROJECT / "scripts" / "setup").read_text()
+    assert '--require-hashes --requirement "$lock"' in (PROJECT / "scripts" / "setup").read_text()
+
+
+def entries(file):
+    text = (PROJECT / "requirements" / file).read_text()
+    return {name(entry): entry.strip() for entry in re.split(r"\n(?=\S)", text)}
+
+
+def test_the_demo_needs_no_more_than_shoal_itself_and_is_locked_to_the_same_files():
+    whole, demo = entries("lock.txt"), entries("demo.txt")
+    assert all(whole[one] == entry for one, entry in demo.items())
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    assert {name(one) for one in project["dependencies"]} <= set(demo)
+    extras = {name(one) for group in project["optional-dependencies"].values() for one in group}
+    assert not (extras | {"pytest", "mypy", "ruff", "hypothesis"}) & set(demo)

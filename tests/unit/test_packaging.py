@@ -1,0 +1,57 @@
+"""The wheel and the source distribution: built, installed away from the source, and used."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import shoal
+
+PROJECT = Path(__file__).parents[2]
+USE = """
+import sys
+import shoal
+from shoal.data.patients import FOLDER
+from shoal.plan_schema import FILE
+
+assert shoal.__file__.startswith(sys.argv[1])
+assert FILE.is_file()
+drafted = shoal.draft(FOLDER / "patients.csv", k=4, rehearse=False)
+plan = drafted.plan.with_(method="full-domain", output=sys.argv[2])
+print(shoal.release(plan).certificate["smallest_group"])
+"""
+
+
+def run(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
+
+
+def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path):
+    """The wheel is built from the source distribution, so that both are whole."""
+    copy = tmp_path / "copy"
+    left = shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache", "__pycache__", ".hypothesis")
+    shutil.copytree(PROJECT, copy, ignore=left)
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path), cwd=copy)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        source.extractall(tmp_path / "source", filter="data")
+    (unpacked,) = (tmp_path / "source").iterdir()
+    run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=unpacked)
+    (wheel,) = tmp_path.glob("*.whl")
+    assert shoal.__version__ in wheel.name
+    there = tmp_path / "installed"
+    options = ["--quiet", "--no-deps", "--no-index", "--target", str(there), str(wheel)]
+    run(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *options)
+    alone = {"PYTHONPATH": str(there), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    used = run(sys.executable, "-c", USE, str(there), str(tmp_path / "released.csv"), cwd=tmp_path, env=alone)
+    assert int(used) >= 4
+    assert (there / "shoal" / "py.typed").is_file()
+
+
+def test_the_version_to_cite_is_the_version():
+    cited = (PROJECT / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", cited, re.M)[1] == shoal.__version__
