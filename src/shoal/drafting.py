@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from shoal.errors import PlanError, TableError
-from shoal.methods import FullDomain, Refine
+from shoal.methods import FullDomain, HiddenCells, Method, Refine
 from shoal.profiling import ColumnProfile, Profile
 from shoal.rehearsal import Tried, least_loss
 from shoal.roles import MOST_QUASI
@@ -27,6 +27,10 @@ USUAL_K = 5
 SUPPRESSION = 0.05
 HALF = 0.5
 WIDE = 2**20
+KNOWN_FACTS = 2
+"""What an intruder is taken to know of a wide table, where nothing else is said."""
+MOST_COUNTED = 20_000_000
+"""Rows times sets of columns in which sensitive values are counted; beyond it, in single columns alone."""
 
 
 def draft_plan(
@@ -74,9 +78,16 @@ def _not_covered(profile: Profile) -> list[str]:
     """What was left out to keep the rest of use, and what the plan says nothing about."""
     left = [column for column in profile.columns if column.role is Role.DROP and column.kind not in ("empty", "text")]
     lines = []
-    if len(profile.named(Role.QUASI_IDENTIFIER)) >= MOST_QUASI and left:
+    quasi = len(profile.named(Role.QUASI_IDENTIFIER))
+    if known := _known(profile):
         lines += [
-            f"# The table is wide: {MOST_QUASI} quasi-identifiers are protected together, {len(left)} columns left out",
+            f"# The table is wide: {quasi} columns that somebody may know. To hide everybody in all of them at once",
+            f"# would leave nothing to read, so the plan takes it that nobody knows more than {known} of them about a",
+            "# person. Who knows more is NOT covered: `shoal attack` tells how many facts single somebody out.",
+        ]
+    if quasi >= MOST_QUASI and left:
+        lines += [
+            f"# {quasi} quasi-identifiers are protected, {len(left)} columns of the wide table left out",
             "# (role drop), each with its reason. To publish one of them, make it a quasi-identifier in its place.",
         ]
     if profile.named(Role.SENSITIVE):
@@ -99,12 +110,22 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
     return lines
 
 
+def _known(profile: Profile) -> int | None:
+    """How many columns an intruder is taken to know; None where all of them are protected together."""
+    wide = len(profile.named(Role.QUASI_IDENTIFIER)) > MOST_QUASI and not profile.named(Role.PERSON)
+    return KNOWN_FACTS if wide else None
+
+
 def _models(profile: Profile, k: int) -> list[str]:
+    known = _known(profile)
     lines = [
         "[[models]]",
         'name = "k-anonymity"',
         f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
     ]
+    if known:
+        lines[-1] = f"k = {k}   # what is known of a person fits at least {k} rows"
+        lines.append(f"known = {known}   # of the quasi-identifiers, about anybody: raise it where more may be known")
     if profile.named(Role.PERSON):
         lines[-1] = f"k = {k}   # rows that look alike in the quasi-identifiers are of at least {k} people"
     for column in profile.columns:
@@ -116,6 +137,9 @@ def _models(profile: Profile, k: int) -> list[str]:
                 "l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness",
                 f"column = {_string(column.name)}",
             ]
+            if known:
+                few = profile.rows * math.comb(len(profile.named(Role.QUASI_IDENTIFIER)), known) <= MOST_COUNTED
+                lines.append(f"known = {known if few else 1}")
     return lines
 
 
@@ -134,9 +158,11 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
                 "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
                 "# (role drop), or a smaller k, would help.",
             ]
-    method = FullDomain() if best is None else best.method
+    known = _known(profile)
+    usual: Method = HiddenCells() if known else FullDomain()
+    method = usual if best is None else best.method
     lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
-    if isinstance(method, FullDomain):
+    if isinstance(method, FullDomain) and not known:
         lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
         if _nodes(profile) > WIDE:
             lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from shoal.engines.base import Source
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods import FullDomain, Method, Mondrian, Progress, Refine, quiet
+from shoal.methods import FullDomain, HiddenCells, Method, Mondrian, Progress, Refine, quiet
+from shoal.models import limited
 from shoal.pipeline import rehearse
 from shoal.plan import Plan
 
@@ -50,7 +51,13 @@ def try_methods(plan: Plan, source: Source, suppression: float, *, progress: Pro
     with DuckDBEngine(time_zone=source.time_zone) as engine:
         sample = engine.sample(engine.read(source), SAMPLE)
     small = replace(plan, source=Source(frame=sample, time_zone=source.time_zone), output=None)
-    methods = (Mondrian(), FullDomain(suppression=suppression, time_limit=SECONDS), Refine(time_limit=SECONDS))
+    methods: tuple[Method, ...] = (
+        Mondrian(),
+        FullDomain(suppression=suppression, time_limit=SECONDS),
+        Refine(time_limit=SECONDS),
+    )
+    if limited(plan.model):  # few columns at a time: what serves them
+        methods = (HiddenCells(time_limit=SECONDS), FullDomain(time_limit=SECONDS))
     found: list[Tried] = []
     spent = 0.0
     for place, method in enumerate(methods):

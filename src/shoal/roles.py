@@ -18,7 +18,9 @@ from shoal.vocabulary import KNOWN, meaning_of, words_of
 __all__ = ["MOST_QUASI", "ColumnProfile", "narrowed", "role_of"]
 
 MOST_QUASI = 16
-"""So many quasi-identifiers a draft protects together at most."""
+"""So many quasi-identifiers a draft protects together at most; of more, few at a time."""
+MOST_KNOWN = 60
+"""So many it protects at all."""
 MOST_SENSITIVE = 3
 """So many sensitive columns a draft of a wide table publishes at most; each one restricts all groups."""
 FEW_VALUES = 20
@@ -106,8 +108,10 @@ def narrowed(columns: Sequence[ColumnProfile], rows: int, same: Mapping[str, str
     kept = {column.name for column in secret[:MOST_SENSITIVE]}
     fitting = [column for column in quasi if column.name not in same]
     fitting.sort(key=lambda column: _rank(column, rows))
-    kept |= {column.name for column in fitting[:MOST_QUASI]}
-    return [column if column.name in kept else _left_out(column, same.get(column.name)) for column in columns]
+    # where people are counted, all are protected together: nothing is promised for few at a time
+    most = MOST_QUASI if any(column.role is Role.PERSON for column in columns) else MOST_KNOWN
+    kept |= {column.name for column in fitting[:most]}
+    return [column if column.name in kept else _left_out(column, same.get(column.name), most) for column in columns]
 
 
 def _rank(column: ColumnProfile, rows: int) -> tuple[bool, ...]:
@@ -119,7 +123,7 @@ def _rank(column: ColumnProfile, rows: int) -> tuple[bool, ...]:
     return (not known, 2 * column.missing > rows, not varied, column.distinct > MANY_VALUES, column.distinct < 3)
 
 
-def _left_out(column: ColumnProfile, same: str | None) -> ColumnProfile:
+def _left_out(column: ColumnProfile, same: str | None, most: int) -> ColumnProfile:
     if column.role not in (Role.QUASI_IDENTIFIER, Role.SENSITIVE):
         return column
     if same is not None:
@@ -129,5 +133,5 @@ def _left_out(column: ColumnProfile, same: str | None) -> ColumnProfile:
         if column.distinct > FEW_VALUES:
             reason = f"{column.reason}, and exact values would tell people apart"
     else:
-        reason = f"somebody may know it, and only {MOST_QUASI} columns are protected together"
+        reason = f"somebody may know it, and only {most} columns are protected"
     return replace(column, role=Role.DROP, reason=reason, hierarchy=None, how="")

@@ -99,7 +99,7 @@ def hide_cells(
     levels = _Chooser(problem, table, lowest, highest, time_limit).run()
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
-    hiding.run(demands.widest, people=True)
+    hiding.run(demands.widest, to_the_end=True)
     return _recoding(problem, table, levels, hiding.hidden)
 
 
@@ -120,6 +120,7 @@ class _Hiding:
         self.known = Facts(lifted, sizes, table.count)
         self._clock, self._changed = 0, [0] * len(sizes)
         self._held: dict[tuple[int, ...], int] = {}
+        self._sizes_only = False
         # what a column still has to lose when one of its cells is hidden, by its importance
         share = [
             ladder.share[level][ladder.codes[level][table.codes[:, j]]].mean()
@@ -135,8 +136,12 @@ class _Hiding:
         columns = zip(self.shown.columns, self.sizes, strict=True)
         return np.stack([column == size for column, size in columns], axis=1)
 
-    def run(self, most: int, *, people: bool) -> None:
-        """Hide cells until every set of at most ``most`` columns holds, and with ``people`` for them too."""
+    def run(self, most: int, *, to_the_end: bool) -> None:
+        """Hide cells until every set of at most ``most`` columns holds.
+
+        Or, not to the end, until most groups are large enough: to see what the levels cost.
+        """
+        self._sizes_only = not to_the_end
         rows = np.zeros((len(self.table.count), len(self.sizes)), np.float32)
         for size in range(1, most + 1):
             sets = [chosen for chosen in self.table.demands.rows if len(chosen) == size]
@@ -144,11 +149,13 @@ class _Hiding:
             failing = [chosen for chosen in sets if self._count(chosen, rows)]
             for chosen in failing:
                 self._hide(chosen, rows)
+        if not to_the_end:
+            return
         sets = self.table.demands.sets(most)
         while True:
             while sum(self._hide(chosen, rows) for chosen in sets):
                 pass
-            if not people or not sum(self._mend(chosen) for chosen in sets):
+            if not sum(self._mend(chosen) for chosen in sets):
                 return
 
     def _is_settled(self, chosen: tuple[int, ...]) -> bool:
@@ -168,7 +175,8 @@ class _Hiding:
         found = self.shown.combinations(chosen)
         there = found.visible & (found.size > 0)
         bad = there & (found.size < self.table.demands.rows[chosen])
-        if parts := self.table.demands.models.get(chosen, ()):
+        parts = () if self._sizes_only else self.table.demands.models.get(chosen, ())
+        if parts:
             place = np.where(there, np.cumsum(there) - 1, -1)
             entries = self.table.entries
             groups = entries.groups_of(place[found.number][self.table.unit], int(there.sum())).within(self.totals)
@@ -264,7 +272,7 @@ class _Chooser:
         top = int(self.highest.max())
         if (self.lowest == self.highest).all():
             return tuple(self.lowest.tolist())
-        tried = []
+        tried: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
         for level in range(max(top, 1)):
             at = np.clip(np.full(len(self.lowest), level), self.lowest, self.highest)
             # a column is not hidden altogether for the sake of one that has more levels
@@ -285,7 +293,7 @@ class _Chooser:
         self.left -= 1
         levels = tuple(int(level) for level in at)
         hiding = _Hiding(self.table, levels)
-        hiding.run(self.most, people=False)
+        hiding.run(self.most, to_the_end=False)
         columns = hiding.column_losses()
         loss = float((self.table.weight * np.log1p(columns)).sum() / self.table.weight.sum())
         if self.best is None or (loss, levels) < self.best:

@@ -77,7 +77,7 @@ class ByPeople(Model):
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""
         model = self.of_rows
-        needed = () if model.sizes_only else None
+        needed: tuple[str, ...] | None = () if model.sizes_only else None
         if isinstance(model, SensitiveModel):
             held = tuple(h.domain for h in groups.histograms if h.domain.people is None)
             needed = tuple(domain.name for domain in model.columns(held))
