@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         check,
         compare,
         draft,
+        explain,
         explore,
         minimal_recodings,
         profile,
@@ -192,6 +193,7 @@ __all__ = [
     "dates",
     "draft",
     "drop",
+    "explain",
     "explore",
     "flat",
     "identifier",
@@ -227,7 +229,9 @@ _HOMES = {
     ),
     "shoal.compilation": "compile_methods",
     "shoal.exploration": "Exploration",
-    "shoal.functions": ("Draft anonymize assess attack check compare draft explore minimal_recodings profile release"),
+    "shoal.functions": (
+        "Draft anonymize assess attack check compare draft explain explore minimal_recodings profile release"
+    ),
     "shoal.identifiability": "Ledger",
     "shoal.identifiability.tables": "Questions",
     "shoal.plan": "Output Plan",

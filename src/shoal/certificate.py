@@ -185,7 +185,7 @@ def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
     if lost is not None and lost > HALF:
         text = (
             f"More than half of the detail is lost (ncp {lost:.2f}). A smaller k, fewer quasi-identifiers, or a method "
-            f"that recodes group by group (mondrian, refine) would keep more."
+            f"that recodes group by group (mondrian, refine) would keep more: `shoal explain` tells what each costs."
         )
         found.append({"code": "half-lost", "text": text})
     for name in content.get("nothing_learned", []):

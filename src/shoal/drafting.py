@@ -156,7 +156,7 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
         if best.loss > HALF:
             lines += [
                 "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
-                "# (role drop), or a smaller k, would help.",
+                "# (role drop), or a smaller k, would help: `shoal explain` tells what each costs.",
             ]
     known = _known(profile)
     usual: Method = HiddenCells() if known else FullDomain()

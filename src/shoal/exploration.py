@@ -13,7 +13,7 @@ import io
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
@@ -235,6 +235,7 @@ def explore(
     workers: int | None = None,
     time_limit: float = 60.0,
     progress: Progress = quiet,
+    so_far: Callable[[Exploration], None] | None = None,
 ) -> Exploration:
     """Try methods and parameters on a plan's source.
 
@@ -250,6 +251,8 @@ def explore(
         How many processes; as many as there are cores by default.
     time_limit
         Seconds after which a trial is ended.
+    so_far
+        Called after each trial with all that are done, so that they are not lost where the rest is.
     """
     if plan.source is None or plan.source.path is None:
         raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
@@ -259,11 +262,15 @@ def explore(
         plan = replace(plan, engine=replace(plan.engine, threads=max(1, cores // count)))
     chosen = candidates(plan, methods, ks, suppressions)
     trials: list[Trial] = []
+    done = Exploration(measure, ())
     progress("exploring", 0.0)
     for trial in _run(chosen, count, time_limit):
         trials.append(trial)
         progress(f"exploring: {trial.method}", len(trials) / len(chosen))
-    return Exploration(measure, tuple(mark_efficient(trials, measure, size_of_groups(plan.models, None) or 0)))
+        done = Exploration(measure, tuple(mark_efficient(trials, measure, size_of_groups(plan.models, None) or 0)))
+        if so_far is not None:
+            so_far(done)
+    return done
 
 
 def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:

@@ -26,6 +26,7 @@ from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError, ShoalWarning
+from shoal.explanation import Explanation, explain_plan
 from shoal.exploration import Exploration
 from shoal.plan import Plan
 from shoal.profiling import Profile, profile_table
@@ -39,13 +40,14 @@ if TYPE_CHECKING:
     from shoal.utility import Comparison
 
 __all__ = [
-    "COMMANDS", "Draft", "anonymize", "assess", "attack", "check", "compare", "draft", "explore", "minimal_recodings",
-    "profile", "release",
+    "COMMANDS", "Draft", "anonymize", "assess", "attack", "check", "compare", "draft", "explain", "explore",
+    "minimal_recodings", "profile", "release",
 ]  # fmt: skip
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": ("profile", "draft"),
     "explore": ("explore",),
+    "explain": ("explain",),
     "release": ("release",),
     "check": ("check",),
     "attack": ("attack", "assess"),
@@ -294,6 +296,7 @@ def explore(
     workers: int | None = None,
     time_limit: float = 60.0,
     progress: Watch = None,
+    so_far: Callable[[Exploration], None] | None = None,
 ) -> Exploration:
     """Try several methods and parameters on a table, verified, side by side.
 
@@ -311,6 +314,8 @@ def explore(
         How many processes; as many as there are cores by default.
     time_limit
         Seconds after which a trial is ended.
+    so_far
+        Called after each trial with all that are done.
     """
     loaded = as_plan(plan)
     with watching(progress) as show, _on_disk(loaded, data) as there:
@@ -323,7 +328,27 @@ def explore(
             workers=workers,
             time_limit=time_limit,
             progress=show,
+            so_far=so_far,
         )
+
+
+def explain(plan: AskedPlan, data: Any = None, *, time_limit: float = 120.0, progress: Watch = None) -> Explanation:
+    """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
+
+    Parameters
+    ----------
+    plan
+        A plan; it is run on a sample for every change, with nothing written.
+    data
+        A table in memory; the plan's source by default.
+    time_limit
+        Seconds after which no further change is tried.
+    """
+    loaded = as_plan(plan)
+    missing = loaded.source.csv.missing if loaded.source is not None else ()
+    source = None if data is None else Source(frame=data, csv=CsvFormat(missing=missing))
+    with watching(progress) as show:
+        return explain_plan(loaded, source, time_limit=time_limit, progress=show)
 
 
 def attack(

@@ -94,11 +94,18 @@ def test_what_cannot_be_tried(tmp_path):
 
 def test_trials_run_in_processes_and_agree_with_a_release(tmp_path):
     plan = Plan.read(write_plan(tmp_path))
-    steps = []
+    steps, parts = [], []
     found = explore(
-        plan, methods=["full-domain", "levels"], ks=[3], workers=2, progress=lambda step, done: steps.append(done)
+        plan,
+        methods=["full-domain", "levels"],
+        ks=[3],
+        workers=2,
+        progress=lambda step, done: steps.append(done),
+        so_far=parts.append,
     )
     assert steps == [0.0, 0.5, 1.0]
+    assert [len(part.trials) for part in parts] == [1, 2]
+    assert parts[1] == found
     by_method = {trial.method: trial for trial in found.trials}
     assert by_method["levels"].outcome == "infeasible"
     assert "At these levels" in by_method["levels"].why
@@ -287,6 +294,15 @@ def test_auto_takes_the_least_loss():
         alone = {"name": name, **({"suppression": 0.1} if name == "full-domain" else {})}
         assert shoal.anonymize(table(), document(alone)).utility["ncp"] == loss
     assert shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1})).table.equals(release.table)
+
+
+def test_auto_ends_in_time_with_the_best_so_far():
+    told = shoal.anonymize(table(), document({"name": "auto", "time_limit": 1e-6})).certificate["method"]
+    outcomes = [entry.get("outcome") for entry in told["tried"]]
+    assert outcomes == [None, *["not tried, the time was over"] * 3]
+    assert told["chosen"] == Auto().methods[0]
+    whole = shoal.anonymize(table(), document({"name": "auto", "time_limit": 600})).certificate["method"]
+    assert all("outcome" not in entry for entry in whole["tried"])
 
 
 def test_auto_passes_over_what_does_not_serve():

@@ -17,8 +17,8 @@ ORDER = (
     "errors", "showing", "extensions", "stopping", "checked", "threads", "schema", "formats", "engines", "gate",
     "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods", "watching", "verify", "output",
     "asking", "plan", "plan_schema", "reuse", "description", "worth", "certificate", "report", "pipeline", "data",
-    "vocabulary", "identifiers", "kinds", "roles", "profiling", "rehearsal", "drafting", "exploration", "shorthand",
-    "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
+    "vocabulary", "identifiers", "kinds", "roles", "profiling", "rehearsal", "explanation", "costs", "drafting",
+    "exploration", "shorthand", "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from shoal.cli import (
     compare,
     compiling,
     demo,
+    explain,
     explore,
     ledger,
     minimal,
@@ -47,6 +48,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("plan")(plan.plan)
 app.command("explore")(explore.explore)
+app.command("explain")(explain.explain)
 app.command("release")(release.release)
 app.command("check")(check.check)
 app.command("attack")(attack.attack)
@@ -57,6 +59,21 @@ app.command("reproduce")(reproduce.reproduce)
 app.command("compile")(compiling.compile_all)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(query.app, name="query")
+
+
+def _version_and_leave(asked: bool) -> None:
+    if asked:
+        version(as_json=False)
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version_asked: Annotated[
+        bool, typer.Option("--version", callback=_version_and_leave, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turns a table about people into a table that can be published, with a proof that it is safe."""
 
 
 @app.command("version")

@@ -15,7 +15,17 @@ from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
 from shoal.watching import on_terminal
 
-__all__ = ["figure", "folded_line", "models_table", "output", "patterns_table", "progress", "rows_table", "safe"]
+__all__ = [
+    "counted",
+    "figure",
+    "folded_line",
+    "models_table",
+    "output",
+    "patterns_table",
+    "progress",
+    "rows_table",
+    "safe",
+]
 
 output = Console(highlight=False)
 LONGEST_WORD = 16
@@ -26,6 +36,15 @@ def safe(text: object) -> str:
     """Text from data or a plan, for the terminal: markup is not obeyed, control characters are not sent."""
     shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
     return escape(shown)
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing, in words that fit.
+
+    >>> counted(1, "group"), counted(1200, "group")
+    ('1 group', '1,200 groups')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def figure(value: Any) -> str:
@@ -73,7 +92,7 @@ def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
         reached = ", ".join(f"{key} = {figure(value)}" for key, value in model["effective"].items())
         verdict = "[green]yes[/]" if model["holds"] else "[red]no[/]"
         groups, rows = model["failing_groups"], model["failing_rows"]
-        failing = f"{figure(groups)} groups, {figure(rows)} rows" if groups else "none"
+        failing = f"{counted(groups, 'group')}, {counted(rows, 'row')}" if groups else "none"
         counts = " of people" if model.get("counts") == "people" else ""
         table.add_row(safe(model["name"]) + counts, safe(asked), verdict, reached, failing)
     return table

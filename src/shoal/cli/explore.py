@@ -31,7 +31,7 @@ def explore(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Try several methods and parameters on a plan; draw loss against risk; name the best.
 
@@ -65,8 +65,8 @@ def explore(
             workers=workers,
             time_limit=time_limit,
             progress=show,
+            so_far=lambda done: write_whole(places[0], done.to_csv()),  # a run that is killed leaves what it found
         )
-    write_whole(places[0], found.to_csv())
     write_whole(places[1], found.plot(str(loaded.model)).html)
     if as_json:
         print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))

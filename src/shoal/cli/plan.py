@@ -30,7 +30,7 @@ def plan(
     rehearse: Annotated[
         bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
 

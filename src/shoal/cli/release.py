@@ -35,7 +35,7 @@ def release(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Anonymize the table that a plan names: write the released table and its certificate.
 
@@ -48,7 +48,7 @@ def release(
               shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import functions
-    from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.cli.console import counted, figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.errors import PlanError
     from shoal.formats import STANDARD
     from shoal.plan import EngineSettings, Plan
@@ -82,7 +82,8 @@ def release(
     # a method whose promise forbids to tell about the source leaves these figures out
     of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
     suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
-    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows in {figure(answer['groups'])} groups, "
+    groups = counted(answer["groups"], "group")
+    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows in {groups}, "
                  f"the smallest of {figure(answer['smallest_group'])}{suppressed}.")  # fmt: skip
     if "people" in answer:
         people = answer["people"]

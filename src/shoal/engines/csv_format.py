@@ -188,8 +188,8 @@ def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
         return codecs.getincrementaldecoder(codec)().decode(head, final=complete)
     except UnicodeDecodeError as error:
         raise TableError(
-            f"File {path.name!r} is not {encoding} text (byte {error.start}). Set its encoding, for example "
-            f'encoding = "latin-1".'
+            f"File {path.name!r} is not {encoding} text (byte {error.start}). Say its encoding: in a plan "
+            f'encoding = "latin-1" under [source], on the command line --encoding latin-1.'
         ) from None
 
 

@@ -6,13 +6,14 @@ All that are tried publish true values, only less exact ones, so that the choice
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import MinLen
 
-from shoal.checked import Share
+from shoal.checked import Seconds, Share
 from shoal.encoding import Recoding
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem
@@ -22,6 +23,7 @@ from shoal.utility.loss import losses
 
 __all__ = ["TRUTHFUL", "Auto", "make_method"]
 
+LEAST_SECONDS = 0.1
 TRUTHFUL = ("full-domain", "top-down", "mondrian", "refine")
 
 
@@ -49,11 +51,15 @@ class Auto(Method):
         The figure to compare: one of those that a certificate lists under ``loss``.
     suppression
         The largest part of the rows that may be left out, for the methods that leave rows out.
+    time_limit
+        Seconds to share out among the methods: each that takes a limit gets its part of what is left, and once there is
+        a recoding and no time left, the others are not tried.
     """
 
     methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
     loss: Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"] = "ncp"
     suppression: Share = 0.0
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "auto"
 
     def __post_init__(self) -> None:
@@ -95,8 +101,15 @@ class Auto(Method):
         chosen, least = "", 0.0
         tried: list[dict[str, object]] = []
         why: ShoalError | None = None
+        start = time.monotonic()
         for place, method in enumerate(self.candidates):
             problem.progress(f"deciding: {method.name}", place / len(self.methods))
+            if self.time_limit is not None:
+                left = float(self.time_limit) - (time.monotonic() - start)
+                if best is not None and left <= 0:
+                    tried.append({"method": method.name, "outcome": "not tried, the time was over"})
+                    continue
+                method = _within(method, left / (len(self.methods) - place))
             try:
                 method.check(problem.schema, problem.model)
                 recoding = method.decide(problem)
@@ -112,3 +125,10 @@ class Auto(Method):
             assert why is not None
             raise why
         return replace(best, facts={"chosen": chosen, "tried": tried, **best.facts})
+
+
+def _within(method: Method, seconds: float) -> Method:
+    """The method with a limit of time, where it takes one."""
+    if any(part.name == "time_limit" for part in fields(method)):
+        return replace(method, time_limit=max(seconds, LEAST_SECONDS))  # type: ignore[call-arg]
+    return method

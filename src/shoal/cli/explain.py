@@ -1,0 +1,66 @@
+"""``shoal explain``: what costs most of a plan's loss, and what would help."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shoal.explanation import Cost, Explanation
+
+__all__ = ["explain"]
+
+
+def explain(
+    plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page with the picture here (HTML).")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a page that exists.")] = False,
+    time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds after which no further change is tried.")] = 120.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
+
+    The plan is run on a sample of at most 10,000 rows for every change, with nothing written. The loss (ncp) is of the
+    columns that remain: 0 is none of the detail, 1 all of it.
+
+    \b
+    Example:  shoal explain plan.toml
+              shoal explain plan.toml -o costs.html
+    """
+    from shoal.cli.console import figure, output, progress, rows_table, safe
+    from shoal.costs import render_costs
+    from shoal.errors import OutputError
+    from shoal.functions import explain as run
+    from shoal.functions import write_whole
+
+    if out is not None and out.exists() and not overwrite:
+        raise OutputError(f"The file {str(out)!r} exists. Choose another name (-o), or allow --overwrite.")
+    with progress(quiet or as_json) as show:
+        found = run(plan, time_limit=time_limit, progress=show)
+    if out is not None:
+        write_whole(out, render_costs(found))
+    if as_json:
+        print(json.dumps({**found.to_dict(), **({"output": str(out)} if out else {})}))
+        return
+    of = "a sample of " if found.sampled else ""
+    lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f} (ncp)"
+    output.print(f"As the plan stands, on {of}{figure(found.rows)} rows, {lost}. {safe(found.why)}")
+    rows = [(str(cost), _told(cost, found)) for cost in (*found.without, *found.with_)]
+    output.print(rows_table("What it would be otherwise", ("change", "loss"), rows))
+    if found.untried:
+        output.print(f"{figure(found.untried)} changes were not tried: the time was over (--time-limit).")
+    if found.advice is not None and found.advice.loss is not None:
+        output.print(f"What helps most: {safe(found.advice)}, the loss is {found.advice.loss:.2f}.")
+    if out is not None:
+        output.print(f"Picture: {safe(out)}")
+
+
+def _told(cost: Cost, found: Explanation) -> str:
+    if cost.loss is None:
+        return "no release"
+    change = "" if found.loss is None else f" ({cost.loss - found.loss:+.2f})"
+    return f"{cost.loss:.2f}{change}"

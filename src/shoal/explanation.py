@@ -1,0 +1,182 @@
+"""What a plan's loss comes from: the loss without each quasi-identifier, and with each parameter asked for less.
+
+Every figure is computed: the plan is run on a sample of its table, once as it is and once for each change, with nothing
+written. The loss (ncp) is of the columns that remain, so that a column which is left out neither counts as kept nor as
+lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from shoal.engines.base import Source
+from shoal.errors import PlanError, ShoalError
+from shoal.methods import Method, Progress, quiet
+from shoal.models import Model
+from shoal.pipeline import rehearse
+from shoal.plan import Plan
+from shoal.rehearsal import SAMPLE
+from shoal.schema import Column, Role, Schema
+
+__all__ = ["Cost", "Explanation", "explain_plan"]
+
+SECONDS = 5.0
+"""What a method that takes a limit of time may take of one trial."""
+MOST_SECONDS = 120.0
+SMALLER = (20, 10, 5, 4, 3, 2)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A change of the plan, and the loss with it; None where there is no release (``why`` says so)."""
+
+    change: Mapping[str, Any]
+    loss: float | None
+    why: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.change, "loss": self.loss, **({"why": self.why} if self.why else {})}
+
+    def __str__(self) -> str:
+        told = dict(self.change)
+        if "column" in told and "model" not in told:
+            return f"without the column {told['column']!r}"
+        model = f"{told['model']}{' of ' + repr(told['column']) if told.get('column') else ''}"
+        return f"with {told['parameter']} = {told['value']} in {model}" if "parameter" in told else f"without {model}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a plan loses, and what it would lose otherwise; the changes that help most come first.
+
+    Attributes
+    ----------
+    rows, sampled
+        The rows that were looked at, and whether they are a sample.
+    untried
+        How many changes were left when the time was over.
+    """
+
+    loss: float | None
+    without: tuple[Cost, ...]
+    with_: tuple[Cost, ...]
+    rows: int
+    sampled: bool
+    untried: int = 0
+    why: str = ""
+
+    @property
+    def advice(self) -> Cost | None:
+        """The change that helps most; None where none does."""
+        helping = [cost for cost in (*self.without, *self.with_) if cost.loss is not None]
+        best = min(helping, key=lambda cost: cost.loss or 0.0, default=None)
+        lost = self.loss if self.loss is not None else 1.0
+        return best if best is not None and best.loss is not None and best.loss < lost else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "loss": self.loss,
+            **({"why": self.why} if self.why else {}),
+            "without": [cost.to_dict() for cost in self.without],
+            "with": [cost.to_dict() for cost in self.with_],
+            "rows": self.rows,
+            "sampled": self.sampled,
+            "untried": self.untried,
+        }
+
+
+def explain_plan(
+    plan: Plan, source: Source | None = None, *, time_limit: float = MOST_SECONDS, progress: Progress = quiet
+) -> Explanation:
+    """Run a plan on a sample of its table, as it is and with one thing changed at a time.
+
+    Parameters
+    ----------
+    source
+        The table; the plan's own by default.
+    time_limit
+        Seconds after which no further change is tried.
+    """
+    from shoal.engines.duckdb import DuckDBEngine
+
+    if not plan.method.reveals_source:
+        raise PlanError(f"The promise of the method {plan.method.name} covers what would be told about the source.")
+    source = source or plan.source
+    if source is None:
+        raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
+    with DuckDBEngine(time_zone=source.time_zone) as engine:
+        sample = engine.sample(engine.read(source), SAMPLE + 1)
+    sampled = sample.num_rows > SAMPLE
+    here = Source(frame=sample.slice(0, SAMPLE), time_zone=source.time_zone)
+    small = replace(plan, source=here, output=None, method=_in_time(plan.method))
+    changes = [*_without(small), *_with(small)]
+    end = time.monotonic() + time_limit
+    progress("explaining", 0.0)
+    lost, why = _loss(lambda: small)
+    costs: list[Cost] = []
+    for place, (change, build) in enumerate(changes):
+        if time.monotonic() > end:
+            break
+        costs.append(Cost(change, *_loss(build)))
+        progress("explaining", (place + 1) / len(changes))
+    costs.sort(key=lambda cost: (cost.loss is None, cost.loss or 0.0))
+    without = tuple(cost for cost in costs if "parameter" not in cost.change)
+    with_ = tuple(cost for cost in costs if "parameter" in cost.change)
+    untried = len(changes) - len(costs)
+    return Explanation(lost, without, with_, min(sample.num_rows, SAMPLE), sampled, untried, why)
+
+
+Change = tuple[dict[str, Any], Callable[[], Plan]]
+
+
+def _without(plan: Plan) -> Iterator[Change]:
+    """The plan with one quasi-identifier less, and with one model less; one of each must remain."""
+    quasi = plan.schema.quasi_identifiers
+    for name in quasi if len(quasi) > 1 else ():
+        columns = {**plan.schema.columns, name: Column(Role.DROP)}
+        yield {"column": name}, lambda columns=columns: replace(plan, schema=Schema(columns))  # type: ignore[misc]
+    for place, model in enumerate(plan.models if len(plan.models) > 1 else ()):
+        rest = (*plan.models[:place], *plan.models[place + 1 :])
+        yield _called(model), lambda rest=rest: replace(plan, models=rest)  # type: ignore[misc]
+
+
+def _with(plan: Plan) -> Iterator[Change]:
+    """The plan with one whole parameter of one model lowered."""
+    for place, model in enumerate(plan.models):
+        for part in fields(model):
+            value = getattr(model, part.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value <= 2:
+                continue
+            lower = next(number for number in SMALLER if number < value)
+
+            def build(place: int = place, model: Model = model, name: str = part.name, lower: int = lower) -> Plan:
+                less = replace(model, **{name: lower})
+                return replace(plan, models=(*plan.models[:place], less, *plan.models[place + 1 :]))
+
+            yield {**_called(model), "parameter": part.name, "value": lower}, build
+
+
+def _called(model: Model) -> dict[str, Any]:
+    column = getattr(model, "column", None)
+    return {"model": model.name, **({"column": column} if column else {})}
+
+
+def _in_time(method: Method) -> Method:
+    """The method with no more time than a trial may take."""
+    if not any(part.name == "time_limit" for part in fields(method)):
+        return method
+    given = getattr(method, "time_limit", None)
+    return replace(method, time_limit=SECONDS if given is None else min(given, SECONDS))  # type: ignore[call-arg]
+
+
+def _loss(build: Callable[[], Plan]) -> tuple[float | None, str]:
+    """What a plan loses, or why it has no release; errors of shoal hold no value of a record."""
+    try:
+        return float(rehearse(build()).utility["ncp"]), ""
+    except ShoalError as error:
+        return None, str(error)

@@ -1,0 +1,117 @@
+"""What a plan's loss comes from: every figure is a run of the plan with one thing changed."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import shoal
+from shoal.cli.app import app
+from shoal.data.census import census_table
+from shoal.errors import OutputError, PlanError
+from shoal.plan import Plan
+
+ROWS = 300
+PLAN = {
+    "columns": {
+        "dob": {"role": "quasi-identifier"},
+        "sex": {"role": "quasi-identifier"},
+        "town": {"role": "quasi-identifier"},
+        "illness": {"role": "sensitive"},
+    },
+    "models": [{"name": "k-anonymity", "k": 5}, {"name": "l-diversity", "l": 3, "column": "illness"}],
+    "method": {"name": "full-domain"},
+}
+
+
+def table():
+    return pa.table({
+        "dob": [f"d{n % 150}" for n in range(ROWS)], "sex": ["m" if n % 2 else "f" for n in range(ROWS)],
+        "town": ["abc"[n // 7 % 3] for n in range(ROWS)], "illness": ["wxyz"[n // 3 % 4] for n in range(ROWS)],
+    })  # fmt: skip
+
+
+def ncp(plan):
+    return shoal.anonymize(table(), plan).utility["ncp"]
+
+
+def test_every_figure_is_that_of_the_changed_plan():
+    found = shoal.explain(PLAN, table())
+    assert found.loss == ncp(PLAN)
+    columns = {cost.change["column"]: cost.loss for cost in found.without if "model" not in cost.change}
+    assert set(columns) == {"dob", "sex", "town"}
+    for name, loss in columns.items():
+        changed = {**PLAN, "columns": {**PLAN["columns"], name: {"role": "drop"}}}
+        assert loss == ncp(changed)
+    models = {cost.change["model"]: cost.loss for cost in found.without if "model" in cost.change}
+    assert models == {
+        "k-anonymity": ncp({**PLAN, "models": PLAN["models"][1:]}),
+        "l-diversity": ncp({**PLAN, "models": PLAN["models"][:1]}),
+    }
+    lowered = {(cost.change["parameter"], cost.change["value"]): cost.loss for cost in found.with_}
+    assert lowered == {
+        ("k", 4): ncp({**PLAN, "models": [{"name": "k-anonymity", "k": 4}, PLAN["models"][1]]}),
+        ("l", 2): ncp({**PLAN, "models": [PLAN["models"][0], {**PLAN["models"][1], "l": 2}]}),
+    }
+    assert found.advice.change == {"column": "dob"}
+    assert str(found.advice) == "without the column 'dob'"
+    assert [cost.loss for cost in found.without] == sorted(cost.loss for cost in found.without)
+
+
+def test_what_has_no_release_says_why():
+    plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5}, {"name": "l-diversity", "l": 5, "column": "illness"}]}
+    found = shoal.explain(plan, table())
+    assert found.loss is None
+    assert "l" in found.why
+    assert {cost.change.get("model") for cost in found.without if cost.loss is not None} == {"l-diversity"}
+    assert [cost.loss is None for cost in found.with_] == [False, True]  # l = 4 is possible, k = 4 does not help
+
+
+def test_one_column_and_no_time():
+    plan = {"columns": {"sex": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
+    found = shoal.explain(plan, pa.table({"sex": ["m", "f"] * 5}))
+    assert (found.loss, found.without, found.with_, found.advice) == (0.0, (), (), None)
+    hurried = shoal.explain(PLAN, table(), time_limit=0.0)
+    assert hurried.untried == 7
+    with pytest.raises(PlanError, match="where the table is"):
+        shoal.explain(plan)
+
+
+def test_the_command_tells_and_draws_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(table(), tmp_path / "t.csv")
+    (tmp_path / "plan.toml").write_text(Plan.from_dict({**PLAN, "source": {"path": "t.csv"}}).to_toml())
+    app(["explain", "plan.toml", "-o", "costs.html"], standalone_mode=False)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "What helps most: without the column 'dob'" in shown
+    page = (tmp_path / "costs.html").read_text()
+    assert "without l-diversity of &#x27;illness&#x27;" in page
+    assert page.count("<svg") >= 8
+    with pytest.raises(OutputError, match="exists"):
+        app(["explain", "plan.toml", "-o", "costs.html"], standalone_mode=False)
+    app(["explain", "plan.toml", "--json"], standalone_mode=False)
+    answer = json.loads(capsys.readouterr().out)
+    assert {"loss", "without", "with"} <= set(answer)
+    assert answer["rows"] == ROWS
+    assert not answer["sampled"]
+
+
+def test_a_large_table_is_sampled():
+    rows = census_table(12_000)
+    plan = {
+        "columns": {
+            name: {"role": "quasi-identifier" if name in ("age", "sex") else "drop"} for name in rows.column_names
+        },
+        "models": [{"name": "k-anonymity", "k": 2}],
+        "method": {"name": "mondrian"},
+    }
+    found = shoal.explain(plan, rows)
+    assert (found.rows, found.sampled) == (10_000, True)
+
+
+def test_the_version_is_told_by_an_option(capsys):
+    app(["--version"], standalone_mode=False)
+    assert capsys.readouterr().out.strip() == shoal.__version__
