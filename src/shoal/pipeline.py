@@ -219,7 +219,8 @@ def release(
                     written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
                 checked = _verify(engine, written, plan, decided)
             digest = sha256_of(staged)
-            extra: dict[str, Any] = {"output": {"name": path.name, "bytes": size_of(staged), "sha256": digest}}
+            name = Path(plan.output.written.get("path", path.name)).name
+            extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
             if previous is not None:
                 with watch("comparing"):
                     extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED)

@@ -50,6 +50,7 @@ from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
 from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
+from shoal.variables import changed_by, fill_in
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
@@ -72,6 +73,8 @@ class Output(Checked):
     pseudonym_key: Path | None = None
     table: Name | None = None
     database: Name | None = None
+    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What the plan says where a variable's value was filled in, by key."""
 
     def __post_init__(self) -> None:
         if self.database is not None and (self.table is None or self.path != STANDARD):
@@ -252,8 +255,8 @@ class Plan(Shown, Checked):
         return combine(parts) if parts or self.method.needs_model else AllOf()
 
     @classmethod
-    def read(cls, path: Path | str) -> Plan:
-        """Read a plan file (TOML)."""
+    def read(cls, path: Path | str, changes: Sequence[str] = ()) -> Plan:
+        """Read a plan file (TOML); ``changes`` are single values in place of its own, such as ``seed=3``."""
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -261,7 +264,7 @@ class Plan(Shown, Checked):
             raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
             raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
-        plan = cls.from_dict(_from_toml(text, f"Plan {str(path)!r}"), path.parent)
+        plan = cls.from_dict(changed_by(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
         return replace(plan, files=(path, *plan.files))
 
     @classmethod
@@ -282,7 +285,7 @@ class Plan(Shown, Checked):
         A column may be its role alone, a model its text, a method its name; objects are understood too.
         """
         folder = folder or Path()
-        document = _spelled_out(document)
+        document, written = fill_in(_spelled_out(document))
         try:
             sections = _Document.model_validate(document)
         except ValidationError as error:
@@ -298,10 +301,11 @@ class Plan(Shown, Checked):
         method: Method = FullDomain()
         if sections.method:
             method = make(METHODS, sections.method, "method").located(folder)
-        source = None if sections.source is None else sections.source.build(folder)
-        output = None
+        source = output = None
+        if sections.source is not None:
+            source = replace(sections.source.build(folder), written=_texts_of(written, "source"))
         if sections.output is not None:
-            output = sections.output.build(folder)
+            output = replace(sections.output.build(folder), written=_texts_of(written, "output"))
         settings = EngineSettings(**dict(sections.engine))
         hierarchies = (section.hierarchy or {} for section in sections.columns.values())
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
@@ -314,14 +318,16 @@ class Plan(Shown, Checked):
         """
         document: dict[str, Any] = {}
         if self.source is not None and self.source.frame is None:
-            document["source"] = changed(self.source, "frame", "csv", "reading") | changed(self.source.csv, "skip")
+            document["source"] = changed(self.source, "frame", "csv", "reading", "written") | changed(
+                self.source.csv, "skip"
+            )
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
         document["models"] = [model.to_plan() for model in self.models]
         if self.keys:
             document["keys"] = [key.to_plan() for key in self.keys]
         document["method"] = self.method.to_plan()
         if self.output is not None:
-            document["output"] = changed(self.output)
+            document["output"] = changed(self.output, "written")
         if settings := changed(self.engine):
             document["engine"] = settings
         if self.seed:
@@ -335,8 +341,9 @@ class Plan(Shown, Checked):
         """
         document = self.to_dict()
         document.pop("engine", None)
-        for section in ("source", "output"):
-            if section in document:
+        for section, told in (("source", self.source), ("output", self.output)):
+            if section in document and told is not None:
+                document[section] |= {key: text for key, text in told.written.items() if key in document[section]}
                 document[section].pop("pseudonym_key", None)
                 if "path" in document[section]:
                     document[section]["path"] = Path(document[section]["path"]).name
@@ -350,6 +357,10 @@ class Plan(Shown, Checked):
             if key == "name" or key in shown
         }
         return document
+
+
+def _texts_of(written: Mapping[tuple[str, ...], str], section: str) -> dict[str, str]:
+    return {place[1]: text for place, text in written.items() if place[0] == section and len(place) == 2}
 
 
 def _from_toml(text: str, what: str) -> dict[str, Any]:

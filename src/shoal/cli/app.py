@@ -141,6 +141,8 @@ def _kind(error: BaseException) -> str:
 
 
 def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
+    variables = sys.modules.get("shoal.variables")
+    message = variables.shown(message) if variables is not None else message
     if wants_json:
         print(json.dumps({"error": message, "kind": kind, "exit_status": status}))
     # one line, and no control character reaches the terminal

@@ -34,6 +34,13 @@ def release(
             help="A head of the plan's ledger, noted earlier; refuse where the ledger does not go on from it."
         ),
     ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A value in place of the plan's, such as columns.age.role=other; may be repeated."),
+    ] = None,
+    log_json: Annotated[
+        Path | None, typer.Option(help="Add what happens to this file, one JSON object per line: steps and times.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
@@ -49,11 +56,12 @@ def release(
     """
     from shoal import functions
     from shoal.cli.console import counted, figure, folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.cli.log import logged
     from shoal.errors import PlanError
     from shoal.formats import STANDARD
     from shoal.plan import EngineSettings, Plan
 
-    loaded = Plan.read(plan)
+    loaded = Plan.read(plan, changes or ())
     if engine is not None or master is not None:
         settings = loaded.engine
         if engine not in (None, settings.name):  # what the plan says of Spark is not for another engine
@@ -63,7 +71,7 @@ def release(
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
     if as_json and loaded.output is not None and loaded.output.path == STANDARD:
         raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
-    with progress(quiet or as_json) as show:
+    with progress(quiet or as_json) as shown, logged(log_json, shown) as show:
         result = functions.release(
             loaded,
             overwrite=True if overwrite else None,

@@ -142,6 +142,8 @@ class Source(Checked):
     values: Literal["codes", "labels"] = "codes"
     reading: Options | None = None
     """How a release is read back that was just written; no plan says it."""
+    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What the plan says where a variable's value was filled in, by key."""
 
     def __post_init__(self) -> None:
         check_time_zone(self.time_zone)

@@ -1,0 +1,95 @@
+"""What is filled into a plan from outside: ``${NAME}`` from the environment, and single values from the command line.
+
+``${NAME}`` stands in the texts of [source], [output] and [engine]; ``$${`` is a plain ``${``. What it stood for is used
+and not told: certificate and report show what was written, and so do errors and logs of the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shoal.errors import PlanError
+
+__all__ = ["changed_by", "fill_in", "shown"]
+
+SECTIONS = ("source", "output", "engine")
+SHORTEST = 3
+"""Characters below which a value is found in any text, and tells nothing."""
+
+_VARIABLE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_filled: dict[str, str] = {}
+"""What stood for what in this process, so that whoever shows a text can undo it."""
+
+
+def fill_in(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[tuple[str, ...], str]]:
+    """A plan's contents with the variables' values; and, by its place, each text as it was written."""
+    written: dict[tuple[str, ...], str] = {}
+
+    def filled(value: Any, place: tuple[str, ...]) -> Any:
+        if isinstance(value, Mapping):
+            return {key: filled(item, (*place, str(key))) for key, item in value.items()}
+        if not isinstance(value, str) or "${" not in value:
+            return value
+        written[place] = value
+        return _VARIABLE.sub(_value_of, value)
+
+    made = {key: filled(value, (key,)) if key in SECTIONS else value for key, value in document.items()}
+    return (made if written else document), written
+
+
+def _value_of(found: re.Match[str]) -> str:
+    name = found[1]
+    if name is None:
+        return "${"
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise PlanError(f"A variable must be written as ${{NAME}}, of letters, digits and _; found ${{{name}}}.")
+    value = os.environ.get(name)
+    if not value:
+        raise PlanError(f"The plan uses the environment variable {name}, which must be set; it is not.")
+    if len(value) >= SHORTEST:
+        _filled[value] = f"${{{name}}}"
+    return value
+
+
+def shown(text: str) -> str:
+    """A text for people, with the variables' names in place of what they stood for."""
+    for value in sorted(_filled, key=len, reverse=True):
+        text = text.replace(value, _filled[value])
+    return text
+
+
+def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """A plan's contents with single values changed, each written as in ``columns.age.role=other``.
+
+    >>> changed_by({"columns": {"age": {"role": "other"}}}, ["columns.age.role=drop", "seed=3"])
+    {'columns': {'age': {'role': 'drop'}}, 'seed': 3}
+    """
+    made = dict(document)
+    for change in changes:
+        key, sign, value = change.partition("=")
+        made = _merged(made, _parsed(key.strip(), value.strip()) if sign and key.strip() else {"": change})
+        if "" in made:
+            raise PlanError("A change must be written as KEY=VALUE, for example --set columns.age.role=other.")
+    return made
+
+
+def _parsed(key: str, value: str) -> dict[str, Any]:
+    for text in (value, json.dumps(value)):  # a word without quotes is text
+        try:
+            return tomllib.loads(f"{key} = {text}")
+        except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+            continue
+    return {"": key}
+
+
+def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    made = dict(one)
+    for key, value in other.items():
+        both = isinstance(value, Mapping) and isinstance(made.get(key), Mapping)
+        made[key] = _merged(made[key], value) if both else value
+    return made

@@ -1,0 +1,106 @@
+"""Values that a plan takes from outside: used, and not told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import shoal
+from shoal.errors import PlanError
+from shoal.plan import Plan
+from shoal.variables import changed_by, shown
+
+PLAN = """
+[source]
+path = "${SECRET_PLACE}/people.csv"
+[columns]
+age = { role = "quasi-identifier" }
+note = { role = "other" }
+[[models]]
+name = "k-anonymity"
+k = 2
+[output]
+path = "${SECRET_PLACE}/${X}.csv"
+report = true
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    folder = tmp_path / "geheim"
+    folder.mkdir()
+    (folder / "people.csv").write_text("age,note\n1,${X}\n1,b\n2,c\n2,d\n")
+    (tmp_path / "plan.toml").write_text(PLAN)
+    monkeypatch.setenv("SECRET_PLACE", str(folder))
+    monkeypatch.setenv("X", "r7")
+    return folder
+
+
+def run(*given):
+    code = "import shoal.cli; shoal.cli.main()"
+    return subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True)
+
+
+def test_a_variable_is_used_and_no_paper_tells_its_value(place, tmp_path):
+    shoal.release(tmp_path / "plan.toml")
+    assert "${X}" in (place / "r7.csv").read_text()  # a value of a record is no plan
+    for paper in ("r7.certificate.json", "r7.report.html"):
+        text = (place / paper).read_text()
+        assert "r7.csv" not in text
+        assert "geheim" not in text
+    told = json.loads((place / "r7.certificate.json").read_text())
+    assert told["plan"]["output"]["path"] == told["output"]["name"] == "${X}.csv"
+
+
+def test_errors_and_logs_show_the_name_of_a_variable(place, tmp_path):
+    (place / "people.csv").unlink()
+    done = run("release", tmp_path / "plan.toml", "--log-json", tmp_path / "log")
+    assert done.returncode == 2
+    assert "${SECRET_PLACE}" in done.stderr
+    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["started", "step", "failed"]
+    assert events[-1]["exit_status"] == 2
+    assert "geheim" not in done.stderr + (tmp_path / "log").read_text()
+
+
+def test_single_values_are_set_on_the_command_line_and_steps_are_logged(place, tmp_path):
+    done = run("release", tmp_path / "plan.toml", "--log-json", tmp_path / "log", "--set", "columns.note.role=drop",
+               "--set", "output.report=false")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (place / "r7.csv").read_text() == "age\n1\n1\n2\n2\n"
+    assert not (place / "r7.report.html").exists()
+    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert (events[0]["event"], events[-1]["event"]) == ("started", "done")
+    assert "verifying" in [event.get("step") for event in events]
+
+
+@pytest.mark.parametrize("text", ["${NOT_SET_AT_ALL}", "${a b}", "${}"])
+def test_variables_that_are_not_there_are_refused(text):
+    with pytest.raises(PlanError, match="variable"):
+        Plan.from_dict({"source": {"path": text}, "columns": {"a": {"role": "quasi-identifier"}}})
+
+
+def test_a_doubled_sign_is_plain_text():
+    made = Plan.from_dict(
+        {"source": {"path": "$${X}.csv"}, "columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"]}
+    )
+    assert made.source.path.name == "${X}.csv"
+
+
+@pytest.mark.parametrize("change", ["x", "=3", "a b=3", ""])
+def test_changes_that_are_none_are_refused(change):
+    with pytest.raises(PlanError, match="KEY=VALUE"):
+        changed_by({}, [change])
+
+
+def test_changes_reach_into_sections_and_replace_lists():
+    document = {"models": [{"name": "k-anonymity", "k": 2}], "columns": {"a b": {"role": "other"}}}
+    changes = ['models=[{name="k-anonymity", k=9}]', 'columns."a b".role=drop']
+    assert changed_by(document, changes) == {
+        "models": [{"name": "k-anonymity", "k": 9}],
+        "columns": {"a b": {"role": "drop"}},
+    }
+    assert shown("nothing") == "nothing"
