@@ -169,7 +169,7 @@ ALSO_BAD: dict[str, Case] = {
     "categories that miss values": (
         swap('["gout"]', '["rash"]'), str, 2, "1 distinct value(s) are in none"),
     "alpha negative": (
-        swap('name = "k-anonymity"', WEIGHTED.format(-1)), str, 2, "must not be negative"),
+        swap('name = "k-anonymity"', WEIGHTED.format(-1)), str, 2, "must be a number of at least 0"),
     "k > n": (
         swap("k = 2", "k = 9"), str, 3, "Lower the parameter, or add rows"),
     "levels too low": (

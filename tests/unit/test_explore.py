@@ -316,10 +316,10 @@ def test_auto_passes_over_what_does_not_serve():
 @pytest.mark.parametrize(
     ("method", "says"),
     [
-        ({"name": "auto", "methods": []}, "list of names"),
+        ({"name": "auto", "methods": []}, "must be a list, each item text"),
         ({"name": "auto", "methods": ["auto"]}, "other methods"),
         ({"name": "auto", "methods": ["magic"]}, "no method named"),
-        ({"name": "auto", "loss": "pain"}, "loss to compare"),
+        ({"name": "auto", "loss": "pain"}, "'loss' must be ncp, distortion_ratio"),
         ({"name": "auto", "suppression": 2}, "from 0 to 1"),
         ({"name": "auto", "methods": ["sampled-grid"]}, "parameters of its own|cannot be tried"),
     ],

@@ -66,7 +66,7 @@ amounts = st.one_of(
     st.floats(1e-6, 50),
 )
 models = st.one_of(
-    st.builds(KAnonymity, st.one_of(st.integers(2, 30), st.just(2**53 + 1))),
+    st.builds(KAnonymity, st.one_of(st.integers(2, 30), st.just(2**53 - 1))),
     st.builds(PSensitive, st.integers(1, 7)),
     st.builds(PAlphaSensitive, st.integers(1, 7), amounts),
     st.builds(PPlusAlphaSensitive, st.integers(1, 4), amounts),

@@ -91,7 +91,8 @@ def edits(ledger: Ledger, table: str, field: str, which: str) -> Callable[[Calla
             given = () if value is NOT_UTF8 else (value,)
             try:
                 tamper(copy, (f"UPDATE {table} SET {field} = {setting} WHERE {which}", given))
-            except sqlite3.Error:
+            except sqlite3.Error as error:
+                assert "locked" not in str(error)
                 continue  # the file does not take it: NULL where there must be something, text in the key
             if everything(copy, table) == everything(ledger, table):
                 continue  # SQLite reads '1' as 1 in a column of whole numbers
@@ -244,7 +245,7 @@ def test_the_head_of_a_new_ledger_can_be_expected(tmp_path: Path) -> None:
         Ledger.open(other.path, expected=head)
 
 
-@pytest.mark.parametrize("head", ["", "12", "g" * 64, "a" * 63, "a" * 65, "A" * 64, "a" * 64 + "\n", 7])
+@pytest.mark.parametrize("head", ["", "12", "g" * 64, "a" * 63, "a" * 65, "A" * 64, "a" * 64 + "\n"])
 def test_what_is_no_head_is_refused_by_itself(ledger: Ledger, head: str) -> None:
     with pytest.raises(errors.ParameterError, match="64 digits"):
         Ledger.open(ledger.path, expected=head)

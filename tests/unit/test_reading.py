@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.engines.duckdb import DuckDBEngine
-from shoal.errors import TableError
+from shoal.engines.scratch import make_scratch
+from shoal.errors import InputError, PlanError, TableError
 from shoal.pipeline import anonymize, check, release
 
 Read = tuple[tuple[str, ...], list[list[Any]]]
@@ -65,7 +66,7 @@ def test_delimiter_and_quote_can_be_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [{"delimiter": "ab"}, {"delimiter": ""}, {"delimiter": '"'}, {"quote": "\n"}])
 def test_impossible_delimiters(form: dict[str, str]) -> None:
-    with pytest.raises(TableError, match="CSV file must"):
+    with pytest.raises(InputError, match=r"CSV file must|text of one character"):
         CsvFormat(**form)  # type: ignore[arg-type]
 
 
@@ -141,9 +142,11 @@ def test_files_that_are_no_table(tmp_path: Path, content: bytes, says: str) -> N
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
-    for path in (tmp_path / "absent.csv", tmp_path / ("n" * 300 + ".csv"), Path("a\0b.csv"), Path(os.devnull)):
+    for path in (tmp_path / "absent.csv", tmp_path / ("n" * 300 + ".csv"), Path(os.devnull)):
         with pytest.raises(TableError):
             read(Source(path))
+    with pytest.raises(PlanError, match="'path' must be a path"):
+        Source(Path("a\0b.csv"))
 
 
 # -- CSV: encodings --------------------------------------------------------------------------------
@@ -496,23 +499,22 @@ def test_spill_folders_are_private_and_those_of_dead_runs_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    dead = tmp_path / "shoal-4194305-abandoned"  # above the largest process number of Linux
-    dead.mkdir()
-    (dead / "spilled").write_text("records")
-    alive = tmp_path / f"shoal-{os.getpid()}-other"
-    alive.mkdir()
+    dead = make_scratch(tmp_path, "shoal-")
+    (dead.path / "spilled").write_text("records")
+    os.close(dead._handle)  # as the end of its process would
     foreign = tmp_path / "shoal-notes"
     foreign.mkdir()
+    (foreign / "notes").write_text("mine")
     with DuckDBEngine(memory="100MB", threads=1):
-        (mine,) = set(tmp_path.iterdir()) - {alive, foreign}
+        (mine,) = set(tmp_path.iterdir()) - {foreign}
         assert stat.S_IMODE(mine.stat().st_mode) == 0o700
-    assert set(tmp_path.iterdir()) == {alive, foreign}
+    assert set(tmp_path.iterdir()) == {foreign}
 
 
 def test_engine_settings_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for wrong in ({"memory": "much"}, {"threads": -1}):
-        with pytest.raises(TableError, match="settings"):
+        with pytest.raises(InputError, match=r"settings|amount of memory"):
             DuckDBEngine(**wrong)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 

@@ -86,7 +86,7 @@ def test_from_a_plan():
 
 
 def test_wrong_parameters():
-    with pytest.raises(shoal.PlanError, match="positive number of seconds"):
+    with pytest.raises(shoal.PlanError, match="'time_limit' must be a number above 0"):
         shoal.Refine(time_limit=0)
     with pytest.raises(shoal.PlanError, match="another method"):
         shoal.Refine(start=shoal.Refine())

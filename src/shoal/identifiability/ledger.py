@@ -601,7 +601,7 @@ def _entries(connection: sqlite3.Connection, which: str = "ORDER BY number") -> 
     rows = connection.execute(
         "SELECT number, at, kind, label, base, factor, delta, rho_after, total_base, total_bound, total_delta, "
         f"population_released, head FROM entries {which}"
-    )
+    ).fetchall()  # a query that an error broke off would hold the file for as long as the error is kept
     return tuple(map(Entry.read, rows))
 
 
