@@ -126,7 +126,7 @@ BAD: dict[str, Case] = {
         lambda plan: plan.replace("columns.age", "columns.agge").replace("{ age", "{ agge"), str, 2,
         "no column 'agge'. Did you mean column 2 of 4?"),
     "duplicate column names": (
-        str, swap("name,age", "age,age"), 2, "column 1 of 4, column 2 of 4 share(s) a name with another. Rename"),
+        str, swap("name,age", "age,age"), 2, "2 columns share a name with another: column 1 of 4, column 2 of 4. Rename"),
     "a column with two roles": (
         swap("[source]", '[columns.age]\nrole = "other"\n[source]'), str, 2, "twice"),
     "an empty table": (
@@ -159,7 +159,7 @@ BAD: dict[str, Case] = {
 ALSO_BAD: dict[str, Case] = {
     "a forgotten column": (
         swap('[columns.name]\nrole = "identifier"\n', ""), str, 2,
-        "it says nothing of column 1 of 4. Use identifier to drop a column"),
+        "it says nothing of column 1 of 4. Use drop to leave a column out"),
     "an encoding that is not read": (
         swap("[columns.name]", 'encoding = "cp1252"\n[columns.name]'), str, 2, "convert the file to UTF-8"),
     "a hierarchy that does not nest": (
@@ -333,7 +333,7 @@ def test_check_with_categories(tmp_path: Path, shoal: Shoal) -> None:
         (["-q", "age", "-s", "illness", "-m", "p-sensitive p=3", "-m", "k-anonymity k=2"], "Raise k or lower p"),
         (["-q", "age", "-m", "k-anonymity k=2", "--delimiter", "ab"], "one character"),
         (["-q", "age", "-m", "k-anonymity k=2", "--encoding", "ebcdic"], "convert the file to UTF-8"),
-        (["-q", "age", "-m", "k-anonymity k=2", "--memory", "much"], "settings"),
+        (["-q", "age", "-m", "k-anonymity k=2", "--memory", "much"], "An amount of memory must be written like 4GB"),
         (["--no-such-option"], "See shoal COMMAND --help"),
     ],
 )
@@ -424,13 +424,13 @@ def test_demo_overwrites_nothing_that_is_not_its_own(tmp_path: Path, shoal: Shoa
 
 
 def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal import pipeline
+    from shoal import functions
 
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError(SECRET)
 
     prepare(tmp_path)
-    monkeypatch.setattr(pipeline, "release", fail)
+    monkeypatch.setattr(functions, "release", fail)
     done = shoal("release", "plan.toml", "--json")
     assert_refused(done, 70, "A fault in shoal (ZeroDivisionError at shoal.cli.release:")
     monkeypatch.setenv("SHOAL_DEBUG", "1")

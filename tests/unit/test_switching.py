@@ -125,7 +125,7 @@ def test_wrong_parameters():
         shoal.Switching(p=2)
     with pytest.raises(shoal.PlanError, match="another method"):
         shoal.Switching(start="switching")
-    with pytest.raises(shoal.PlanError, match="known method"):
+    with pytest.raises(shoal.PlanError, match="no method named 'nothing'"):
         shoal.Switching(start={"name": "nothing"})
     with pytest.raises(shoal.PlanError, match="does not take"):
         shoal.Switching(start={"name": "top-down", "speed": 1})
