@@ -127,7 +127,7 @@ def test_wrong_parameters():
         shoal.Switching(start="switching")
     with pytest.raises(shoal.PlanError, match="no method named 'nothing'"):
         shoal.Switching(start={"name": "nothing"})
-    with pytest.raises(shoal.PlanError, match="does not take"):
+    with pytest.raises(shoal.PlanError, match="has no parameter 'speed'"):
         shoal.Switching(start={"name": "top-down", "speed": 1})
 
 
