@@ -126,7 +126,7 @@ BAD: dict[str, Case] = {
         lambda plan: plan.replace("columns.age", "columns.agge").replace("{ age", "{ agge"), str, 2,
         "no column 'agge'. Did you mean column 2 of 4?"),
     "duplicate column names": (
-        str, swap("name,age", "age,age"), 2, "2 columns share a name with another: column 1 of 4, column 2 of 4. Rename"),
+        str, swap("name,age", "age,age"), 2, "2 columns share a name with another: column 1 of 4, column 2 of 4"),
     "a column with two roles": (
         swap("[source]", '[columns.age]\nrole = "other"\n[source]'), str, 2, "twice"),
     "an empty table": (
