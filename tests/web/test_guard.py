@@ -139,6 +139,10 @@ def test_no_path_leads_out_of_the_root(server, tmp_path_factory, path):
         '[source]\npath = "patients.csv"\n[method]\nname = "population-grid"\nk = 2\nledger = "/etc/ledger"\n',
         '[source]\npath = "patients.csv"\n[engine]\nname = "spark"\nmaster = "spark://evil.example"\n',
         '[source]\ndatabase = "env:HOME"\ntable = "x"\n',
+        '[source]\npath = ["patients.csv", "/etc/passwd"]\n',
+        '[source]\npath = "**/../../../../../*.csv"\n',
+        '[source]\npath = "/etc/*"\n',
+        '[source]\npath = "../../link/*.csv"\n',
     ],
 )
 def test_no_plan_leads_out_of_the_root(server, text):

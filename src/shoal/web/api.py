@@ -23,7 +23,7 @@ from shoal import __version__
 from shoal.errors import InputError, ShoalError
 from shoal.web.editing import apply
 from shoal.web.guard import REPORT_POLICY, TooLong, TooSlow
-from shoal.web.places import READABLE, list_folder, plain_name
+from shoal.web.places import UPLOADED, list_folder, plain_name
 from shoal.web.projects import PLAN, Project, Projects
 from shoal.web.runs import Run, Runs
 
@@ -118,8 +118,8 @@ class Api:
     async def upload(self, request: Request) -> Response:
         """A table as the body of the request, straight to the disk of a new project."""
         name = plain_name(request.query_params.get("name", ""), "table.csv")
-        if Path(name).suffix.lower() not in READABLE[:-1]:
-            raise InputError(f"A table must be one of {', '.join(READABLE[:-1])}, by its name.")
+        if Path(name).suffix.lower() not in UPLOADED:
+            raise InputError(f"A table must be one of {', '.join(UPLOADED)}, by its name.")
         project = self.projects.make(Path(name).stem, request.scope["session"])
         project.table = project.folder / name
         try:

@@ -223,7 +223,8 @@ class Pages:
             best = max(pairs, key=lambda pair: pair["unique"], default=None)
             other = None if best is None else next(n for n in best["columns"] if n != name)
             shown.append({"name": name, "role": role, "found": column, "best": best, "other": other})
-        shown.sort(key=lambda one: -(one["found"] or {}).get("unique", 0))
+        # what singles out most is on top: by itself, then with the best second column
+        shown.sort(key=lambda one: (-(one["found"] or {}).get("unique", 0), -(one["best"] or {}).get("unique", 0)))
         return {"columns": shown, "look": look, "roles": [str(role) for role in Role], "spark": _spark}
 
     def _hierarchies(self, project: Project, request: Request, language: str) -> dict[str, Any]:
@@ -260,7 +261,7 @@ class Pages:
                 sentence = Markup(prose(name))
             against = f"against.{name}" if f"against.{name}" in TEXTS else "against.other"
             verdict = verdicts[place] if place < len(verdicts) else None
-            takes_known = any(f.name == "known" for f in _fields_of(MODELS.get(name))) and "known" not in parameters
+            takes_known = name in MODELS and "known" not in parameters
             cards.append({"name": name, "parameters": parameters, "sentence": sentence, "against": against,
                           "verdict": verdict, "takes_known": takes_known})  # fmt: skip
         new = {name: json.dumps(_first(name, model, secret)) for name, model in MODELS.items()}

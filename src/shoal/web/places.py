@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, PlanError
+from shoal.formats import FORMATS
 
 __all__ = ["check_document", "confine", "confine_table", "list_folder", "plain_name"]
 
-READABLE = (".csv", ".tsv", ".txt", ".parquet", ".toml")
+UPLOADED = (".csv", ".tsv", ".txt", ".parquet")
+READABLE = (*UPLOADED, ".toml", *(suffix for form in FORMATS.values() for suffix in form.suffixes))
 MOST_LISTED = 500
 OUTSIDE = "The page reaches only what is below the folder that it was started in; choose a file there, or use --root."
 
@@ -31,7 +34,12 @@ def confine(root: Path, path: Path) -> Path:
 def confine_table(root: Path, path: Path) -> Path:
     """The same for a table, which may be a folder of parts: each of them is below the root too."""
     real = confine(root, path)
-    if real.is_dir() and any(not part.resolve().is_relative_to(root) for part in real.iterdir()):
+    parts = list(real.rglob("*")) if real.is_dir() else []
+    if any(sign in str(path) for sign in "*?["):  # a pattern: what it matches is asked, and it goes only down
+        if ".." in re.split(r"[*?\[]", str(path), maxsplit=1)[1]:
+            raise InputError(OUTSIDE)
+        parts += [Path(found) for found in glob.iglob(str(path), recursive=True)]
+    if any(not part.resolve().is_relative_to(root) for part in parts):
         raise InputError(OUTSIDE)
     return real
 
@@ -64,6 +72,9 @@ def _leading_out(section: Mapping[str, Any]) -> Iterator[str]:
     for key, value in section.items():
         if isinstance(value, Mapping):
             yield from _leading_out(value)
+        elif isinstance(value, list):
+            for item in value:
+                yield from _leading_out(item if isinstance(item, Mapping) else {key: item})
         elif isinstance(value, str) and (
             key in ("path", "pseudonym_key", "ledger", "universe", "file") or "/" in value or value.startswith("..")
         ):

@@ -98,8 +98,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "table.other": ("Choose another table", "Eine andere Tabelle wählen"),
     "columns.about": (
-        "Say what each column is. What singles people out most is on top. Keys, with the row in focus: I, Q, S, O.",
-        "Sagen Sie, was jede Spalte ist. Was Menschen am meisten heraushebt, steht oben. Tasten in der Zeile: I, Q, S, O.",
+        "Say what each column is. What singles people out most is on top. With the focus in a row, its letters are keys.",
+        "Sagen Sie, was jede Spalte ist. Was Menschen am meisten heraushebt, steht oben. In einer Zeile sind die Buchstaben Tasten.",
     ),
     "columns.name": ("Column", "Spalte"),
     "columns.role": ("Role", "Rolle"),
