@@ -289,6 +289,7 @@ class _Assessor:
         self.failing_groups, self.sets, self.rows = 0, 1, shown.rows
         whole = entries.groups_of(np.zeros(len(shown.count), np.int64), 1)
         self.totals = [histogram.total for histogram in whole.histograms]
+        self.hides = [bool((column == size).any()) for column, size in zip(shown.columns, shown.sizes, strict=True)]
         self.effective: dict[str, float | int] = {}
         self.people_hold = shown.rows >= part.least
         self._judge(whole, np.zeros(len(shown.count), np.int64))
@@ -317,7 +318,12 @@ class _Assessor:
             groups = self.entries.groups_of(place, int(there.sum())).within(self.totals)
             self._judge(groups, place)
         least = self.part.least
-        rows = self.shown.certain_rows(chosen) if self.known is None else self.shown.rows_of(self.known, chosen)
+        if self.known is not None:
+            rows = self.shown.rows_of(self.known, chosen)
+        elif any(self.hides[j] for j in chosen):
+            rows = self.shown.certain_rows(chosen)
+        else:  # nothing is hidden: the rows of the group
+            rows = found.size[there]
         fewest = int(rows.min(initial=self.rows))
         self.rows = min(self.rows, fewest)
         self.people_hold = self.people_hold and fewest >= least
