@@ -774,7 +774,9 @@ def _like(table: Any, frame: Any) -> Any:
     import duckdb
 
     if isinstance(frame, duckdb.DuckDBPyRelation):
-        return duckdb.from_arrow(table)
+        table_of_release = table  # noqa: F841
+        # found by its name in here, on the connection of the user's own relation
+        return frame.query("shoal_source", "SELECT * FROM table_of_release")
     import narwhals as nw
 
     native = nw.from_native(frame)

@@ -304,6 +304,15 @@ def test_the_table_in_a_database_has_the_name_that_the_plan_gives(tmp_path):
         assert base.sql("SELECT count(*) FROM visits").fetchall() == [(40,)]
 
 
+def test_a_relation_comes_back_on_the_connection_that_it_came_from():
+    with duckdb.connect() as mine:
+        mine.register("people", PEOPLE)
+        asked = {key: value for key, value in plan("x", "y").items() if key in ("columns", "models")}
+        released = shoal.anonymize(mine.sql("SELECT * FROM people"), asked).table  # noqa: F841 - found by name
+        mine.execute("CREATE TABLE kept AS SELECT * FROM released")
+        assert mine.sql("SELECT count(*), count(DISTINCT age) FROM kept").fetchall() == [(40, 4)]
+
+
 # -- standard output ---------------------------------------------------------------------------------
 
 

@@ -95,7 +95,7 @@ class Postgres:
                 close()
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _told(self, what: str, left: str = "Nothing was changed there.") -> Iterator[None]:
         """Say what the server could not do, in words of our own."""
         try:
             yield
@@ -110,7 +110,7 @@ class Postgres:
                 reason = "it does not let this role in"
             raise self._fault(
                 f"The database cannot {what}: {reason or 'see the code in its manual'}"
-                f"{f' (SQLSTATE {code})' if code else ''}. Nothing was changed there."
+                f"{f' (SQLSTATE {code})' if code else ''}. {left}"
             ) from None
 
     def run(self, statement: str, given: tuple[Any, ...] | None = None) -> list[tuple[Any, ...]]:
@@ -205,7 +205,7 @@ class Postgres:
         self.run(f"ALTER TABLE {stage} RENAME TO {_quoted(name)}")
         self.run(f"CREATE TABLE {papers} (certificate text NOT NULL)")
         self.run(f"INSERT INTO {papers} VALUES ($1)", (certificate,))
-        with self._told("commit the release"):
+        with self._told("commit the release", "Whether it is there is not known: look before you repeat it."):
             self._connection.commit()
 
 
