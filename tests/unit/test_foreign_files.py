@@ -280,7 +280,8 @@ def test_a_database_of_several_tables_must_be_told_which(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("question", ["DELETE FROM t", "DROP TABLE t", "ATTACH 'other.sqlite' AS o"])
-def test_a_source_is_never_written_to(tmp_path, question):
+def test_a_source_is_never_written_to(tmp_path, monkeypatch, question):
+    monkeypatch.chdir(tmp_path)
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE TABLE t AS SELECT 1 AS a")
     base.close()
@@ -288,6 +289,7 @@ def test_a_source_is_never_written_to(tmp_path, question):
     with pytest.raises(TableError):
         read(tmp_path / "t.sqlite", query=question)
     assert (tmp_path / "t.sqlite").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["t.sqlite"]
 
 
 def test_a_question_to_a_duckdb_file_reaches_no_other_file(tmp_path):

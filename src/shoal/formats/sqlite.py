@@ -16,6 +16,7 @@ from shoal.formats.numbers import as_told
 
 __all__ = ["RELEASE", "chosen_table", "load", "tables_in", "write"]
 
+DENY = sqlite3.SQLITE_DENY
 BATCH = 1 << 16
 RELEASE = "release"
 """The name of a released table where none is given."""
@@ -48,6 +49,8 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
 
 def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+    # another file would be opened, and made where there is none, with the rights of the user
+    connection.set_authorizer(lambda act, *_: DENY if act == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
