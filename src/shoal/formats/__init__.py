@@ -171,7 +171,7 @@ def format_named(name: str) -> Format:
         return FORMATS[name]
     close = difflib.get_close_matches(name, FORMATS, 1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise PlanError(f"The format must be one of {', '.join(FORMATS)}; found {name!r}.{hint}")
+    raise PlanError(f"The format must be one of {', '.join(FORMATS)}; found {name[:40]!r}.{hint}")
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
