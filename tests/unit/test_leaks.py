@@ -258,7 +258,7 @@ def test_names_that_are_known_to_be_names_are_told() -> None:
         require_columns(sure, ["agee"])
     with pytest.raises(ShoalError, match="nothing of 'zip'"):
         require_roles(sure, {"age"})
-    with pytest.raises(ShoalError, match="differ; 'age' share"):
+    with pytest.raises(ShoalError, match="share a name with another: 'age'"):
         check_names(["age", "zip", "age"], named=True)
     with pytest.raises(ShoalError, match=r"Did you mean 'agee'\?"):
         shoal.check(pa.table({"agee": ["1"]}), ["k-anonymity k=2"], quasi_identifiers=["age"])
@@ -272,7 +272,7 @@ def test_names_that_may_be_a_record_are_not() -> None:
         require_columns(unsure, ["x"])
     with pytest.raises(ShoalError, match="nothing of column 2 of 2"):
         require_roles(unsure, {"age"})
-    with pytest.raises(ShoalError, match="column 1 of 3, column 3 of 3 share"):
+    with pytest.raises(ShoalError, match="share a name with another: column 1 of 3, column 3 of 3"):
         check_names(["age", "zip", "age"])
 
 
@@ -329,6 +329,6 @@ def test_a_fault_tells_its_kind_and_place_and_how_to_see_more(tmp_path: Path, ki
     with within(tmp_path):
         done = call(kind)
     assert done.status == 70
-    assert "ValueError at shoal.cli.release:" in done.err
+    assert "ValueError at shoal.functions:" in done.err
     assert "SHOAL_DEBUG=1" in done.err
     assert places_of(["Schmidtqvx"], done.told) == []
