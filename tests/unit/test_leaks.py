@@ -319,16 +319,16 @@ def test_no_value_of_an_odd_column_is_raised_or_told(tmp_path: Path, odd: str, m
 
 @pytest.mark.parametrize("kind", [["release", "plan.toml"], ["release", "plan.toml", "--json"]])
 def test_a_fault_tells_its_kind_and_place_and_how_to_see_more(tmp_path: Path, kind: list[str], monkeypatch) -> None:
-    from shoal import pipeline
+    from shoal import functions
 
     def fail(*_: object, **__: object) -> None:
         raise ValueError("Schmidtqvx")
 
     prepare(tmp_path, PLAN, text_of(ROWS))
-    monkeypatch.setattr(pipeline, "release", fail)
+    monkeypatch.setattr(functions, "release", fail)
     with within(tmp_path):
         done = call(kind)
     assert done.status == 70
-    assert "ValueError at shoal.functions:" in done.err
+    assert "ValueError at shoal.cli.release:" in done.err
     assert "SHOAL_DEBUG=1" in done.err
     assert places_of(["Schmidtqvx"], done.told) == []
