@@ -412,6 +412,7 @@ def test_a_signal_that_is_ignored_stays_ignored() -> None:
 SLOW = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may have had it ignored, as nohup does
 from shoal.engines.duckdb import DuckDBEngine
 from shoal import pipeline
 def decide(engine, *_):
