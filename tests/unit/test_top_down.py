@@ -50,9 +50,9 @@ def test_every_row_keeps_its_value_where_groups_are_large_enough():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "height"}, "must be one of ncp"),
-        ({"choose": "worst"}, "must be one of best"),
-        ({"weights": {"zip": -1}}, "positive"),
+        ({"loss": "height"}, "'loss' must be ncp, granularity"),
+        ({"choose": "worst"}, "'choose' must be best, loss or rate"),
+        ({"weights": {"zip": -1}}, "each entry a number from 1e-09"),
     ],
 )
 def test_wrong_parameters(parameters, message):
