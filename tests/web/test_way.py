@@ -34,10 +34,10 @@ def test_a_release_of_the_page_has_the_bytes_of_the_command_line(server, tmp_pat
     made = folder / "releases" / "1"
     # the project's plan, run in the project's folder
     subprocess.run(
-        [*SHOAL, "release", "plan.toml", "--save-recoding", "-q"], cwd=folder, check=True, capture_output=True
+        [*SHOAL, "release", "plan.toml", "--save-recoding", "--quiet"], cwd=folder, check=True, capture_output=True
     )
     # and the release's own plan, which is told from where it stands
-    subprocess.run([*SHOAL, "release", str(made / "plan.toml"), "--overwrite", "--save-recoding", "-q"],
+    subprocess.run([*SHOAL, "release", str(made / "plan.toml"), "--overwrite", "--save-recoding", "--quiet"],
                    cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
     names = ["released.csv", "released.certificate.json", "released.report.html", "released.recoding"]
     for name in names:
