@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shoal.explanation import Cost, Explanation
-from shoal.report.markup import bar, number, prose, table
 from shoal.report.page import document
+from shoal.showing.markup import bar, number, prose, table
 
 __all__ = ["render_costs"]
 

@@ -260,7 +260,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_parts():
 
 def test_scripts_and_styles_are_small_and_ask_no_other_host():
     folder = Path(__file__).parents[2] / "src" / "shoal" / "web"
-    from shoal.report.style import STYLE
+    from shoal.showing.style import STYLE
 
     files = [*(folder / "static").glob("*.js"), *(folder / "static").glob("*.css")]
     assert sum(file.stat().st_size for file in files) + len(STYLE) < 60_000

@@ -16,7 +16,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from shoal.errors import ShoalError
-from shoal.report.markup import bar, number, percent, prose, text
+from shoal.showing.markup import bar, number, percent, prose, text
 from shoal.web.api import Api
 from shoal.web.editing import hierarchy_to_text
 from shoal.web.places import list_folder
@@ -67,7 +67,7 @@ class Pages:
 
     async def style(self, request: Request) -> Response:
         """The report's style, and what a page needs beyond it."""
-        from shoal.report.style import STYLE
+        from shoal.showing.style import STYLE
 
         return Response(STYLE + (HERE / "static" / "app.css").read_text(encoding="utf-8"), media_type="text/css")
 
