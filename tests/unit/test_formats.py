@@ -77,7 +77,7 @@ def test_what_was_laid_out_goes_with_the_engine(tmp_path):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("content", [ROWS, gzip.compress(ROWS), zstd(ROWS)])
+@pytest.mark.parametrize("content", [ROWS, gzip.compress(ROWS), zstd(ROWS)], ids=["plain", "gz", "zst"])
 def test_standard_input_is_read_once_and_as_often_as_needed(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     with DuckDBEngine() as engine:
