@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from shoal.vocabulary import ALONE, AMBIGUOUS, IDENTIFIERS, KEYS, PEOPLE, SENSITIVE, meaning_of, words_of
 
-__all__ = ["identifier_reason", "key_name", "person_reason", "sensitive_reason"]
+__all__ = ["identifier_reason", "key_name", "person_key", "person_reason", "sensitive_reason"]
 
 MOST = 0.8
 """The part of a column's different values that must match."""
@@ -69,11 +69,19 @@ def key_name(name: str) -> bool:
     return not counts and any(word in KEYS or word.endswith(("nummer", "schluessel")) for word in words)
 
 
+def person_key(name: str) -> bool:
+    """Whether a column is called like a key of people: id, or patient number, and not order number.
+
+    >>> [person_key(name) for name in ("id", "patient_id", "order_id", "patient age")]
+    [True, True, False, False]
+    """
+    words = words_of(name)
+    return key_name(name) and (len(words) == 1 or bool(set(words) & PEOPLE))
+
+
 def person_reason(name: str, values: Sequence[str], distinct: float) -> str | None:
     """Why a column with values that repeat is taken to say whose rows they are, or None."""
-    words = words_of(name)
-    people = set(words) & PEOPLE
-    if not key_name(name) or (len(words) > 1 and not people) or len(values) < FEW_ROWS:
+    if not person_key(name) or len(values) < FEW_ROWS:
         return None
     if distinct >= NEARLY_UNIQUE or not all(map(_is_code, _as_whole(values))):
         return None

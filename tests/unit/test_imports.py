@@ -14,10 +14,10 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "variables", "showing", "extensions", "stopping", "checked", "threads", "schema", "formats", "engines",
-    "gate", "encoding", "kernels", "models", "utility", "identifiability", "risk", "methods", "watching", "verify",
-    "output", "asking", "plan", "plan_schema", "reuse", "description", "worth", "certificate", "report", "pipeline",
-    "data", "vocabulary", "identifiers", "kinds", "roles", "profiling", "rehearsal", "explanation", "costs",
+    "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
+    "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability", "risk",
+    "methods", "watching", "verify", "output", "asking", "plan", "plan_schema", "reuse", "description", "worth",
+    "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling", "rehearsal", "explanation", "costs",
     "drafting", "exploration", "shorthand", "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 import sys
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.engines.base import Source
@@ -343,3 +344,100 @@ def test_the_data_is_looked_at_after_the_booking(tmp_path: Path, monkeypatch: py
     with pytest.raises(errors.BudgetExceededError):
         questions.count("1/5")
     assert booked == [1]
+
+
+VISITS = "patient_id,days,illness\na,1,flu\na,2,flu\na,3,flu\nA ,4,gout\nb,5,flu\n,6,flu\n,7,flu\n"
+
+
+def test_a_table_whose_rows_are_known_to_be_those_of_fewer_people_is_refused(command: Callable[..., Any]) -> None:
+    Path("visits.csv").write_text(VISITS)
+    Ledger.create("l", m=1000, k=5)
+    asks = ("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/500")
+    status, out, err = command(*asks)
+    assert (status, out) == (2, "")
+    assert "column 1 of 3 is a key of people, and 5 rows have 3 different values" in " ".join(err.split())
+    for half in (("--person", "patient_id"), ("--rows-per-person", "2"), ("--person", "", "--rows-per-person", "2")):
+        status, _, err = command(*asks, *half)
+        assert status == 2
+        assert "must be said together" in " ".join(err.split())
+    assert command(*asks, "--person", "patient_id", "--rows-per-person", "0")[0] == 2
+    assert command(*asks, "--person", "nobody", "--rows-per-person", "1")[0] == 2
+    assert Ledger.open("l").status().entries == 0
+    assert command(*asks, "--person", "")[0] == 0  # every row is a person, says the user
+
+
+def test_rows_of_a_person_are_few_and_each_of_them_is_booked(command: Callable[..., Any]) -> None:
+    Path("visits.csv").write_text(VISITS)
+    Ledger.create("l", m=10**18, k=2)
+    whose = ("--person", "patient_id", "--rows-per-person", "2", "--json")
+    status, out, _ = command("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/2000000000", *whose)
+    answer = json.loads(out)
+    bound = (10**18 - 1) * Fraction(1, 2 * 10**9) / (1 - Fraction(1, 2 * 10**9))
+    assert status == 0
+    assert (answer["answer"], answer["rows_per_person"]) == (2 + 1 + 2, 2)  # two of a, one of b, and two of nobody
+    assert answer["E"] == pytest.approx(float(bound**2))
+    booked = Ledger.open("l").entries()[0].factor
+    assert 1 <= booked / bound**2 < Fraction(1001, 1000)
+    Ledger.create("few", m=1000, k=5)
+    asks = ("query", "count", "visits.csv", "--ledger", "few", "--rho", "1/20", "--person", "patient_id")
+    status, _, err = command(*asks, "--rows-per-person", "2")
+    assert status == 3
+    assert "about 2 rows of each person may still ask for rho of about 0.01557" in " ".join(err.split())
+    assert command(*asks, "--rows-per-person", "1")[0] == 0
+
+
+def test_a_mean_is_over_one_row_of_each_person(command: Callable[..., Any]) -> None:
+    Path("visits.csv").write_text(VISITS)
+    Ledger.create("l", m=10**18, k=2)
+    asks = ("query", "mean", "visits.csv", "--ledger", "l", "--rho", "1/2", "--column", "days")
+    asks += ("--lower", "0", "--upper", "1", "--person", "patient_id", "--json")
+    status, _, err = command(*asks, "--rows-per-person", "2")
+    assert status == 2
+    assert "Ask for a sum and a count" in err
+    status, out, _ = command(*asks, "--rows-per-person", "1")
+    assert (status, json.loads(out)["answer"]) == (0, 1)
+
+
+ROWS_OF_PEOPLE = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=14)
+
+
+def test_another_person_changes_as_many_of_the_kept_rows_as_are_kept_of_one() -> None:
+    """What the noise is made for: whatever one person has, in whatever rows, no row of anybody else's comes or goes."""
+    from shoal.identifiability.tables import _few_rows
+
+    def kept(table: list[tuple[str, int]], most: int) -> Counter[tuple[str, int]]:
+        columns = {"whose": [whose for whose, _ in table], "v": [value for _, value in table]}
+        read = engine.read(Source(frame=pa.table(columns, pa.schema([("whose", pa.string()), ("v", pa.int64())]))))
+        found = engine.to_arrow(_few_rows(engine, read, ["whose"], most)).to_pylist()
+        counted = Counter((row["whose"], row["v"]) for row in found)
+        held: Counter[str] = Counter()
+        for (whose, _), times in counted.items():
+            held[whose] += times
+        assert held == Counter({whose: min(n, most) for whose, n in Counter(w for w, _ in table).items()})
+        assert counted <= Counter(table)
+        return counted
+
+    @given(ROWS_OF_PEOPLE, st.lists(st.integers(0, 3), max_size=5), st.integers(1, 3))
+    @settings(max_examples=60)
+    def check(rows: list[tuple[str, int]], other: list[int], most: int) -> None:
+        before = kept(rows, most)
+        after = kept([("x", value) for value in other] + [row for row in rows if row[0] != "a"], most)
+        assert {r: n for r, n in before.items() if r[0] != "a"} == {r: n for r, n in after.items() if r[0] != "x"}
+        swapped = kept([(whose, 9 - value) for whose, value in rows], most)
+        assert {(whose, 9 - value): n for (whose, value), n in swapped.items()} == before  # whatever the rows hold
+
+    with DuckDBEngine(threads=1) as engine:
+        check()
+
+
+def test_the_sum_over_several_rows_of_a_person_hides_how_many_they_are(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "l", m=1000, k=5)
+    table = pa.table({"patient_id": ["a", "a", "b"], "v": [100, 101, 101]})
+    widths = [
+        Questions(table, ledger, person=("patient_id",), rows_per_person=rows).sum("1/900", "v", Span.of(100, 101))
+        for rows in (1, 2)
+    ]
+    narrow, wide = (answer.half_width for answer in widths)
+    assert narrow is not None
+    assert wide is not None
+    assert wide > 50 * narrow

@@ -39,6 +39,20 @@ Label = Annotated[str | None, typer.Option("--label", help="Written into the led
 Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")]
 Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")]
 Missing = Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")]
+Person = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--person",
+        help='Columns that say together whose rows they are, separated by commas; "" where every row is a person.',
+    ),
+]
+RowsPerPerson = Annotated[
+    int | None,
+    typer.Option(
+        "--rows-per-person",
+        help="How many rows of each person are kept, whatever they hold; each is booked (E to this power).",
+    ),
+]
 Memory = Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")]
 ExpectHead = Annotated[
     str | None,
@@ -57,7 +71,8 @@ def query_group(context: typer.Context) -> None:
     rho is the highest probability with which this one answer, alone, may let an intruder who knows every row but one
     name the person in the unknown row. It must be above 1/m, the blind guess; a larger rho means less noise and more of
     the budget. `shoal ledger show` tells what remains. Ranges, values and conditions are declared by you: do not take
-    them from the data.
+    them from the data. Where a person can have several rows, --person and --rows-per-person say whose rows they are and
+    how many of each person are kept; rho is then that of one row, and what is booked is that of all of them.
     """
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -75,6 +90,8 @@ def count(
     encoding: Encoding = None,
     missing: Missing = None,
     memory: Memory = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     as_json: Json = False,
 ) -> None:
     """How many rows there are with these values.
@@ -82,7 +99,7 @@ def count(
     \b
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
     chosen = _conditions(where)
     answer = questions.count(rho, chosen, _label(label, "count", chosen))
     _show(questions, answer, as_json)
@@ -104,6 +121,8 @@ def sum_(
     encoding: Encoding = None,
     missing: Missing = None,
     memory: Memory = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     as_json: Json = False,
 ) -> None:
     """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
@@ -113,7 +132,7 @@ def sum_(
     \b
     Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
     chosen = _conditions(where)
     label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
     _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
@@ -134,6 +153,8 @@ def mean(
     encoding: Encoding = None,
     missing: Missing = None,
     memory: Memory = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     as_json: Json = False,
 ) -> None:
     """The mean of a column over all rows, whose number is public.
@@ -143,7 +164,7 @@ def mean(
     \b
     Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
     label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
     _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
 
@@ -162,6 +183,8 @@ def histogram(
     encoding: Encoding = None,
     missing: Missing = None,
     memory: Memory = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     as_json: Json = False,
 ) -> None:
     """How many rows have each of several values of a column; all of them for the price of one question.
@@ -170,7 +193,7 @@ def histogram(
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
@@ -190,6 +213,8 @@ def best_of(
     encoding: Encoding = None,
     missing: Missing = None,
     memory: Memory = None,
+    person: Person = None,
+    rows_per_person: RowsPerPerson = None,
     as_json: Json = False,
 ) -> None:
     """Which of several values of a column is the most frequent. Its count is not told, which costs less.
@@ -198,7 +223,7 @@ def best_of(
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
@@ -212,6 +237,8 @@ def _questions(
     encoding: str | None,
     missing: list[str] | None,
     memory: str | None,
+    person: list[str] | None,
+    rows_per_person: int | None,
 ) -> Questions:
     from shoal.engines.csv_format import CsvFormat
     from shoal.identifiability import Ledger
@@ -219,7 +246,9 @@ def _questions(
 
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
-    return Questions(table, Ledger.open(ledger, expected=expect_head), form, memory)
+    opened = Ledger.open(ledger, expected=expect_head)
+    whose = None if person is None else tuple(_listed(person))
+    return Questions(table, opened, form, memory, person=whose, rows_per_person=rows_per_person)
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:

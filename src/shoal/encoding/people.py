@@ -32,7 +32,9 @@ from shoal.schema.spelling import fold
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["PeopleHistogram", "as_in_source", "by_people", "number_people", "people_of", "with_people"]
+__all__ = [
+    "PeopleHistogram", "as_in_source", "by_people", "number_names", "number_people", "people_of", "with_people",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -216,26 +218,31 @@ def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> tu
 
     places = table.places(columns)
     counted = engine.frequencies(table, places)
-    names = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
+    number = number_names(counted, places)
     rows = np.asarray(counted.column("n").to_numpy(), np.int64)
-    number = {name: place for place, name in enumerate(sorted({name for name in names if None not in name}))}
-    named = np.asarray([name in number for name in names], np.bool_)
-    copies = np.where(named, 1, rows)
-    row = np.repeat(np.arange(len(names)), copies)
-    person = np.asarray([number.get(name, -1) for name in names], np.int64)[row]
+    copies = np.where(number >= 0, 1, rows)
+    row = np.repeat(np.arange(len(number)), copies)
+    named, person = int(number.max(initial=-1)) + 1, number[row]
     nobody = person < 0
-    person[nobody] = len(number) + np.arange(int(nobody.sum()))
+    person[nobody] = named + np.arange(int(nobody.sum()))
     data: dict[str, object] = {f"c{place}": counted.column(f"c{place}").take(pa.array(row)) for place in places}
     data["g"] = pa.array(person)
     if nobody.any():  # rows without a name are told apart by their place among those that are alike
         low = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
         data["low"], data["high"] = pa.array(low), pa.array(np.where(nobody, low + 1, rows[row]))
-    every = np.arange(len(number) + int(nobody.sum()), dtype=np.int64)
+    every = np.arange(named + int(nobody.sum()), dtype=np.int64)
     labels = {"g": every, f"c{places[0]}": every, "rank": every, "n": np.ones_like(every)}
     numbered = engine.recode_by_group(
         table, range(len(table.columns)), pa.table(data), pa.table({key: pa.array(v) for key, v in labels.items()})
     )
     return replace(numbered, ranked=()), int(nobody.sum())
+
+
+def number_names(counted: pa.Table, places: Sequence[int]) -> npt.NDArray[np.int64]:
+    """The number of the person whom the columns at these places name together, in each row; -1 where one is missing."""
+    names = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
+    number = {name: place for place, name in enumerate(sorted({name for name in names if None not in name}))}
+    return np.asarray([number.get(name, -1) for name in names], np.int64)
 
 
 def _keys(column: pa.ChunkedArray) -> list[str | None]:

@@ -271,6 +271,12 @@ class DuckDBEngine:
         ((found,),) = self._run(query).fetchall()  # all of it: a result that is left open blocks the next statement
         return int(found or 0)
 
+    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
+        """At most so many rows of each owner (columns c<i>, and a number g), as :mod:`shoal.engines.sql` says."""
+        key = sql.places(owners.column_names)
+        query = sql.few_of_each(table.name, len(table.columns), key, self._register(owners), most)
+        return self.keep(self._view(query, table.columns, table.named))  # the same rows, however often they are read
+
     def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
         cells = {place: sql.positive_zero(place) for place in places}

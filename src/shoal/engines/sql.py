@@ -17,6 +17,7 @@ __all__ = [
     "declared_again",
     "distinct_values",
     "extent",
+    "few_of_each",
     "frequencies",
     "hex_literal",
     "line_checks",
@@ -200,6 +201,22 @@ def total(table: str, place: int, scale: float, ends: tuple[int, int], wanted: s
     steps = f"round_even({known} * CAST({scale!r} AS DOUBLE), 0)"
     clipped = f"least(greatest({steps}, CAST({ends[0]:d} AS DOUBLE)), CAST({ends[1]:d} AS DOUBLE))"
     return f"SELECT sum(CAST({clipped} AS HUGEINT)) FROM {table} AS t {_wanted(wanted, kinds)}"
+
+
+def few_of_each(table: str, count: int, key: Sequence[int], owners: str, most: int) -> str:
+    """The table, of so many columns, with ``most`` rows at most of each owner g of ``owners``, told by the key.
+
+    Which rows are kept depends on how many the owner has and on nothing else: neither on what they hold nor on the rows
+    of others. Rows are numbered within their owner in the order of the source, and numbers are shuffled. Rows without
+    an owner are kept.
+    """
+    numbered = f"(SELECT *, row_number() OVER () AS r FROM {table})"
+    owned = (
+        f"SELECT t.*, a.g AS g, row_number() OVER (PARTITION BY a.g ORDER BY t.r) AS place FROM {numbered} AS t "
+        f"LEFT JOIN {owners} AS a ON {_same('t', 'a', key)}"
+    )
+    shuffled = f"SELECT *, row_number() OVER (PARTITION BY g ORDER BY hash(place), place) AS turn FROM ({owned})"
+    return f"SELECT {columns(range(count))} FROM ({shuffled}) WHERE g IS NULL OR turn <= {most:d}"
 
 
 def recode_by_level(

@@ -72,6 +72,9 @@ __all__ = ["Booking", "Entry", "Ledger", "Status"]
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file
 _FORMAT = 2
 
+MOST_ROWS = 1000
+"""So many rows of a person an answer may be about."""
+
 _TABLES = (
     """CREATE TABLE state (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
@@ -117,6 +120,8 @@ class Booking:
         The number of the entry in the ledger.
     bound
         The pairwise bound E to give to the mechanism; 1 for a population release, which has no noise.
+    rows
+        Of how many rows of a person the answer may tell, each with this bound: E to this power was booked.
     delta
         The δ that was added.
     rho
@@ -133,6 +138,7 @@ class Booking:
     rho: Fraction
     head: str
     rho_in_paper: Fraction | None = None
+    rows: int = 1
 
 
 @dataclass(frozen=True)
@@ -350,20 +356,30 @@ class Ledger(Checked):
             check_walk(*_state(connection), _entries(connection))
             return status
 
-    def book_query(self, rho: Rational, label: str = "") -> Booking:
+    def book_query(self, rho: Rational, label: str = "", rows: int = 1) -> Booking:
         """Book one answer under ρ-differential identifiability, before it is given.
+
+        Where up to ``rows`` of the rows that are answered about can be one person's, each of them multiplies the odds:
+        E to that power is booked.
 
         Returns
         -------
         Booking
-            Its ``bound`` is E = (m - 1)ρ/(1 - ρ), for the mechanism that answers.
+            Its ``bound`` is E = (m - 1)ρ/(1 - ρ), for the mechanism that answers about one row.
         """
-        asked = exact(rho, "rho")
+        asked, rows = exact(rho, "rho"), whole(rows, "rows", 1)
+        if rows > MOST_ROWS:
+            raise ParameterError(
+                f"At most {MOST_ROWS} rows of a person can be answered about: each of them multiplies the odds. Got "
+                f"{show(Fraction(rows))}. Keep fewer."
+            )
 
         def spend(status: Status) -> _Spending:
             bound = bound_from_rho(asked, status.m)
             check_crowd(asked, status.k)
-            return _Spending("query", bound, bound, rho_in_paper=compose_as_in_paper(status.rho, asked, status.m))
+            factor = bound**rows
+            in_paper = compose_as_in_paper(status.rho, rho_from_bound(factor, status.m), status.m)
+            return _Spending("query", factor, bound, rho_in_paper=in_paper, rows=rows)
 
         return self._book(spend, label)
 
@@ -425,7 +441,7 @@ class Ledger(Checked):
             factor = round_up(spending.factor)
             totals = before.after(spending.base, factor, spending.delta)
             if totals.rho * terms.k > 1:
-                raise BudgetExceededError(_over_budget(status, totals.rho))
+                raise BudgetExceededError(_over_budget(status, totals.rho, spending.rows))
             if totals.delta > terms.delta_limit:
                 raise DeltaExceededError(
                     f"delta must stay at most {show(terms.delta_limit)}, the limit of this ledger. With "
@@ -439,7 +455,8 @@ class Ledger(Checked):
             # read back: what is committed is what was computed, whatever else is in the file
             if _read(connection) != (terms, totals, entry.head):
                 raise damaged("What was written does not stay as it was written")
-        return Booking(entry.number, spending.bound, spending.delta, totals.rho, entry.head, spending.rho_in_paper)
+        told = (entry.number, spending.bound, spending.delta, totals.rho, entry.head)
+        return Booking(*told, spending.rho_in_paper, spending.rows)
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, Status]]:
@@ -497,6 +514,7 @@ class _Spending:
     delta: Fraction = Fraction(0)
     base: Fraction | None = None
     rho_in_paper: Fraction | None = None
+    rows: int = 1
 
 
 def _choice(bound: Rational) -> Fraction:
@@ -512,14 +530,18 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _over_budget(status: Status, rho: Fraction) -> str:
+def _over_budget(status: Status, rho: Fraction, rows: int) -> str:
     """Say why a booking is refused, and what would still be accepted."""
     remaining = status.remaining_rho
-    advice = (
-        "Nothing remains: this data set must not be queried any more."
-        if remaining is None
-        else f"A single query may still ask for rho of at most {float(round_down(remaining)):.6g}."
-    )
+    advice = "Nothing remains: this data set must not be queried any more."
+    if remaining is not None and rows == 1:
+        advice = f"A single query may still ask for rho of at most {float(round_down(remaining)):.6g}."
+    elif remaining is not None:
+        each = Fraction(float(status.remaining_bound) ** (1 / rows))
+        advice = (
+            f"A single query about {rows} rows of each person may still ask for rho of about "
+            f"{float(rho_from_bound(max(each, Fraction(1)), status.m)):.6g}, about fewer rows for more."
+        )
     return (
         f"rho must stay at most 1/k = 1/{status.k}. With this booking it would be {show(rho)}. "
         f"The ledger is unchanged. {advice}"

@@ -61,8 +61,9 @@ class Answer:
             "kind": self.kind,
             "answer": numbers if self.kind == "histogram" else numbers[0],
             "half_width_95": None if self.half_width is None else float(self.half_width),
-            "E": float(self.booking.bound),
-            "epsilon": epsilon(self.booking.bound),
+            "E": float(self.booking.bound**self.booking.rows),
+            "epsilon": epsilon(self.booking.bound**self.booking.rows),
+            "rows_per_person": self.booking.rows,
             "entry": self.booking.number,
             "head": self.booking.head,
             "rho_spent": float(self.booking.rho),
@@ -72,7 +73,12 @@ class Answer:
 
 
 def ask_count(
-    ledger: Ledger, rho: Rational, count: Callable[[], int], label: str = "", source: Source | None = None
+    ledger: Ledger,
+    rho: Rational,
+    count: Callable[[], int],
+    label: str = "",
+    source: Source | None = None,
+    rows_per_person: int = 1,
 ) -> Answer:
     """Answer how many rows meet a condition.
 
@@ -81,13 +87,15 @@ def ask_count(
     ledger
         The ledger of the data set.
     rho
-        What this one answer may let the intruder reach, alone; more than 1/m.
+        What this one answer may let the intruder reach, alone, by one row; more than 1/m.
     count
         Computes the exact count; called after the booking.
     label
         Written into the ledger.
     source
         Where random bits come from; the operating system unless given.
+    rows_per_person
+        How many of the rows that are asked about can be one person's: E to that power is booked, here and below.
 
     Examples
     --------
@@ -99,7 +107,7 @@ def ask_count(
     (Fraction(1, 1), Fraction(1, 100))
     >>> directory.cleanup()
     """
-    booking = ledger.book_query(rho, label)
+    booking = ledger.book_query(rho, label, rows_per_person)
     value = noisy_count(count(), booking.bound, source or SystemSource())
     return Answer("count", (Fraction(value),), Fraction(_half_width(booking, 1)), booking)
 
@@ -111,6 +119,7 @@ def ask_sum(
     span: Span,
     label: str = "",
     source: Source | None = None,
+    rows_per_person: int = 1,
     *,
     filtered: bool,
 ) -> Answer:
@@ -119,9 +128,11 @@ def ask_sum(
     Parameters
     ----------
     filtered
-        Whether the sum is over the rows that meet a condition only; see :meth:`Span.sensitivity`.
+        Whether the sum is over the rows that meet a condition only; see :meth:`Span.sensitivity`. Where several rows
+        can be a person's, how many there are is as little public, and the sum is taken for such a one.
     """
-    booking = ledger.book_query(rho, label)
+    filtered = filtered or rows_per_person > 1
+    booking = ledger.book_query(rho, label, rows_per_person)
     value = noisy_sum(total(), span, booking.bound, source or SystemSource(), filtered=filtered)
     return Answer("sum", (value,), span.step * _half_width(booking, span.sensitivity(filtered)), booking)
 
@@ -135,7 +146,7 @@ def ask_mean(
     label: str = "",
     source: Source | None = None,
 ) -> Answer:
-    """Answer the mean of a column over all rows; their number is public."""
+    """Answer the mean of a column over all rows, one of each person; their number is public."""
     rows = whole(rows, "rows", 1)
     booking = ledger.book_query(rho, label)
     value = noisy_mean(total(), rows, span, booking.bound, source or SystemSource())
@@ -149,10 +160,11 @@ def ask_histogram(
     counts: Callable[[], Sequence[int]],
     label: str = "",
     source: Source | None = None,
+    rows_per_person: int = 1,
 ) -> Answer:
     """Answer the counts of ``cells`` declared cells, of which each row lies in one at most."""
     cells = whole(cells, "cells", 1)
-    booking = ledger.book_query(rho, label)
+    booking = ledger.book_query(rho, label, rows_per_person)
     values = noisy_histogram(_exactly(cells, counts()), booking.bound, source or SystemSource())
     return Answer("histogram", tuple(map(Fraction, values)), Fraction(_half_width(booking, 2)), booking)
 
@@ -165,6 +177,7 @@ def ask_best_of(
     sensitivity: int,
     label: str = "",
     source: Source | None = None,
+    rows_per_person: int = 1,
 ) -> Answer:
     """Answer which of several declared candidates has the best score, by position.
 
@@ -178,7 +191,7 @@ def ask_best_of(
         By how much one score can change when one individual is replaced; 1 where the scores are counts.
     """
     candidates, sensitivity = whole(candidates, "candidates", 1), whole(sensitivity, "sensitivity", 1)
-    booking = ledger.book_query(rho, label)
+    booking = ledger.book_query(rho, label, rows_per_person)
     chosen = best_of(_exactly(candidates, scores()), sensitivity, booking.bound, source or SystemSource())
     return Answer("best-of", (Fraction(chosen),), None, booking)
 

@@ -6,6 +6,10 @@ they are compared in the type of their column (text in its canonical form, witho
 part of a statement. Two spellings of one value are one value, which may be declared once: so a row is counted once at
 most, which is what the noise is made for.
 
+Where several rows can be a person's, at most ``rows_per_person`` of each person are kept before anything is counted,
+and E to that power is booked. Which ones are kept must not depend on the rows of others, or one person could change
+what many answer with; nor on what the rows hold, or answers would lean to one side.
+
 Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 """
 
@@ -16,18 +20,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from shoal.checked import Checked
-from shoal.engines.base import Relation, Source, require_columns
+from annotated_types import Ge, Le
+
+from shoal.checked import Checked, Name
+from shoal.encoding.people import number_names
+from shoal.engines.base import Relation, Source, call_column, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.identifiability.arithmetic import Rational
 from shoal.identifiability.errors import ParameterError
-from shoal.identifiability.ledger import Ledger
+from shoal.identifiability.ledger import MOST_ROWS, Ledger
 from shoal.identifiability.mechanisms import Span
 from shoal.identifiability.queries import Answer, ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
 from shoal.identifiability.sampling import Source as RandomSource
+from shoal.identifiers import person_key
 
 if TYPE_CHECKING:
     from shoal.engines.duckdb import Declared, DuckDBEngine
@@ -54,6 +62,10 @@ class Questions(Checked):
         Memory limit of the engine, such as ``"1GB"``.
     source
         Where random bits come from; the operating system unless given.
+    person, rows_per_person
+        The columns that say together whose rows they are, and how many rows of each person are kept. An empty list of
+        columns says that every row is a person of its own. Where nothing is said, a table with a column that is called
+        like a key of people, and that repeats, is refused.
 
     Examples
     --------
@@ -73,13 +85,28 @@ class Questions(Checked):
     csv: CsvFormat = field(default_factory=CsvFormat)
     memory: str | None = None
     source: RandomSource | None = None
+    person: tuple[Name, ...] | None = None
+    rows_per_person: Annotated[int, Ge(1), Le(MOST_ROWS)] | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.person) != (self.rows_per_person is not None):
+            raise ParameterError(
+                "Whose rows they are (person) and how many rows of each person are kept (rows_per_person) must be said "
+                "together: noise hides a person by as many rows as that, and each multiplies the odds. Got one of them."
+            )
+
+    @property
+    def _rows(self) -> int:
+        return self.rows_per_person or 1
 
     def count(self, rho: Rational, where: Where | None = None, label: str = "") -> Answer:
         """How many rows have these values; all rows where none are given."""
         where = where or {}
         with self._opened(where) as (engine, table):
             wanted = _wanted(engine, table, where)
-            return ask_count(self.ledger, rho, lambda: engine.count_matching(table, wanted)[0], label, self.source)
+            return ask_count(
+                self.ledger, rho, lambda: engine.count_matching(table, wanted)[0], label, self.source, self._rows
+            )
 
     def sum(self, rho: Rational, column: str, span: Span, where: Where | None = None, label: str = "") -> Answer:
         """The sum of a column, clipped to a public range; what is missing or no number counts as 0, clipped."""
@@ -93,11 +120,17 @@ class Questions(Checked):
                 span,
                 label,
                 self.source,
+                self._rows,
                 filtered=bool(where),
             )
 
     def mean(self, rho: Rational, column: str, span: Span, label: str = "") -> Answer:
-        """The mean of a column over all rows, whose number is public."""
+        """The mean of a column over all rows, or one row of each person; their number is public."""
+        if self._rows > 1:
+            raise ParameterError(
+                "A mean is over rows whose number is public; with several rows of a person it is not. Got "
+                f"rows_per_person = {self._rows}. Ask for a sum and a count, or keep one row of each person."
+            )
         with self._opened((column,)) as (engine, table):
             wanted = _wanted(engine, table, {})
             (rows,) = engine.count_matching(table, wanted)
@@ -116,7 +149,13 @@ class Questions(Checked):
         with self._opened((column, *where)) as (engine, table):
             wanted = _wanted(engine, table, where, len(values), column, values)
             return ask_histogram(
-                self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), label, self.source
+                self.ledger,
+                rho,
+                len(values),
+                lambda: engine.count_matching(table, wanted),
+                label,
+                self.source,
+                self._rows,
             )
 
     def best_of(
@@ -128,7 +167,14 @@ class Questions(Checked):
         with self._opened((column, *where)) as (engine, table):
             wanted = _wanted(engine, table, where, len(values), column, values)
             return ask_best_of(
-                self.ledger, rho, len(values), lambda: engine.count_matching(table, wanted), 1, label, self.source
+                self.ledger,
+                rho,
+                len(values),
+                lambda: engine.count_matching(table, wanted),
+                1,
+                label,
+                self.source,
+                self._rows,
             )
 
     @contextmanager
@@ -140,8 +186,35 @@ class Questions(Checked):
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
             table = engine.read(source)
-            require_columns(table, tuple(columns))
-            yield engine, table
+            require_columns(table, (*columns, *(self.person or ())))
+            if self.person is None:
+                _refuse_repeated(engine, table)
+            yield engine, _few_rows(engine, table, self.person, self._rows) if self.person else table
+
+
+def _refuse_repeated(engine: DuckDBEngine, table: Relation) -> None:
+    """Raise where a column is called like a key of people and repeats: a row is then no person."""
+    keys = [place for place, name in enumerate(table.columns) if person_key(name)]
+    for place, (rows, values) in zip(keys, engine.repeats(table, keys) if keys else (), strict=True):
+        if values < rows:
+            raise ParameterError(
+                "Every row must be another person's, or it must be said whose rows they are. By its name, "
+                f"{call_column(table.columns, place, table.named)} is a key of people, and {rows:,} rows have "
+                f"{values:,} different values of it. Give it as person with rows_per_person (--person and "
+                '--rows-per-person); or, if every row is a person, an empty list (--person "").'
+            )
+
+
+def _few_rows(engine: DuckDBEngine, table: Relation, person: Sequence[str], most: int) -> Relation:
+    """At most so many rows of each person; a row that names nobody is a person of its own."""
+    import pyarrow as pa
+
+    places = table.places(person)
+    counted = engine.frequencies(table, places)
+    number = number_names(counted, places)
+    named = pa.array(number >= 0)
+    owners = counted.drop_columns(["n"]).append_column("g", pa.array(number)).filter(named)
+    return engine.few_of_each(table, owners, most)
 
 
 def _declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
