@@ -30,12 +30,14 @@ from shoal.gate import (
     Judgement,
     Sensitive,
     columns_needed,
+    count_fitting,
     count_groups,
     count_loosely,
     differences,
     judge,
     judge_people,
     judge_sets,
+    read_texts,
     show_rows,
     together,
 )
@@ -642,9 +644,31 @@ def verify_patterns(
             f"{told.fitting} records fit one where the method accounted for {int(recoding.count.sum())}. This is a "
             f"fault in shoal; nothing was written."
         )
+    _require_same_count(table, source, ladders, recoding, told)
     smallest = int(support.min())
     verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
     return PatternCheck(told.fitting, size, smallest, (verdict,), 0, 0, least=least, exposure=told)
+
+
+def _require_same_count(
+    table: pa.Table, source: FrequencySet, ladders: Sequence[Ladder], recoding: ByPattern, told: PatternExposure
+) -> None:
+    """Raise unless the gate, which looks every record up by its labels, finds as many that fit."""
+    names = [dictionary.name for dictionary in (*source.quasi, *source.sensitive)]
+    labels = [
+        [ladder.labels[level][code] for code in ladder.codes[level].tolist()]
+        for ladder, level in zip(ladders, recoding.levels, strict=True)
+    ]
+    labels += [[*dictionary.text, None] for dictionary in source.sensitive]
+    codes = [*source.codes.T.tolist(), *source.secrets.T.tolist()]
+    records = [[column[code] or None for code in place] for column, place in zip(labels, codes, strict=True)]
+    patterns = [read_texts(table.column(name)) for name in names]
+    support, fitting = count_fitting(patterns, records, source.count.tolist(), len(source.quasi), TOP)
+    if support != told.support.tolist() or fitting != told.fitting:
+        raise VerificationError(
+            f"Two ways to count the records that fit {len(support)} patterns differ. This is a fault in shoal; nothing "
+            f"was written."
+        )
 
 
 def _column_text(table: Any, name: str) -> list[str | None]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Mutant", "mutants_of"]
+__all__ = ["Mutant", "mutants_of", "replaced_line"]
 
 COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
@@ -55,6 +55,16 @@ def mutants_of(root: Path, module: str) -> list[Mutant]:
     """All mutants of one module, in the order of the file."""
     source = (root / module).read_bytes()
     return list(_Walk(module, source).mutants())
+
+
+def replaced_line(root: Path, module: str, function: str, before: str, after: str) -> Mutant:
+    """The mutant in which another line stands in the place of one that the function has once."""
+    source = (root / module).read_text()
+    lines = source.splitlines(keepends=True)
+    inside = {node.lineno - 1 for node, name in _nodes(ast.parse(source), "", "") if name == function}
+    (number,) = (number for number in inside if lines[number].strip() == before)
+    lines[number] = lines[number].replace(before, after)
+    return Mutant(module, function, number + 1, before, after, "".join(lines))
 
 
 class _Walk:

@@ -36,7 +36,7 @@ FILE = 1 << 30
 
 @dataclass(frozen=True)
 class Job:
-    """Something for a child to do in a tree; `seconds` are of a processor, and the clock gets twenty times that."""
+    """Something for a child to do in a tree; `seconds` are of a processor, and the clock gets eight times that."""
 
     name: str
     do: Callable[[Path], int]
@@ -50,6 +50,7 @@ class Outcome:
     """How a child ended: its status, None where it took too long, and the end of what it printed."""
 
     job: Job
+    tree: Path
     status: int | None
     seconds: float
     printed: str
@@ -93,12 +94,13 @@ def run_all(jobs: Iterable[Job], trees: list[Path]) -> Iterable[Outcome]:
                 break
             tree = free.pop()
             kept = _change(tree, job)
+            (tree / "note").unlink(missing_ok=True)
             running[_fork(job, tree)] = (job, tree, time.monotonic(), kept)
         time.sleep(0.01)
         for process, (job, tree, started, kept) in list(running.items()):
             ended, status = os.waitpid(process, os.WNOHANG)
             seconds = time.monotonic() - started
-            late = not ended and seconds > 20 * job.seconds
+            late = not ended and seconds > 8 * job.seconds
             if late:
                 _end(process)
                 os.waitpid(process, 0)
@@ -110,7 +112,7 @@ def run_all(jobs: Iterable[Job], trees: list[Path]) -> Iterable[Outcome]:
                 free.append(tree)
                 printed = (tree / "printed").read_text(errors="replace")[-3000:]
                 code = os.waitstatus_to_exitcode(status)
-                yield Outcome(job, None if late or code == -signal.SIGXCPU else code, seconds, printed)
+                yield Outcome(job, tree, None if late or code == -signal.SIGXCPU else code, seconds, printed)
 
 
 def _change(tree: Path, job: Job) -> str | None:

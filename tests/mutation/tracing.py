@@ -43,32 +43,59 @@ class Tracer:
         threading.settrace(None)  # type: ignore[arg-type]
 
 
+class TooLong(BaseException):
+    """A test had its time; no `except Exception` takes this for a fault of its own."""
+
+
+class Timed:
+    """Limits for one test: seconds of a processor, and of the clock, which a test that waits for ever needs."""
+
+    def __init__(self) -> None:
+        self.late = False
+
+    def start(self, seconds: float, clock: float) -> None:
+        self.late = False
+        for number in (signal.SIGPROF, signal.SIGALRM):
+            signal.signal(number, self._ring)
+        signal.setitimer(signal.ITIMER_PROF, seconds, 1)  # again and again, should something swallow it
+        signal.setitimer(signal.ITIMER_REAL, clock, 5)
+
+    def stop(self) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _ring(self, number, frame):
+        self.late = True
+        raise TooLong
+
+
 class Touched:
     """The pytest plugin: every test with its outcome, its seconds and the functions it entered."""
 
-    def __init__(self, report: Path, below: str, limit: int) -> None:
+    def __init__(self, report: Path, below: str, limit: float) -> None:
         self.report = report
         self.tracer = Tracer(below)
         self.limit = limit
-        self.failed = False
+        self.timed = Timed()
 
     def pytest_runtest_protocol(self, item, nextitem):
+        from _pytest.runner import runtestprotocol
+
         path = self.report.with_suffix(".functions")
         path.write_text("")
         os.environ[FOLLOWED] = str(path)
-        self.failed = False
-        signal.signal(signal.SIGPROF, _too_long)
-        signal.setitimer(signal.ITIMER_PROF, self.limit)
         started = _processor_time()
+        self.timed.start(self.limit, 20 * self.limit)
         self.tracer.start()
-        item.config.hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        from _pytest.runner import runtestprotocol
-
-        reports = runtestprotocol(item, nextitem=nextitem)
-        self.tracer.stop()
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        del os.environ[FOLLOWED]
-        passed = [report.outcome for report in reports] == ["passed"] * 3
+        try:
+            reports = runtestprotocol(item, nextitem=nextitem)
+            passed = [report.outcome for report in reports] == ["passed"] * 3
+        except TooLong:  # between two phases
+            passed = False
+        finally:
+            self.tracer.stop()
+            self.timed.stop()
+            del os.environ[FOLLOWED]
         functions = sorted(set(path.read_text().splitlines()))
         with self.report.open("a") as file:
             seconds = _processor_time() - started
@@ -76,13 +103,41 @@ class Touched:
         return True
 
 
+class Met:
+    """The pytest plugin for tests that meet a fault: which is at work, and which failed, by the clock or not."""
+
+    def __init__(self, note: Path, limits: dict[str, float]) -> None:
+        self.note = note
+        self.limits = limits
+        self.timed = Timed()
+        self._say("none")
+
+    def _say(self, word: str, test: str = "") -> None:
+        with self.note.open("a") as file:
+            file.write(json.dumps([word, test]) + "\n")
+
+    def pytest_runtest_protocol(self, item, nextitem):
+        from _pytest.runner import runtestprotocol
+
+        seconds = self.limits.get(item.nodeid, 1.0)
+        self._say("begun", item.nodeid)
+        self.timed.start(6 + 5 * seconds, 60 + 30 * seconds)
+        try:
+            reports = runtestprotocol(item, nextitem=nextitem)
+            failed = any(report.failed for report in reports)
+        except TooLong:
+            failed = True
+            item.session.shouldfail = "late"
+        finally:
+            self.timed.stop()
+        if failed:
+            self._say("clock" if self.timed.late else "killed", item.nodeid)
+        return True
+
+
 def _processor_time() -> float:
     """Of this process and its children that ended: it does not depend on what else the machine does."""
     return sum(os.times()[:4])
-
-
-def _too_long(number, frame):
-    raise TimeoutError("the test took too long without the compiler")
 
 
 def start_here(below: str) -> None:

@@ -425,14 +425,58 @@ def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypa
         return replace(told, support=told.support - fewer)
 
     monkeypatch.setattr(shoal.verify, "expose_patterns", expose)
-    plan = {
-        "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"}},
-        "models": [{"name": "k-anonymity", "k": 2}],
-        "method": {"name": "anti-unification", "patterns": "overlapping"},
-    }
     table = TABLE.drop_columns(["o"])
     if fewer:
         with pytest.raises(VerificationError, match="do not have the records they say"):
-            shoal.anonymize(table, plan)
+            shoal.anonymize(table, OVERLAPPING)
     else:
-        assert shoal.anonymize(table, plan).certificate["models"][0]["effective"] == {"k": 2}
+        assert shoal.anonymize(table, OVERLAPPING).certificate["models"][0]["effective"] == {"k": 2}
+
+
+OVERLAPPING = {
+    "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"}},
+    "models": [{"name": "k-anonymity", "k": 2}],
+    "method": {"name": "anti-unification", "patterns": "overlapping"},
+}
+
+
+@pytest.mark.parametrize("told", ["support", "fitting"])
+def test_the_records_that_fit_patterns_are_counted_by_the_gate_too(monkeypatch, told):
+    """One record more is told to fit than the gate finds."""
+    honest = shoal.gate.count_fitting
+    monkeypatch.setattr(shoal.verify, "count_fitting", lambda *given: _one_less(honest(*given), told))
+    with pytest.raises(VerificationError, match="Two ways to count the records that fit"):
+        shoal.anonymize(TABLE.drop_columns(["o"]), OVERLAPPING)
+
+
+def _one_less(counted, told):
+    support, fitting = counted
+    return ([support[0] - 1, *support[1:]], fitting) if told == "support" else (support, fitting - 1)
+
+
+cells = st.sampled_from(["a", "b", None, "*"])
+
+
+@given(
+    st.integers(0, 2).flatmap(
+        lambda quasi: st.tuples(
+            st.just(quasi),
+            *(st.lists(st.tuples(*[cells] * quasi, st.sampled_from(["1", "2"])), max_size=6) for _ in range(2)),
+        )
+    ),
+    st.lists(st.integers(1, 9), min_size=6, max_size=6),
+)
+def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_cells, counts):
+    quasi, patterns, records = given_cells
+
+    def fits(record, pattern):
+        return all(
+            shown == cell or (shown == "*" and j < quasi)
+            for j, (shown, cell) in enumerate(zip(pattern, record, strict=True))
+        )
+
+    counts = counts[: len(records)]
+    expected = [sum(n for record, n in zip(records, counts, strict=True) if fits(record, one)) for one in patterns]
+    fitting = sum(n for record, n in zip(records, counts, strict=True) if any(fits(record, one) for one in patterns))
+    by_column = [[[row[j] for row in rows] for j in range(quasi + 1)] for rows in (patterns, records)]
+    assert shoal.gate.count_fitting(*by_column, counts, quasi, "*") == (expected, fitting)

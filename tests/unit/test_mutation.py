@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.mutate import mutants_of
+from tests.mutation.rooms import once, sample
 
 PROJECT = Path(__file__).parents[2]
 
@@ -55,6 +56,22 @@ def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
         ast.parse(mutant.text)
         assert mutant.text != source
         assert mutant.before == source.splitlines()[mutant.line - 1].strip()
+
+
+def test_every_fault_that_once_survived_can_still_be_put_in():
+    found = once()
+    assert len(found) >= 12
+    for _, mutant in found:
+        ast.parse(mutant.text)
+        functions = {other.function for other in mutants_of(PROJECT / "src" / "shoal", mutant.module)}
+        assert mutant.function in functions
+
+
+def test_a_changed_line_leaves_the_rest_of_the_sample_as_it_was():
+    whole = {mutant.key for _, mutant in sample(40, 1, "output")}
+    assert len(whole) > 30
+    assert {mutant.key for _, mutant in sample(20, 1, "output")} < whole
+    assert {mutant.key for _, mutant in sample(40, 2, "output")} != whole
 
 
 def test_every_mutant_that_is_listed_as_changing_nothing_still_exists():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -98,6 +100,38 @@ def test_a_certificate_is_not_taken_over_from_a_table_of_another_kind(tmp_path: 
     (tmp_path / "released.csv").unlink()  # its certificate is about nothing now
     release(write_plan(tmp_path, target="released.parquet"), overwrite=True)
     assert json.loads(certificate_of(tmp_path / "released.csv").read_text())["output"]["name"] == "released.parquet"
+
+
+def test_only_the_parts_of_a_release_are_replaced_as_a_folder(tmp_path: Path) -> None:
+    table = tmp_path / "released.parquet"
+    table.mkdir()
+    (table / "part-0").touch()
+    check_output(table, overwrite=True, in_parts=True)
+    with pytest.raises(OutputError, match="is a directory"):
+        check_output(table, overwrite=True)
+    with pytest.raises(OutputError, match="exists"):
+        check_output(table, overwrite=False, in_parts=True)
+    for other in (table / "notes", table / "part-1"):
+        other.mkdir() if other.name == "part-1" else other.touch()
+        with pytest.raises(OutputError, match="holds other files"):
+            check_output(table, overwrite=True, in_parts=True)
+        other.rmdir() if other.name == "part-1" else other.unlink()
+    certificate_of(table).mkdir()
+    with pytest.raises(OutputError, match="no regular file"):
+        check_output(table, overwrite=True, in_parts=True)
+
+
+def test_a_database_is_replaced_where_the_release_was_all_that_it_held(tmp_path: Path) -> None:
+    path = tmp_path / "released.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE one (x)")
+        check_output(path, overwrite=True)
+        database.execute("CREATE TABLE two (x)")
+    with pytest.raises(OutputError, match="holds 2 tables"):
+        check_output(path, overwrite=True)
+    path.write_text("no database")
+    with pytest.raises(OutputError, match="no database that can be looked into"):
+        check_output(path, overwrite=True)
 
 
 # -- what it is made from ----------------------------------------------------------------------------
@@ -268,6 +302,44 @@ def test_every_file_is_on_disk_before_the_first_moves_and_every_move_before_the_
         ("move", "released.report.html"), ("move", "released.recoding"), ("move", "released.certificate.json"), parent,
         ("unlink", "journal"), folder,
     ]  # fmt: skip
+
+
+def in_parts(folder: Path, version: str) -> Path:
+    folder.mkdir()
+    for number in range(2):
+        (folder / f"part-{number}").write_text(f"{version} {number}")
+    return folder
+
+
+def test_a_release_in_parts_takes_the_place_of_another_and_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = in_parts(tmp_path / "r.parquet", "old")
+    certificate_of(table).write_text("old")
+    open_before, synced = len(os.listdir("/proc/self/fd")), []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.readlink(f"/proc/self/fd/{handle}")))
+    with staging(table) as folder:
+        certificate = folder / "0.text"
+        certificate.write_text("new")
+        publish((in_parts(folder / "table", "new"), table), [(certificate, certificate_of(table))])
+    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert {f"{folder}/table/part-{number}" for number in range(2)} | {f"{folder}/table"} <= {*synced}
+    assert [part.read_text() for part in output.parts_of(table)] == ["new 0", "new 1"]
+    assert certificate_of(table).read_text() == "new"
+    listed = "".join(f"{hashlib.sha256(f'new {n}'.encode()).hexdigest()}  part-{n}\n" for n in range(2))
+    assert output.sha256_of(table) == hashlib.sha256(listed.encode()).hexdigest()
+    assert output.size_of(table) == 10
+
+
+def test_a_folder_in_the_place_of_a_paper_is_not_replaced(tmp_path: Path) -> None:
+    table = tmp_path / "r.csv"
+    certificate_of(table).mkdir()
+    with staging(table) as folder:
+        (folder / "table.csv").write_text("new")
+        (folder / "0.text").write_text("new")
+        with pytest.raises(OutputError, match="no regular file"):
+            publish((folder / "table.csv", table), [(folder / "0.text", certificate_of(table))])
+    assert names(tmp_path) == [certificate_of(table).name]
 
 
 # -- moves that fail, and what was made since --------------------------------------------------------

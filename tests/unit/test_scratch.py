@@ -119,6 +119,11 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     (fake / LOCK).symlink_to(target / LOCK)
     with pytest.raises(OSError):  # noqa: PT011
         hold(fake)
+    (fake / LOCK).unlink()
+    (fake / LOCK).symlink_to(tmp_path / "nothing yet")
+    with pytest.raises(OSError):  # noqa: PT011
+        hold(fake, make=True)
+    assert not (tmp_path / "nothing yet").exists()
 
 
 def test_a_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,3 +171,23 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
     monkeypatch.setattr(fcntl, "flock", too_late)
     with pytest.raises(FileNotFoundError):
         hold(folder)
+
+
+def test_what_cannot_be_removed_does_not_keep_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = make_scratch(tmp_path, "shoal-")
+    for name in ("a", "b"):
+        (held.path / name).mkdir()
+        (held.path / name / "records").touch()
+    remove = os.rmdir
+
+    def refuse(path: Any, **given: Any) -> None:
+        if Path(path).name in ("a", "b"):
+            raise PermissionError(1, "Operation not permitted")
+        remove(path, **given)
+
+    monkeypatch.setattr(os, "rmdir", refuse)
+    held.clear()
+    monkeypatch.undo()
+    assert list(held.path.rglob("records")) == []
+    held.remove()
+    assert list(tmp_path.iterdir()) == []

@@ -9,10 +9,11 @@ A release is let out only where both opinions agree in every figure: groups, fai
 table really reaches.
 """
 
-from shoal.gate.counting import Counts, Sensitive, count_groups, count_loosely, list_sensitive
+from shoal.gate.counting import Counts, Sensitive, count_groups, count_loosely, list_sensitive, read_texts
 from shoal.gate.definitions import DEFINITIONS
 from shoal.gate.facts import judge_sets, show_rows
 from shoal.gate.judgement import Judgement, Opinion, columns_needed, differences, judge, together
+from shoal.gate.patterns import count_fitting
 from shoal.gate.people import judge_people
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Opinion",
     "Sensitive",
     "columns_needed",
+    "count_fitting",
     "count_groups",
     "count_loosely",
     "differences",
@@ -29,6 +31,7 @@ __all__ = [
     "judge_people",
     "judge_sets",
     "list_sensitive",
+    "read_texts",
     "show_rows",
     "together",
 ]
