@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from shoal.encoding import read_frequency_set
 from shoal.encoding.facts import read_facts
 from shoal.errors import PlanError, VerificationError
 from shoal.gate import differences, judge_sets, list_sensitive, show_rows
+from shoal.gate import facts as gate_facts
 from shoal.models.known import Keyed, Known, assess_sets
 from shoal.plan import Plan, parse_model
 from shoal.schema import Column, Role, Schema, Tree
@@ -81,7 +83,12 @@ def both(people, released, secrets, part, with_source=True):
     for person in people:
         crowd[tuple(person)] = crowd.get(tuple(person), 0) + 1
     rows = show_rows(counted, quasi, list_sensitive(columns, schema), crowd, "*")
-    return found, judge_sets(rows, part)
+    opinion = judge_sets(rows, part)
+    # by dictionaries, by both, and with room for one column at a time, the gate says the same
+    for wide, room in ((0, gate_facts.MOST_BYTES), (2, gate_facts.MOST_BYTES), (gate_facts.WIDE, 1)):
+        with patch.multiple(gate_facts, WIDE=wide, MOST_BYTES=room):
+            assert judge_sets(rows, part) == opinion
+    return found, opinion
 
 
 def expected(people, released, secrets, sets, holds, least):

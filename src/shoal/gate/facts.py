@@ -1,9 +1,10 @@
-"""Sets of few columns, judged once more: rows are bits of Python's whole numbers, groups are what bits share.
+"""Sets of few columns, judged once more: a row is a whole number with a field for each label, groups are sums.
 
-Of every column each label has a number with a bit for each row that shows it. The rows that show some labels are the
-bits that their numbers share; the rows that can be somebody's are those that show the person's labels or nothing. So no
-code, no packed key and no table of counts of the search is met again. Where a column has so many labels that bits would
-take too long, the combinations of a set are counted in a dictionary.
+Of the columns that come last in a set, a row's number has a one in the field of each label that it shows. The sum of
+the rows that show the same in the set's other columns then has in every field how many of them show its label too: one
+sum counts all sets that differ in their last column only. With a one in all fields of a column in which a row shows
+nothing, the same sums count the rows that can be somebody's. So no code, no packed key and no table of counts of the
+search is met again. A column of so many labels that a field for each would take too long is counted in a dictionary.
 
 What is asked of a set is in :mod:`shoal.models.known`; of the model only its fields are read here.
 """
@@ -11,10 +12,13 @@ What is asked of a set is in :mod:`shoal.models.known`; of the model only its fi
 from __future__ import annotations
 
 import itertools
+import operator
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.gate.counting import Held, Sensitive, read_texts
 from shoal.gate.definitions import DEFINITIONS, Definition
@@ -29,7 +33,15 @@ Label = str | None
 People = Mapping[tuple[Label, ...], int]
 """What is known of people, as the release would show it: labels by quasi-identifier, and of how many people."""
 
-Pair = tuple[int, int]
+Cell = int | None
+"""The number of a label in its column; None is a cell that shows nothing."""
+
+WIDE = 1000
+"""From so many labels on, a dictionary counts a column sooner than a field for each label does."""
+MOST_BYTES = 2**28
+"""What the numbers of all rows may take together: some last columns at a time where there are many."""
+FIELDS: Mapping[int, Literal["H", "I", "Q"]] = {2: "H", 4: "I", 8: "Q"}
+"""Bytes of a field, and how memory is read in such parts."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +50,24 @@ class ShownRows:
 
     Attributes
     ----------
-    cells
-        By column the label of each row; a cell that shows nothing is in ``hidden``.
-    bits, hidden, people_bits
-        By column, of each label the rows that show it; the rows that show nothing; of each label the people who
-        have it.
-    people
-        By column the label of each person.
+    times
+        How many rows each combination has.
+    cells, people
+        By column the label of each combination, and of each different person, by its number.
+    labels
+        How many labels each column has.
     values
-        Of each sensitive column the value number of each row.
+        Of each sensitive column the value number of each combination.
     """
 
     names: tuple[str, ...]
     rows: int
-    cells: tuple[list[Label], ...]
-    bits: tuple[Mapping[Label, int], ...]
-    hidden: tuple[int, ...]
-    people: tuple[list[Label], ...]
-    people_bits: tuple[Mapping[Label, int], ...]
+    times: list[int]
+    cells: tuple[list[Cell], ...]
+    people: tuple[list[Cell], ...]
+    labels: tuple[int, ...]
     values: Mapping[str, list[int | None]]
     sensitive: tuple[Sensitive, ...]
-    wildcard: str
 
 
 def show_rows(
@@ -70,31 +79,20 @@ def show_rows(
 ) -> ShownRows:
     """Rows from the combinations of a release (c<place>, n); empty text is missing, as to a reader of a CSV."""
     times = counted.column("n").to_pylist()
-
-    def each(values: Sequence[Any], counts: Sequence[int]) -> list[Any]:
-        return [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
-
-    cells = tuple(each(read_texts(counted.column(f"c{place}")), times) for place in quasi.values())
-    everybody = tuple(each([labels[j] for labels in people], list(people.values())) for j in range(len(quasi)))
-    bits = [_bits(column) for column in cells]
-    hidden = tuple(column.pop(wildcard, 0) for column in bits)
-    values = {one.name: each(one.numbers(counted.column(f"c{one.place}")), times) for one in sensitive}
+    cells, everybody, labels = [], [], []
+    for j, place in enumerate(quasi.values()):
+        texts, theirs = read_texts(counted.column(f"c{place}")), [person[j] for person in people]
+        number: dict[Label, Cell] = {wildcard: None}
+        for label in itertools.chain(texts, theirs):
+            if label not in number:
+                number[label] = len(number) - 1
+        cells.append([number[label] for label in texts])
+        everybody.append([number[label] for label in theirs])
+        labels.append(len(number) - 1)
+    values = {one.name: one.numbers(counted.column(f"c{one.place}")) for one in sensitive}
     return ShownRows(
-        tuple(quasi), sum(times), cells, tuple(bits), hidden, everybody, tuple(map(_bits, everybody)), values,
-        tuple(sensitive), wildcard,
-    )  # fmt: skip
-
-
-def _bits(column: Sequence[Any]) -> dict[Any, int]:
-    """Of each value a number with a bit for each place that has it."""
-    places: dict[Any, bytearray] = {}
-    room = len(column) // 8 + 1
-    for place, value in enumerate(column):
-        found = places.get(value)
-        if found is None:
-            found = places[value] = bytearray(room)
-        found[place >> 3] |= 1 << (place & 7)
-    return {value: int.from_bytes(found, "little") for value, found in places.items()}
+        tuple(quasi), sum(times), times, tuple(cells), tuple(everybody), tuple(labels), values, tuple(sensitive)
+    )
 
 
 def judge_sets(shown: ShownRows, part: Any) -> Opinion | None:
@@ -104,29 +102,107 @@ def judge_sets(shown: ShownRows, part: Any) -> Opinion | None:
         return None
     asked = _Asked(shown, part.of, definition)
     least = getattr(part.of, "k", 1)
-    whole = [(1 << shown.rows) - 1]
-    everybody = [((1 << len(shown.people[0])) - 1, whole[0])] if shown.people else []
-    asked.groups(whole)
-    asked.crowd(shown.rows)
-    fails = not asked.good(least)
-    for sets in _growing(part, shown.names):
-        if fails:
-            break
-        for chosen, last in sets:
-            _look(shown, asked, chosen, last, whole, everybody)
-        fails = not asked.good(least)
-    return Opinion(not fails, {**asked.effective(), ROWS_PER_PERSON: asked.fewest})
-
-
-def _growing(part: Any, names: Sequence[str]) -> Iterator[Iterator[tuple[tuple[int, ...], int]]]:
-    """The sets of each size: all columns but the last, and the last."""
     if hasattr(part, "known"):
-        places, most = list(range(len(names))), part.known
+        places, most = list(range(len(shown.names))), part.known
     else:
-        places = [place for place, name in enumerate(names) if name in part.columns]
+        places = [place for place, name in enumerate(shown.names) if name in part.columns]
         most = len(places)
+    places.sort(key=lambda j: -shown.labels[j])  # so that the last column of a set has the fewest labels
+    asked.by_dictionary((), ())
     for size in range(1, most + 1):
-        yield ((chosen[:-1], chosen[-1]) for chosen in itertools.combinations(places, size))
+        if not asked.good(least):
+            break
+        _look_at_sets(shown, asked, places, size)
+    return Opinion(asked.good(least), {**asked.effective(), ROWS_PER_PERSON: asked.fewest})
+
+
+def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: int) -> None:
+    """All sets of so many of the columns."""
+    wide = [j for j in places if shown.labels[j] > WIDE or size == 1]
+    for chosen in itertools.combinations(wide, size):
+        asked.by_dictionary(chosen, zip(*(shown.people[j] for j in chosen), strict=True))
+    for block in _blocks(shown, places[len(wide) :]):
+        fields = _fields_of(shown, block)
+        for place, before in enumerate(places):
+            if before == block[-1]:
+                break
+            if before == fields.columns[0]:
+                fields = fields.rest()
+            for others in itertools.combinations(places[:place], size - 2):
+                asked.by_sums((*others, before), fields)
+
+
+def _blocks(shown: ShownRows, places: Sequence[int]) -> Iterator[list[int]]:
+    """Columns that come last together, so that their numbers have room."""
+    room = MOST_BYTES // (_bytes(shown.rows) * max(len(shown.times), len(shown.people[0]), 1))
+    block: list[int] = []
+    taken = 0
+    for j in places:
+        if block and taken + shown.labels[j] > room:
+            yield block
+            block, taken = [], 0
+        block.append(j)
+        taken += shown.labels[j]
+    if block:
+        yield block
+
+
+def _bytes(rows: int) -> int:
+    """Bytes of a field that can hold so many rows."""
+    return next(size for size in FIELDS if rows < 2 ** (8 * size))
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Of some columns a field for each label, and one more for people whose label shows nothing.
+
+    ``rows`` have their count in the fields of the labels that they show, ``covers`` in those of all that they can be,
+    ``people`` have ones in the fields of their labels. ``sizes`` are the fields of each column, ``width`` the bytes of one.
+    """
+
+    columns: tuple[int, ...]
+    sizes: tuple[int, ...]
+    width: int
+    rows: list[int]
+    covers: list[int]
+    people: list[int]
+
+    def rest(self) -> _Fields:
+        """The same without the first column."""
+        shift = 8 * self.width * self.sizes[0]
+        rows = [number >> shift for number in self.rows]
+        covers = rows if self.covers is self.rows else [number >> shift for number in self.covers]
+        people = [number >> shift for number in self.people]
+        return _Fields(self.columns[1:], self.sizes[1:], self.width, rows, covers, people)
+
+    def split(self, number: int) -> list[int]:
+        """What is in each field."""
+        found = memoryview(number.to_bytes(sum(self.sizes) * self.width, sys.byteorder)).cast(FIELDS[self.width])
+        return found.tolist()[:: 1 if sys.byteorder == "little" else -1]
+
+
+def _fields_of(shown: ShownRows, columns: Sequence[int]) -> _Fields:
+    size = _bytes(shown.rows)
+    one = (1).to_bytes(size, "little")
+    rows, covers, people = [], [], []
+    for j in columns:
+        fields = shown.labels[j] + 1
+        ones: dict[Cell, bytes] = {n: bytes(n * size) + one + bytes((fields - 1 - n) * size) for n in range(fields)}
+        ones[None] = ones.pop(fields - 1)
+        rows.append(map({**ones, None: bytes(fields * size)}.__getitem__, shown.cells[j]))
+        covers.append(map({**ones, None: one * fields}.__getitem__, shown.cells[j]))
+        people.append(map(ones.__getitem__, shown.people[j]))
+    hides = any(None in shown.cells[j] for j in columns)
+    shows = _numbers(rows, shown.times)
+    covering = _numbers(covers, shown.times) if hides else shows
+    sizes = tuple(shown.labels[j] + 1 for j in columns)
+    return _Fields(tuple(columns), sizes, size, shows, covering, _numbers(people, itertools.repeat(1)))
+
+
+def _numbers(columns: Sequence[Iterable[bytes]], times: Iterable[int]) -> list[int]:
+    """The fields of all columns, one after another, as a number, the first one lowest; times a count."""
+    whole = (int.from_bytes(b"".join(fields), "little") for fields in zip(*columns, strict=True))
+    return list(map(operator.mul, whole, times))
 
 
 class _Asked:
@@ -137,44 +213,64 @@ class _Asked:
         chosen = [one for one in shown.sensitive if definition.sensitive and model.column in (None, one.name)]
         self.columns: list[Sensitive | None] = list(chosen) if definition.sensitive else [None]
         self.judges: list[Callable[[int, Held], Any]] = [definition.judge(model, column) for column in self.columns]
-        self.value_bits = [{} if one is None else _bits(shown.values[one.name]) for one in self.columns]
         self.verdicts: list[dict[tuple[int, Held], Any]] = [{} for _ in self.columns]
         self.fewest = shown.rows
-        self.prefix: tuple[tuple[int, ...] | None, tuple[list[int], list[Pair]]] = (None, ([], []))
 
-    def groups(self, masks: Iterator[int] | Sequence[int]) -> None:
-        """Groups that are given as the bits of their rows."""
-        for mask in masks:
-            size = mask.bit_count()
-            for place, bits in enumerate(self.value_bits):
-                held = ((number, (mask & rows).bit_count()) for number, rows in bits.items() if number is not None)
-                self._note(place, size, tuple(sorted(pair for pair in held if pair[1])))
-
-    def counted(self, keys: Sequence[Any], skip: Callable[[Any], bool]) -> None:
-        """Groups that are given as one key for each row."""
-        sizes = Counter(keys)
+    def by_sums(self, first: tuple[int, ...], fields: _Fields) -> None:
+        """All sets that have these columns first, and a last one that there are fields for."""
+        members = _members([self.shown.cells[j] for j in first], len(self.shown.times))
+        covers = {key: sum(map(fields.covers.__getitem__, rows)) for key, rows in members.items()}
+        shows = covers
+        if fields.covers is not fields.rows:
+            shows = {key: sum(map(fields.rows.__getitem__, rows)) for key, rows in members.items()}
         for place, column in enumerate(self.columns):
             if column is None:
-                for key, size in sizes.items():
-                    if not skip(key):
-                        self._note(place, size, ())
-                continue
-            held: defaultdict[Any, list[tuple[int, int]]] = defaultdict(list)
-            for (key, number), count in Counter(zip(keys, self.shown.values[column.name], strict=True)).items():
-                if number is not None:
-                    held[key].append((number, count))
-            for key, size in sizes.items():
-                if not skip(key):
-                    self._note(place, size, tuple(sorted(held[key])))
+                sizes: set[int] = set()
+                sizes.update(*(fields.split(number) for key, number in shows.items() if None not in key))
+                for size in sizes - {0}:
+                    self._note(place, size, ())
+            else:
+                visible = [rows for key, rows in members.items() if None not in key]
+                self._note_values(place, visible, fields, self.shown.values[column.name])
+        everybody = _members([self.shown.people[j] for j in first], len(fields.people))
+        for key, people in everybody.items():
+            covered = fields.split(sum(covers.get(one, 0) for one in _shown_as(key)))
+            met = fields.split(reduce(operator.or_, map(fields.people.__getitem__, people)))
+            self.fewest = min(self.fewest, *itertools.compress(covered, met))
+
+    def _note_values(
+        self, place: int, groups: Sequence[Sequence[int]], fields: _Fields, values: Sequence[int | None]
+    ) -> None:
+        for rows in groups:
+            sums: defaultdict[int | None, int] = defaultdict(int)
+            for row in rows:
+                sums[values[row]] += fields.rows[row]
+            for counts in set(zip(*map(fields.split, sums.values()), strict=True)):
+                size = sum(counts)
+                if size:
+                    held = ((value, n) for value, n in zip(sums, counts, strict=True) if n and value is not None)
+                    self._note(place, size, tuple(sorted(held)))
+
+    def by_dictionary(self, chosen: tuple[int, ...], people: Iterable[tuple[Cell, ...]]) -> None:
+        """One set, in a dictionary."""
+        members = _members([self.shown.cells[j] for j in chosen], len(self.shown.times))
+        times = self.shown.times
+        for place, column in enumerate(self.columns):
+            for rows in (rows for key, rows in members.items() if None not in key):
+                held: Counter[int] = Counter()
+                for row in rows if column is not None else ():
+                    value = self.shown.values[column.name][row]  # type: ignore[union-attr]
+                    if value is not None:
+                        held[value] += times[row]
+                self._note(place, sum(map(times.__getitem__, rows)), tuple(sorted(held.items())))
+        sizes = {key: sum(map(times.__getitem__, rows)) for key, rows in members.items()}
+        for person in set(people):
+            self.fewest = min(self.fewest, sum(sizes.get(one, 0) for one in _shown_as(person)))
 
     def _note(self, place: int, size: int, held: Held) -> None:
         found = self.verdicts[place]
         if (size, held) not in found:
             found[size, held] = self.judges[place](size, held)
-
-    def crowd(self, rows: int) -> None:
-        """So many rows can be somebody's."""
-        self.fewest = min(self.fewest, rows)
 
     def good(self, least: int) -> bool:
         return self.fewest >= least and all(holds for found in self.verdicts for holds, _ in found.values())
@@ -186,56 +282,16 @@ class _Asked:
         }
 
 
-def _look(
-    shown: ShownRows, asked: _Asked, first: tuple[int, ...], last: int, whole: list[int], everybody: list[Pair]
-) -> None:
-    """One set of columns: its groups, and of everybody the rows that can be theirs."""
-    labels = 1
-    for j in (*first, last):
-        labels *= max(len(shown.bits[j]), len(shown.people_bits[j]))
-    values = sum(len(bits) + 1 for bits in asked.value_bits)
-    # both ways give the same; in nanoseconds, as measured, bits cost the first and a dictionary the second
-    if labels * values * (150 + shown.rows // 80) > shown.rows * 150 * len(asked.columns):
-        _look_by_dictionary(shown, asked, (*first, last))
-        return
-    if asked.prefix[0] != first:  # sets with the same beginning follow each other
-        asked.prefix = (first, _prefix(shown, first, whole, everybody))
-    masks, pairs = asked.prefix[1]
-    groups = (mask & rows for mask in masks for rows in shown.bits[last].values())
-    asked.groups(mask for mask in groups if mask)
-    for person, covered in _meet(shown, pairs, last):
-        if person:
-            asked.crowd(covered.bit_count())
+def _members(columns: Sequence[Sequence[Cell]], size: int) -> dict[tuple[Cell, ...], list[int]]:
+    """The places of those that have the same in some columns."""
+    if not columns:
+        return {(): list(range(size))} if size else {}
+    found: defaultdict[tuple[Cell, ...], list[int]] = defaultdict(list)
+    for place, key in enumerate(zip(*columns, strict=True)):
+        found[key].append(place)
+    return found
 
 
-def _prefix(
-    shown: ShownRows, first: tuple[int, ...], whole: list[int], everybody: list[Pair]
-) -> tuple[list[int], list[Pair]]:
-    masks, pairs = whole, everybody
-    for j in first:
-        masks = [mask for before in masks for rows in shown.bits[j].values() if (mask := before & rows)]
-        pairs = [pair for pair in _meet(shown, pairs, j) if pair[0]]
-    return masks, pairs
-
-
-def _meet(shown: ShownRows, pairs: Sequence[Pair], j: int) -> Iterator[Pair]:
-    """People who have a label too, and the rows that can be theirs: they show it, or nothing."""
-    covers = [(who, shown.bits[j].get(label, 0) | shown.hidden[j]) for label, who in shown.people_bits[j].items()]
-    return ((people & who, rows & can) for people, rows in pairs for who, can in covers)
-
-
-def _look_by_dictionary(shown: ShownRows, asked: _Asked, chosen: tuple[int, ...]) -> None:
-    keys = list(zip(*(shown.cells[j] for j in chosen), strict=True))
-    star = shown.wildcard
-    asked.counted(keys, lambda key: star in key)
-    sizes = Counter(keys)
-    some = [key for key in sizes if star in key]
-    patterns = {tuple(cell == star for cell in key) for key in some}
-    for person in set(zip(*(shown.people[j] for j in chosen), strict=True)):
-        rows = 0 if star in person else sizes[person]
-        for pattern in patterns:
-            key = tuple(star if blank else label for blank, label in zip(pattern, person, strict=True))
-            # a person whose label is the star itself is met by what shows nothing there, and so by one pattern less
-            if all(blank or label != star for blank, label in zip(pattern, person, strict=True)):
-                rows += sizes[key]
-        asked.crowd(rows)
+def _shown_as(person: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
+    """How rows can show somebody's labels: each of them, or nothing; who has nothing to show is shown as nothing."""
+    return itertools.product(*((None,) if label is None else (label, None) for label in person))
