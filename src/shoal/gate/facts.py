@@ -157,7 +157,7 @@ class _Fields:
     """Of some columns a field for each label, and one more for people whose label shows nothing.
 
     ``rows`` have their count in the fields of the labels that they show, ``covers`` in those of all that they can be,
-    ``people`` have ones in the fields of their labels. ``sizes`` are the fields of each column, ``width`` the bytes of one.
+    ``people`` have ones in the fields of their labels. ``sizes`` are the fields of each column; each has ``width`` bytes.
     """
 
     columns: tuple[int, ...]
