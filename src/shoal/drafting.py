@@ -112,8 +112,7 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
 
 def _known(profile: Profile) -> int | None:
     """How many columns an intruder is taken to know; None where all of them are protected together."""
-    wide = len(profile.named(Role.QUASI_IDENTIFIER)) > MOST_QUASI and not profile.named(Role.PERSON)
-    return KNOWN_FACTS if wide else None
+    return KNOWN_FACTS if len(profile.named(Role.QUASI_IDENTIFIER)) > MOST_QUASI else None
 
 
 def _models(profile: Profile, k: int) -> list[str]:
@@ -123,10 +122,11 @@ def _models(profile: Profile, k: int) -> list[str]:
         'name = "k-anonymity"',
         f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
     ]
+    people = bool(profile.named(Role.PERSON))
     if known:
-        lines[-1] = f"k = {k}   # what is known of a person fits at least {k} rows"
+        lines[-1] = f"k = {k}   # what is known of a person fits at least {k} {'people' if people else 'rows'}"
         lines.append(f"known = {known}   # of the quasi-identifiers, about anybody: raise it where more may be known")
-    if profile.named(Role.PERSON):
+    elif people:
         lines[-1] = f"k = {k}   # rows that look alike in the quasi-identifiers are of at least {k} people"
     for column in profile.columns:
         if column.role is Role.SENSITIVE:

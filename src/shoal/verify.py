@@ -37,6 +37,7 @@ from shoal.gate import (
     judge,
     judge_people,
     judge_sets,
+    judge_sets_of_people,
     read_texts,
     show_rows,
     together,
@@ -263,6 +264,7 @@ def _with_sets(
                 found.effective,
                 found.failing_groups,
                 rows,
+                part.counts,
                 facts=_told_of_sets(found, known is not None),
             )
         )
@@ -387,7 +389,7 @@ def verify(
     result = check_relation(engine, released, schema, model, wildcard, counted, source, told)
     if schema.person:
         assert people is not None
-        own = _second_opinion_on_people(counted, released, schema, model, people)
+        own = _second_opinion_on_people(counted, released, schema, model, people, source, told)
     else:
         own = _second_opinion(counted, released, schema, model, wildcard, source, told)
     return _require(result, own, model, rows)
@@ -436,12 +438,32 @@ def _people(source: FrequencySet, labels: Sequence[Sequence[str | None]]) -> Cou
 
 
 def _second_opinion_on_people(
-    counted: pa.Table, released: Relation, schema: Schema, model: AllOf, people: pa.Table
+    counted: pa.Table,
+    released: Relation,
+    schema: Schema,
+    model: AllOf,
+    people: pa.Table,
+    source: FrequencySet | None,
+    told: Sequence[Sequence[str | None]],
 ) -> Judgement:
     """The same in people, of whom the gate is told what the source has."""
     models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
     (person,) = released.places(schema.person)
-    return judge_people(counted, people, released.places(schema.quasi_identifiers), person, schema, models)
+    places = released.places(schema.quasi_identifiers)
+    own = judge_people(counted, people, places, person, schema, models)
+    if len(models) == len(model.parts):
+        return own
+    assert source is not None
+    quasi = dict(zip(schema.quasi_identifiers, places, strict=True))
+    shown = show_rows(counted, quasi, (), _people(source, told), TOP)
+    others = iter(own.opinions)
+    opinions = [
+        judge_sets_of_people(shown, counted, people, person, schema, part.of_rows)
+        if isinstance(part, Limited)
+        else next(others)
+        for part in model.parts
+    ]
+    return replace(own, opinions=tuple(opinions))
 
 
 def people_of_source(engine: Engine, source: Relation, schema: Schema) -> pa.Table:
@@ -487,7 +509,7 @@ def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> Ch
         )
     verdicts = []
     for part, told, opinion in zip(model.parts, result.models, own.opinions, strict=True):
-        asked = part.of_rows if isinstance(part, ByPeople) else part
+        asked = part.of_rows if isinstance(part, ByPeople | Limited) else part
         differ = [] if opinion is None else differences(opinion, asked, told.holds, told.effective)
         if differ:
             raise VerificationError(

@@ -26,6 +26,12 @@ def rows_of(person, released, chosen):
     return sum(all(row[j] in (person[j], HIDDEN) for j in chosen) for row in released)
 
 
+def owners_of(person, released, owner, chosen):
+    """Whose rows can be somebody's, whose labels are known."""
+    rows = zip(released, owner, strict=True)
+    return [who for row, who in rows if all(row[j] in (person[j], HIDDEN) for j in chosen)]
+
+
 def certain_rows_of(row, released, chosen):
     """How many rows can be that of whoever is behind a row, whatever its hidden cells stand for."""
     return sum(

@@ -353,13 +353,6 @@ def test_a_plan_with_few_known_columns_and_key_sets_can_be_written_and_read_agai
     )
 
 
-def test_few_columns_and_people_are_not_promised_together():
-    more = document(models=[{"name": "k-anonymity", "k": 5, "known": 2}])
-    more["columns"]["who"] = {"role": "person"}
-    with pytest.raises(PlanError, match="cannot count people"):
-        Plan.from_dict(more)
-
-
 def test_a_model_on_the_command_line_can_say_known():
     assert parse_model("k-anonymity k=5 known=2") == Known(shoal.KAnonymity(5), 2)
 

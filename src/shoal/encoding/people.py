@@ -136,7 +136,7 @@ def _by_people(histogram: Histogram, held: Histogram, sets: ValueSets) -> People
     member, person = held.owner, held.value.astype(np.int64)
     groups, width = len(held.known), max(histogram.domain.size, 1)
     own = sets.of(person)
-    present = np.flatnonzero(np.bincount(person, minlength=1))
+    present = np.flatnonzero(held.total)  # in the whole table, of which these may be some groups only
     parts = _parts(sets, present, histogram.domain.name)
     share = np.where(own.size > 0, parts // np.maximum(own.size, 1), 0)
     owner = np.repeat(member, own.size)

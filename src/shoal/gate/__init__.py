@@ -14,7 +14,7 @@ from shoal.gate.definitions import DEFINITIONS
 from shoal.gate.facts import judge_sets, show_rows
 from shoal.gate.judgement import Judgement, Opinion, columns_needed, differences, judge, together
 from shoal.gate.patterns import count_fitting
-from shoal.gate.people import judge_people
+from shoal.gate.people import judge_people, judge_sets_of_people
 
 __all__ = [
     "DEFINITIONS",
@@ -30,6 +30,7 @@ __all__ = [
     "judge",
     "judge_people",
     "judge_sets",
+    "judge_sets_of_people",
     "list_sensitive",
     "read_texts",
     "show_rows",

@@ -27,7 +27,7 @@ from shoal.gate.judgement import ROWS_PER_PERSON, Opinion
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["People", "ShownRows", "judge_sets", "show_rows"]
+__all__ = ["People", "ShownRows", "bound_columns", "judge_sets", "members_of", "show_rows", "shown_as"]
 
 Label = str | None
 People = Mapping[tuple[Label, ...], int]
@@ -102,11 +102,7 @@ def judge_sets(shown: ShownRows, part: Any) -> Opinion | None:
         return None
     asked = _Asked(shown, part.of, definition)
     least = getattr(part.of, "k", 1)
-    if hasattr(part, "known"):
-        places, most = list(range(len(shown.names))), part.known
-    else:
-        places = [place for place, name in enumerate(shown.names) if name in part.columns]
-        most = len(places)
+    places, most = bound_columns(part, shown.names)
     places.sort(key=lambda j: -shown.labels[j])  # so that the last column of a set has the fewest labels
     asked.by_dictionary((), ())
     for size in range(1, most + 1):
@@ -114,6 +110,14 @@ def judge_sets(shown: ShownRows, part: Any) -> Opinion | None:
             break
         _look_at_sets(shown, asked, places, size)
     return Opinion(asked.good(least), {**asked.effective(), ROWS_PER_PERSON: asked.fewest})
+
+
+def bound_columns(part: Any, names: Sequence[str]) -> tuple[list[int], int]:
+    """The columns that a part is about, and how many of them are known at most."""
+    if hasattr(part, "known"):
+        return list(range(len(names))), part.known
+    places = [place for place, name in enumerate(names) if name in part.columns]
+    return places, len(places)
 
 
 def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: int) -> None:
@@ -157,7 +161,7 @@ class _Fields:
     """Of some columns a field for each label, and one more for people whose label shows nothing.
 
     ``rows`` have their count in the fields of the labels that they show, ``covers`` in those of all that they can be,
-    ``people`` have ones in the fields of their labels. ``sizes`` are the fields of each column; each has ``width`` bytes.
+    ``people`` have ones in the fields of their labels. ``sizes`` are each column's fields, of ``width`` bytes each.
     """
 
     columns: tuple[int, ...]
@@ -218,7 +222,7 @@ class _Asked:
 
     def by_sums(self, first: tuple[int, ...], fields: _Fields) -> None:
         """All sets that have these columns first, and a last one that there are fields for."""
-        members = _members([self.shown.cells[j] for j in first], len(self.shown.times))
+        members = members_of([self.shown.cells[j] for j in first], len(self.shown.times))
         covers = {key: sum(map(fields.covers.__getitem__, rows)) for key, rows in members.items()}
         shows = covers
         if fields.covers is not fields.rows:
@@ -232,9 +236,9 @@ class _Asked:
             else:
                 visible = [rows for key, rows in members.items() if None not in key]
                 self._note_values(place, visible, fields, self.shown.values[column.name])
-        everybody = _members([self.shown.people[j] for j in first], len(fields.people))
+        everybody = members_of([self.shown.people[j] for j in first], len(fields.people))
         for key, people in everybody.items():
-            covered = fields.split(sum(covers.get(one, 0) for one in _shown_as(key)))
+            covered = fields.split(sum(covers.get(one, 0) for one in shown_as(key)))
             met = fields.split(reduce(operator.or_, map(fields.people.__getitem__, people)))
             self.fewest = min(self.fewest, *itertools.compress(covered, met))
 
@@ -253,7 +257,7 @@ class _Asked:
 
     def by_dictionary(self, chosen: tuple[int, ...], people: Iterable[tuple[Cell, ...]]) -> None:
         """One set, in a dictionary."""
-        members = _members([self.shown.cells[j] for j in chosen], len(self.shown.times))
+        members = members_of([self.shown.cells[j] for j in chosen], len(self.shown.times))
         times = self.shown.times
         for place, column in enumerate(self.columns):
             for rows in (rows for key, rows in members.items() if None not in key):
@@ -265,7 +269,7 @@ class _Asked:
                 self._note(place, sum(map(times.__getitem__, rows)), tuple(sorted(held.items())))
         sizes = {key: sum(map(times.__getitem__, rows)) for key, rows in members.items()}
         for person in set(people):
-            self.fewest = min(self.fewest, sum(sizes.get(one, 0) for one in _shown_as(person)))
+            self.fewest = min(self.fewest, sum(sizes.get(one, 0) for one in shown_as(person)))
 
     def _note(self, place: int, size: int, held: Held) -> None:
         found = self.verdicts[place]
@@ -282,7 +286,7 @@ class _Asked:
         }
 
 
-def _members(columns: Sequence[Sequence[Cell]], size: int) -> dict[tuple[Cell, ...], list[int]]:
+def members_of(columns: Sequence[Sequence[Cell]], size: int) -> dict[tuple[Cell, ...], list[int]]:
     """The places of those that have the same in some columns."""
     if not columns:
         return {(): list(range(size))} if size else {}
@@ -292,6 +296,6 @@ def _members(columns: Sequence[Sequence[Cell]], size: int) -> dict[tuple[Cell, .
     return found
 
 
-def _shown_as(person: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
+def shown_as(person: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
     """How rows can show somebody's labels: each of them, or nothing; who has nothing to show is shown as nothing."""
     return itertools.product(*((None,) if label is None else (label, None) for label in person))

@@ -12,6 +12,7 @@ from shoal.gate.counting import Counts, Held, Sensitive
 from shoal.gate.definitions import DEFINITIONS, Definition
 
 __all__ = [
+    "PEOPLE_PER_PERSON",
     "ROWS_PER_PERSON",
     "Judgement",
     "Opinion",
@@ -22,7 +23,7 @@ __all__ = [
     "together",
 ]
 
-ROWS_PER_PERSON = "rows_per_person"
+ROWS_PER_PERSON, PEOPLE_PER_PERSON = "rows_per_person", "people_per_person"
 NEAR = 1e-8  # by how much, of their size, figures may differ that two ways of rounding gave
 
 
@@ -103,13 +104,14 @@ def together(parts: Sequence[Judgement], models: Sequence[Any]) -> Judgement:
 def differences(own: Opinion, model: Any, holds: bool, effective: Mapping[str, float]) -> list[str]:
     """In what a model's word (``holds`` and ``effective``) differs from the gate's opinion, or contradicts itself.
 
-    Of a model that is asked of sets of columns the rows of a person are a figure too, and must be as many as its k.
+    Of a model that is asked of sets of columns the rows that can be a person's are a figure too, and must be as many as
+    its k; or the people, where these are counted.
     """
     found = []
     enough = True
-    if ROWS_PER_PERSON in effective:
+    for fewest in {ROWS_PER_PERSON, PEOPLE_PER_PERSON} & effective.keys():
         model = model.of
-        enough = effective[ROWS_PER_PERSON] >= getattr(model, "k", 1)
+        enough = effective[fewest] >= getattr(model, "k", 1)
     if own.holds != holds:
         found.append("whether it holds")
     if own.effective.keys() != effective.keys() or not all(

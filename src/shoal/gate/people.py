@@ -7,21 +7,24 @@ Shares: each person once, in equal parts on his or her values, over a common den
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shoal.gate.counting import Held, Sensitive, groups_of, list_sensitive
 from shoal.gate.definitions import DEFINITIONS, Definition, Verdict, written
-from shoal.gate.judgement import Judgement, Opinion, all_together, columns_needed
+from shoal.gate.facts import ShownRows, bound_columns, members_of, shown_as
+from shoal.gate.judgement import PEOPLE_PER_PERSON, Judgement, Opinion, columns_needed
 from shoal.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["judge_people"]
+__all__ = ["judge_people", "judge_sets_of_people"]
 
 Values = frozenset[int]
 OnPeople = Callable[[int, Sequence[Values]], Verdict]
@@ -40,23 +43,70 @@ def judge_people(
     sizes, members = groups_of(released, quasi)
     groups = [sorted({owner[row] for row in rows}) for rows in members]
     present = sorted({person for group in groups for person in group})
-    needed = columns_needed(models, schema.sensitive)
-    listed = list_sensitive({name: (0, source.column(name), source.column("n")) for name in needed}, schema)
-    (name,) = schema.person
-    has = {column.name: _values(source.column(name).to_pylist(), column, source) for column in listed}
     opinions: list[Opinion | None] = []
     for model in models:
         known = DEFINITIONS.get(model.name)
         if known is None:
             opinions.append(None)
-        elif not known.sensitive:
-            judge = known.judge(model, None)
-            opinions.append(_gather(known, model, [judge(len(group), ()) for group in groups]))
-        else:
-            chosen = [column for column in listed if model.column in (None, column.name)]
-            every = [_on_column(known, model, column, has[column.name], groups, present) for column in chosen]
-            opinions.append(all_together(known, model, every))
+            continue
+        judges = _judges(known, model, present, source, schema)
+        opinions.append(_gather(known, model, [judge(group) for judge in judges for group in groups]))
     return Judgement(sum(sizes), len(groups), min(map(len, groups), default=0), tuple(opinions))
+
+
+def judge_sets_of_people(
+    shown: ShownRows, released: pa.Table, source: pa.Table, person: int, schema: Schema, part: Any
+) -> Opinion | None:
+    """Judge a part that is asked of sets of columns, in people; None where the gate does not know its model.
+
+    ``shown`` are the combinations of ``released``; both tables are as for :func:`judge_people`. Each set is counted by
+    itself, in dictionaries of sets of people. See :mod:`shoal.models.known` for what is asked.
+    """
+    model = part.of
+    known = DEFINITIONS.get(model.name)
+    if known is None:
+        return None
+    owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
+    judges = _judges(known, model, sorted(set(owner)), source, schema)
+    verdicts: list[Verdict] = []
+    fewest = len(set(owner))
+    places, most = bound_columns(part, shown.names)
+    for size in range(most + 1):
+        for chosen in itertools.combinations(places, size):
+            members = members_of([shown.cells[j] for j in chosen], len(owner))
+            crowd = {key: frozenset(owner[row] for row in rows) for key, rows in members.items()}
+            for group in {people for key, people in crowd.items() if None not in key}:
+                verdicts += (judge(sorted(group)) for judge in judges)
+            for label in set(zip(*(shown.people[j] for j in chosen), strict=True)):
+                can_be = frozenset().union(*(crowd.get(one, ()) for one in shown_as(label)))
+                fewest = min(fewest, len(can_be))
+        verdicts = list(dict.fromkeys(verdicts))
+        if fewest < getattr(model, "k", 1) or not all(holds for holds, _ in verdicts):
+            break
+    opinion = _gather(known, model, verdicts)
+    holds = opinion.holds and fewest >= getattr(model, "k", 1)
+    return Opinion(holds, {**opinion.effective, PEOPLE_PER_PERSON: fewest})
+
+
+def _judges(
+    known: Definition, model: Any, present: Sequence[int], source: pa.Table, schema: Schema
+) -> list[Callable[[Sequence[int]], Verdict]]:
+    """A judge of groups of people for each column that a model is about, or one where it is about none."""
+    if not known.sensitive:
+        by_size = known.judge(model, None)
+        return [lambda group: by_size(len(group), ())]
+    needed = columns_needed([model], schema.sensitive)
+    (name,) = schema.person
+    found: list[Callable[[Sequence[int]], Verdict]] = []
+    for column in list_sensitive({one: (0, source.column(one), source.column("n")) for one in needed}, schema):
+        has = _values(source.column(name).to_pylist(), column, source)
+        judge = _judge(known, model, column, [has[person] for person in present if has[person]])
+        found.append(partial(_judge_group, judge, has))
+    return found
+
+
+def _judge_group(judge: OnPeople, has: Mapping[int, Values], group: Sequence[int]) -> Verdict:
+    return judge(len(group), [has[person] for person in group if has[person]])
 
 
 def _values(people: Sequence[Any], column: Sensitive, source: pa.Table) -> Mapping[int, Values]:
@@ -69,25 +119,12 @@ def _values(people: Sequence[Any], column: Sensitive, source: pa.Table) -> Mappi
     return {person: frozenset(values) for person, values in found.items()}
 
 
-def _on_column(
-    known: Definition,
-    model: Any,
-    column: Sensitive,
-    has: Mapping[int, Values],
-    groups: Sequence[Sequence[int]],
-    present: Sequence[int],
-) -> Opinion:
-    judge = _judge(known, model, column, [has[person] for person in present if has[person]])
-    found = [judge(len(group), [has[person] for person in group if has[person]]) for group in groups]
-    return _gather(known, model, found)
-
-
 def _gather(known: Definition, model: Any, found: Sequence[Verdict]) -> Opinion:
     effective = {
         figure.parameter: figure.worst(told[place] for _, told in found)
         for place, figure in enumerate(known.figures(model))
     }
-    return Opinion(all(holds for holds, _ in found), effective)
+    return Opinion(bool(found) and all(holds for holds, _ in found), effective)
 
 
 def _judge(known: Definition, model: Any, column: Sensitive, everybody: Sequence[Values]) -> OnPeople:

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import ByCell, FrequencySet, recode_codes
-from shoal.encoding.facts import Facts
+from shoal.encoding.facts import Facts, Owners, owners_of
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.methods.base import Problem, require_feasible
 from shoal.models import Limited, limited
@@ -60,7 +60,7 @@ def _demands(parts: Sequence[Limited], names: Sequence[str]) -> _Demands:
     for part in parts:
         for chosen in part.sets(names):
             rows[chosen] = max(rows.get(chosen, 1), part.least)
-            if not part.of.sizes_only:
+            if not part.by_size:
                 models[chosen] = (*models.get(chosen, ()), part)
     order = sorted(rows, key=lambda chosen: (len(chosen), chosen))
     return _Demands({chosen: rows[chosen] for chosen in order}, models)
@@ -77,6 +77,7 @@ class _Table:
     ladders: tuple[Ladder, ...]
     weight: npt.NDArray[np.float64]
     demands: _Demands
+    owners: Owners | None
 
 
 def hide_cells(
@@ -95,7 +96,10 @@ def hide_cells(
     weight = np.asarray([float(importance.get(name, 1.0)) for name in problem.names])
     demands = _demands(limited(problem.model), problem.names)
     count = np.asarray(sum_by(unit, frequencies.count, units))
-    table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands)
+    owners = owners_of(frequencies)
+    if owners is not None:
+        owners = Owners(unit, owners.person, owners.count)
+    table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands, owners)
     levels = _Chooser(problem, table, lowest, highest, time_limit).run()
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
@@ -116,7 +120,7 @@ class _Hiding:
             if ladder.labels[level] == (TOP,):  # what shows nothing anyhow is hidden from the start
                 lifted[:, j], sizes[j] = 1, 1
         self.sizes = sizes
-        self.shown = Facts(lifted, sizes, table.count)
+        self.shown = Facts(lifted, sizes, table.count, table.owners)
         self.known = Facts(lifted, sizes, table.count)
         self._clock, self._changed = 0, [0] * len(sizes)
         self._held: dict[tuple[int, ...], int] = {}
@@ -208,7 +212,7 @@ class _Hiding:
     def _mend(self, chosen: tuple[int, ...]) -> bool:
         """Hide what keeps the nearest rows from being those of people who have too few."""
         least = self.table.demands.rows[chosen]
-        bad = np.flatnonzero(self.shown.rows_of(self.known, chosen) < least)
+        bad = np.flatnonzero(self.shown.rows_of(self.known, chosen, least) < least)
         if not len(bad):
             return False
         values = np.unique(np.stack([self.known.columns[j][bad] for j in chosen], axis=1), axis=0)
@@ -223,11 +227,9 @@ class _Hiding:
                 axis=1,
             )
             price = differs @ self.cost[list(chosen)]
-            lacking = least - int(self.table.count[price == 0].sum())
             order = np.lexsort((-crowd, price))
             order = order[price[order] > 0]
-            reached = np.cumsum(self.table.count[order])
-            taken = order[: int(np.searchsorted(reached, lacking)) + 1] if lacking > 0 else order[:0]
+            taken = order[: self.shown.needed(price == 0, order, least)]
             for place, j in enumerate(chosen):
                 self._hide_in(j, taken[differs[taken, place]])
         return True

@@ -1,8 +1,9 @@
 """Full-domain recoding for an intruder who knows few columns: the nodes of the lattice where every set of them holds.
 
 At levels that are the same for all rows nothing is hidden, so that a person's rows are those of the group, and smaller
-sets follow from larger ones, whose groups they unite. What holds at a node holds above it: the feasible nodes are the
-intersection of one up-set per set of columns, and each of these depends on the levels of a few columns only. Answers
+sets follow from larger ones, whose groups they unite, unless a model does not survive unions: shares of people do not.
+What holds at a node holds above it: the feasible nodes are the intersection of one up-set per set of columns, and each
+of these depends on the levels of a few columns only. Answers
 are kept by set and levels, as Incognito keeps those of its subsets (LeFevre, DeWitt and Ramakrishnan, 2005).
 
 A lattice that is too large to be searched is descended from the top: the step that saves most, as long as there is one.
@@ -18,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.facts import Facts
+from shoal.encoding.facts import Facts, owners_of
 from shoal.methods.base import Problem
 from shoal.methods.lattice import Figures, Node, NodeEvaluator
 from shoal.models import AllOf, Limited, limited
@@ -41,13 +42,17 @@ class FewColumns:
         frequencies = problem.frequencies
         self.parts = limited(problem.model)
         names = problem.names
-        self.sets = [(number, chosen) for number, part in enumerate(self.parts) for chosen in part.widest(names)]
+        self.sets = [
+            (number, chosen)
+            for number, part in enumerate(self.parts)
+            for chosen in (part.widest(names) if part.unites else part.sets(names))
+        ]
         # a single column that fails is found with little work, and all its sets fail with it
         singles = {(number, (j,)) for number, chosen in self.sets for j in chosen}
         self.sets = [*sorted(singles - set(self.sets)), *self.sets]
         self.by_column = [[one for one in self.sets if j in one[1]] for j in range(len(names))]
         self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], bool] = {}
-        self._facts = Facts(frequencies.codes, [1] * len(names), frequencies.count)
+        self._facts = Facts(frequencies.codes, [1] * len(names), frequencies.count, owners_of(frequencies))
         self._level = [-1] * len(names)
         whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
         self._totals = [histogram.total for histogram in whole.histograms]
@@ -81,7 +86,7 @@ class FewColumns:
                 self._level[j] = levels[j]
         found = self._facts.combinations(chosen)
         there = found.size > 0
-        if part.of.sizes_only:
+        if part.by_size:
             return bool((found.size[there] >= part.least).all())
         place = (np.cumsum(there) - 1)[found.number]
         groups = frequencies.groups_of(place, int(there.sum())).within(self._totals)
@@ -132,7 +137,7 @@ def descend(evaluator: FewEvaluator, lowest: Node, highest: Node, end: float | N
             if not evaluator.sets.holds(trial, alone):
                 break
             by_itself = trial
-    bound = evaluator.loss(tuple(by_itself)) if evaluator.measure.by_column else 0.0
+    bound = evaluator.loss(tuple(by_itself)) if evaluator.measure.by_column and problem.model.unites else 0.0
     cost = _column_costs(evaluator, lowest, highest)
     open_columns = {j for j in range(len(node)) if node[j] > by_itself[j]}
     while open_columns and (end is None or time.monotonic() < end):

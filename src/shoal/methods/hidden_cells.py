@@ -53,11 +53,6 @@ class HiddenCells(Method):
                 raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
         require_few(self.name, model)
 
-    @property
-    def only_rows(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`."""
-        return "what an intruder knows of few columns is counted in rows. Use full-domain."
-
     def decide(self, problem: Problem) -> ByCell:
         """See :class:`shoal.methods.base.Method`. Each try of levels counts every set of columns a few times."""
         from shoal.methods.cell_search import hide_cells

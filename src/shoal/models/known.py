@@ -10,6 +10,8 @@ For every set C of the family, the empty one included:
 
 Coarser labels help both. To hide a cell helps the second, and takes a row away from groups of the first. The second
 needs the original; from the release alone follows a lower bound, where a hidden cell is matched by hidden cells only.
+Where a column says whose rows they are, an intruder knows some columns of one row of a person, and both count people: a
+group is the people who have a row in it, and a person's candidates are the people who have a row that can be it.
 
 Sets are looked at in the order of their size, and not beyond the first size at which one fails: who is found by two
 facts is found by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005), stopped at
@@ -20,8 +22,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +39,8 @@ from shoal.schema import Domain
 
 __all__ = ["MOST_KEYS", "KeySet", "Keyed", "Known", "Limited", "SetsVerdict", "assess_sets", "bind_keys", "limited"]
 
+FEWEST = {"rows": "rows_per_person", "people": "people_per_person"}
+"""What the fewest candidates of anybody are called, by what is counted."""
 MOST_KEYS = 12
 """A key set has at most so many columns: each of its subsets is counted."""
 
@@ -70,6 +74,22 @@ class Limited(Model):
     def least(self) -> int:
         """See :class:`shoal.models.base.Model`: of groups of few columns."""
         return self.of.least
+
+    @property
+    def counts(self) -> str:  # type: ignore[override]
+        """See :class:`shoal.models.base.Model`."""
+        return self.of.counts
+
+    @property
+    def of_rows(self) -> Limited:
+        """The same with its model in rows, where that counts people."""
+        return replace(self, of=getattr(self.of, "of_rows", self.of))
+
+    @property
+    def by_size(self) -> bool:
+        """Whether the model looks at nothing but how many rows, or people, a group has."""
+        model: Model = getattr(self.of, "of_rows", self.of)
+        return model.sizes_only
 
     @property
     def k(self) -> int:
@@ -252,7 +272,8 @@ class SetsVerdict:
     ----------
     effective
         The model's figures in the worst group of any set, and ``rows_per_person``: the fewest rows that can be
-        somebody's, or without the original a lower bound of that.
+        somebody's, or without the original a lower bound of that. Where people are counted, ``people_per_person``: the
+        fewest people of whom a row can be somebody's.
     sets
         How many sets were looked at, the empty one included.
     facts
@@ -270,7 +291,6 @@ class SetsVerdict:
     facts: int | None
     failing_groups: int
     failing: npt.NDArray[np.bool_] = field(repr=False)
-    least: ClassVar[str] = "rows_per_person"
 
 
 def assess_sets(
@@ -303,33 +323,34 @@ class _Assessor:
             self._look(chosen)
             if facts is None and (self.failing_groups or (self.known is not None and not self.people_hold)):
                 facts = len(chosen)
-        effective = {**self.effective, SetsVerdict.least: self.rows}
+        effective = {**self.effective, FEWEST[self.part.counts]: self.rows}
         holds = not self.failing_groups and (self.known is None or self.people_hold)
         return SetsVerdict(holds, self.people_hold, effective, self.sets, facts, self.failing_groups, self.failing)
 
     def _look(self, chosen: tuple[int, ...]) -> None:
         found = self.shown.combinations(chosen)
         there = found.visible & (found.size > 0)
-        if self.part.of.sizes_only:
+        if self.part.by_size:
             if there.any():
-                self._judge(Groups(np.where(there, found.size, self.shown.rows)), found.number)
+                sizes = Groups(np.where(there, found.size, self.shown.rows))
+                self._judge(sizes, found.number, self.part.of_rows.of)
         elif there.any():
             place = np.where(there, np.cumsum(there) - 1, -1)[found.number]
             groups = self.entries.groups_of(place, int(there.sum())).within(self.totals)
             self._judge(groups, place)
         least = self.part.least
         if self.known is not None:
-            rows = self.shown.rows_of(self.known, chosen)
+            rows = self.shown.rows_of(self.known, chosen, self.rows)
         elif any(self.hides[j] for j in chosen):
-            rows = self.shown.certain_rows(chosen)
+            rows = self.shown.certain_rows(chosen, self.rows)
         else:  # nothing is hidden: the rows of the group
             rows = found.size[there]
         fewest = int(rows.min(initial=self.rows))
         self.rows = min(self.rows, fewest)
         self.people_hold = self.people_hold and fewest >= least
 
-    def _judge(self, groups: Groups, place: npt.NDArray[np.int64]) -> None:
-        verdict = self.part.of.assess(groups)
+    def _judge(self, groups: Groups, place: npt.NDArray[np.int64], model: Model | None = None) -> None:
+        verdict = (model or self.part.of).assess(groups)
         for condition in verdict.conditions:
             worst = condition.worst
             if condition.parameter in self.effective:

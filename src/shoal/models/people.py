@@ -9,7 +9,7 @@ concluded from one node of a search to another. Proofs and counterexamples are i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from shoal.encoding.people import by_people
 from shoal.encoding.rules import DISTINCT, Rule
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model, SensitiveModel
-from shoal.models.known import limited
+from shoal.models.known import Limited
 from shoal.schema import Domain
 
 __all__ = ["ByPeople", "counting_people"]
@@ -99,10 +99,9 @@ class ByPeople(Model):
 
 
 def counting_people(model: AllOf) -> AllOf:
-    """All models of a plan, in people."""
-    if limited(model):
-        raise PlanError(
-            "Models for an intruder who knows few columns count rows, and cannot count people: who has many rows would "
-            "hide in them. Leave 'known' and [[keys]] out, or make one row of each person."
+    """All models of a plan, in people; those for few known columns count the people who show the same in few."""
+    return AllOf(
+        tuple(
+            replace(part, of=ByPeople(part.of)) if isinstance(part, Limited) else ByPeople(part) for part in model.parts
         )
-    return AllOf(tuple(ByPeople(part) for part in model.parts))
+    )

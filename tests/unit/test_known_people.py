@@ -1,0 +1,153 @@
+"""An intruder who knows few columns of one row of somebody: counted in people, against the definition."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.encoding import read_frequency_set
+from shoal.encoding.people import number_people
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.gate import differences
+from shoal.models.base import AllOf
+from shoal.models.known import Keyed, Known
+from shoal.models.people import counting_people
+from shoal.plan import Plan
+from shoal.schema import Column, Flat, Role, Schema
+from shoal.verify import _second_opinion_on_people, check_relation, people_of_source
+from tests.reference import known as slow
+from tests.unit.test_people_models import MODELS
+from tests.unit.test_people_models import SCHEMA as ONE_COLUMN
+
+NAMES = ("a", "b", "c")
+SCHEMA = Schema(
+    {
+        "who": Column(Role.PERSON),
+        **{name: Column(Role.QUASI_IDENTIFIER, Flat()) for name in NAMES},
+        "secret": ONE_COLUMN.columns["secret"],
+    }
+)
+CELL = st.sampled_from("pq")
+ROW = st.tuples(
+    st.sampled_from([None, *"uvwxyz"]),
+    CELL,
+    CELL,
+    CELL,
+    st.sampled_from([None, "a", "b", "c", "d"]),
+    st.integers(0, 31),
+)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with DuckDBEngine() as opened:
+        yield opened
+
+
+def released_of(rows):
+    """The rows with some cells hidden: the last number of a row says which; most rows hide none."""
+    return [["*" if row[5] >> j & 1 and row[5] >> 3 == 0 else row[1 + j] for j in range(3)] for row in rows]
+
+
+def table_of(rows, cells, who):
+    columns = {"who": who, **{name: [row[j] for row in cells] for j, name in enumerate(NAMES)}}
+    return pa.table({**columns, "secret": pa.array([row[4] for row in rows], pa.string())})
+
+
+def told(engine, rows, part):
+    """The verdicts of the model and of the gate on one part."""
+    people = [[*row[1:4]] for row in rows]
+    frame = table_of(rows, people, pa.array([row[0] for row in rows], pa.string()))
+    source, _ = number_people(engine, engine.read(Source(frame=frame)), SCHEMA.person)
+    # rows without a name are numbered after those with one, in an order of the engine's: here by their place
+    numbers = numbers_of(rows)
+    numbered = engine.read(Source(frame=table_of(rows, people, pa.array(numbers))))
+    released = engine.read(Source(frame=table_of(rows, released_of(rows), pa.array(numbers))))
+    assert sorted(engine.to_arrow(source)["who"].to_pylist()) == sorted(numbers)
+    frequencies = read_frequency_set(engine, numbered, SCHEMA)
+    model = counting_people(AllOf((part,)))
+    labels = [(*dictionary.text, None) for dictionary in frequencies.quasi]
+    places = released.places((*NAMES, "secret", "who"))
+    counted = engine.frequencies(released, places)
+    found = check_relation(engine, released, SCHEMA, model, None, counted, frequencies, labels)
+    everybody = people_of_source(engine, numbered, SCHEMA)
+    own = _second_opinion_on_people(counted, released, SCHEMA, model, everybody, frequencies, labels)
+    return found.models[0], own.opinions[0]
+
+
+def numbers_of(rows):
+    names = sorted({row[0] for row in rows if row[0] is not None})
+    nobody = iter(range(len(names), len(names) + len(rows)))
+    return [next(nobody) if row[0] is None else names.index(row[0]) for row in rows]
+
+
+def expected(rows, sets, holds, least):
+    """Whether sets of growing size hold, and the fewest people of whom a row can be somebody's."""
+    owner, released = numbers_of(rows), released_of(rows)
+    has = {who: {row[4] for row, one in zip(rows, owner, strict=True) if one == who} - {None} for who in set(owner)}
+    fewest = len(has)
+    for size in sorted({len(chosen) for chosen in sets}):
+        good = True
+        for chosen in (chosen for chosen in sets if len(chosen) == size):
+            groups = slow.groups(released, owner, chosen)
+            good = good and all(holds(sorted(set(group)), has, sorted(has)) for group in groups)
+            for row in rows:
+                fewest = min(fewest, len(set(slow.owners_of(row[1:4], released, owner, chosen))))
+        if not good or fewest < least:
+            return False, fewest
+    return True, fewest
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(ROW, min_size=1, max_size=16), most=st.integers(1, 3), name=st.sampled_from(sorted(MODELS)))
+def test_models_and_gate_count_people_of_few_columns_as_the_definition_does(engine, rows, most, name):
+    model, holds = MODELS[name]
+    parts = {Known(model, most): slow.up_to(range(3), most), Keyed(model, ("c", "a")): slow.up_to((0, 2), 2)}
+    for part, sets in parts.items():
+        found, opinion = told(engine, rows, part)
+        good, fewest = expected(rows, sets, holds, getattr(model, "k", 1))
+        assert (found.holds, found.counts) == (good, "people")
+        assert found.effective["people_per_person"] == fewest
+        assert differences(opinion, part, found.holds, found.effective) == []
+
+
+def test_who_has_many_rows_does_not_hide_in_them():
+    """Five rows show the same, all of one person: enough rows for k = 3, but one person."""
+    rows = [("u", "p", "p", "p", "a", 31)] * 5 + [(who, "q", "q", "q", "a", 31) for who in "vwx"]
+    with DuckDBEngine() as engine:
+        found, opinion = told(engine, rows, Known(shoal.KAnonymity(3), 1))
+    assert not found.holds
+    assert not opinion.holds
+    assert found.effective == {"k": 1, "people_per_person": 1}
+
+
+def visits(people=60, rows=240):
+    import numpy as np
+
+    random = np.random.default_rng(4)
+    who = random.integers(0, people, rows)
+    columns = {name: [str(v) for v in random.geometric(0.45, rows)] for name in NAMES}
+    secret = random.choice(list("abcd"), rows).tolist()
+    return pa.table({"who": [f"p{w}" for w in who], **columns, "secret": secret})
+
+
+@pytest.mark.parametrize(
+    "method", [shoal.HiddenCells(), shoal.LocalSuppression(), shoal.FullDomain()], ids=lambda method: method.name
+)
+@pytest.mark.parametrize("name", ["k", "l", "t"])
+def test_releases_for_few_columns_are_safe_for_people(method, name):
+    model, _ = MODELS[name]
+    table = visits()
+    models = (Known(shoal.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))
+    release = shoal.anonymize(table, Plan(SCHEMA, models, method))
+    assert "who" not in release.table.column_names
+    assert {model["counts"] for model in release.certificate["models"]} == {"people"}
+    assert {model["judged_by"] for model in release.certificate["models"]} == {"the model and the gate"}
+    assert release.certificate["models"][0]["effective"]["people_per_person"] >= 4
+    # whatever the order of the rows: no visible pair is that of fewer than four rows
+    cells = [list(row) for row in zip(*(release.table[name].to_pylist() for name in NAMES), strict=True)]
+    assert all(len(group) >= 4 for chosen in slow.up_to(range(3), 2) for group in slow.groups(cells, cells, chosen))
