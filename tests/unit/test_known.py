@@ -230,6 +230,17 @@ def test_every_method_that_serves_few_columns_keeps_every_model(name, method, kn
     assert shoal.anonymize(table, plan).table.equals(release.table)
 
 
+def test_auto_tries_what_serves_few_columns_and_takes_what_loses_least():
+    table = table_of(150, 2)
+    models = (Known(shoal.KAnonymity(3), 2),)
+    facts = shoal.anonymize(table, plan_of(models, shoal.Auto())).certificate["method"]
+    losses = {tried["method"]: tried["ncp"] for tried in facts["tried"]}
+    assert set(losses) == {"hidden-cells", "full-domain"}
+    assert facts["chosen"] == min(losses, key=losses.get)
+    with pytest.raises(PlanError, match="None of the methods to try can serve"):
+        plan_of(models, shoal.Auto(methods=("mondrian", "refine")))
+
+
 def labels_of(table, release):
     """The labels of the source's rows at the levels that the certificate tells."""
     return people_at(table, [release.certificate["levels"][name] for name in NAMES])

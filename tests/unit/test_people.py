@@ -235,7 +235,6 @@ def test_every_method_forms_groups_of_people(method, models):
 
 REFUSING = (
     {"name": "local-suppression", "missing": "loose"},
-    {"name": "hidden-cells"},
     {"name": "anti-unification", "patterns": "overlapping"},
     {"name": "population-grid", "k": 5, "ledger": "ledger", "universe": 100},
 )

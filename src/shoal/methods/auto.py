@@ -1,6 +1,7 @@
 """The choice between methods: several are tried, and the recoding of least loss is taken.
 
 All that are tried publish true values, only less exact ones, so that the choice does not change what a value means.
+For an intruder who knows few columns other methods are tried than for one who knows all of them.
 `shoal explore` compares any methods and parameters, and shows what was not chosen.
 """
 
@@ -17,7 +18,7 @@ from shoal.checked import Seconds, Share
 from shoal.encoding import Recoding
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem
-from shoal.models import AllOf
+from shoal.models import AllOf, limited
 from shoal.schema import Schema
 from shoal.utility.loss import losses
 
@@ -25,6 +26,8 @@ __all__ = ["TRUTHFUL", "Auto", "make_method"]
 
 LEAST_SECONDS = 0.1
 TRUTHFUL = ("full-domain", "top-down", "mondrian", "refine")
+FEW = ("hidden-cells", "full-domain")
+"""What is tried in their place where models are for an intruder who knows few columns."""
 
 
 def make_method(name: str, given: Mapping[str, Any]) -> Method:
@@ -46,7 +49,8 @@ class Auto(Method):
     Parameters
     ----------
     methods
-        Names of methods, tried in this order; of equal losses the first one's is taken.
+        Names of methods, tried in this order; of equal losses the first one's is taken. Where models say ``known``, or
+        there are key sets, hidden-cells and full-domain are tried unless others are named.
     loss
         The figure to compare: one of those that a certificate lists under ``loss``.
     suppression
@@ -61,6 +65,7 @@ class Auto(Method):
     suppression: Share = 0.0
     time_limit: Seconds | None = None
     name: ClassVar[str] = "auto"
+    serves_few: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in self.methods:
@@ -71,7 +76,12 @@ class Auto(Method):
     @property
     def candidates(self) -> list[Method]:
         """The methods to try."""
-        return [make_method(name, {"suppression": self.suppression}) for name in self.methods]
+        return self.candidates_for(AllOf())
+
+    def candidates_for(self, model: AllOf) -> list[Method]:
+        """The methods to try for some models."""
+        names = FEW if limited(model) and self.methods == TRUTHFUL else self.methods
+        return [make_method(name, {"suppression": self.suppression}) for name in names]
 
     @property
     def only_rows(self) -> str | None:
@@ -82,12 +92,13 @@ class Auto(Method):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
         refusals = []
-        for method in self.candidates:
+        candidates = self.candidates_for(model)
+        for method in candidates:
             try:
-                method.check(schema, model)
+                _require_served(method, schema, model)
             except PlanError as error:
                 refusals.append(str(error))
-        if len(refusals) == len(self.methods):
+        if len(refusals) == len(candidates):
             raise PlanError(f"None of the methods to try can serve this plan. The first says: {refusals[0]}")
 
     def warm(self) -> None:
@@ -102,16 +113,17 @@ class Auto(Method):
         tried: list[dict[str, object]] = []
         why: ShoalError | None = None
         start = time.monotonic()
-        for place, method in enumerate(self.candidates):
-            problem.progress(f"deciding: {method.name}", place / len(self.methods))
+        candidates = self.candidates_for(problem.model)
+        for place, method in enumerate(candidates):
+            problem.progress(f"deciding: {method.name}", place / len(candidates))
             if self.time_limit is not None:
                 left = float(self.time_limit) - (time.monotonic() - start)
                 if best is not None and left <= 0:
                     tried.append({"method": method.name, "outcome": "not tried, the time was over"})
                     continue
-                method = _within(method, left / (len(self.methods) - place))
+                method = _within(method, left / (len(candidates) - place))
             try:
-                method.check(problem.schema, problem.model)
+                _require_served(method, problem.schema, problem.model)
                 recoding = method.decide(problem)
             except (PlanError, InfeasibleError) as error:
                 why = why if isinstance(why, InfeasibleError) else error
@@ -125,6 +137,15 @@ class Auto(Method):
             assert why is not None
             raise why
         return replace(best, facts={"chosen": chosen, "tried": tried, **best.facts})
+
+
+def _require_served(method: Method, schema: Schema, model: AllOf) -> None:
+    """Raise where a method cannot serve these columns and models."""
+    if schema.person and method.only_rows is not None:
+        raise PlanError(f"The method {method.name} cannot count people: {method.only_rows}")
+    if limited(model) and not method.serves_few:
+        raise PlanError(f"The method {method.name} forms groups in all quasi-identifiers at once.")
+    method.check(schema, model)
 
 
 def _within(method: Method, seconds: float) -> Method:

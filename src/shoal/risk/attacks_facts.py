@@ -88,7 +88,7 @@ def _count(facts: Facts, crowd: Facts | None) -> FactsNeeded:
             counted = facts.combinations(chosen)
             alone |= (counted.visible & (counted.size == 1))[counted.number]
             if crowd is not None:
-                found |= facts.rows_of(crowd, chosen) == 1
+                found |= facts.rows_of(crowd, chosen, 2) == 1
         by_rows.append(int(alone.sum()))
         by_people.append(int(found.sum()))
     return FactsNeeded(tuple(by_rows), None if crowd is None else tuple(by_people))
