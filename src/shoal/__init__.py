@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         AntiUnification,
         Auto,
         Cbfs,
+        FactsSuppression,
         FullDomain,
         HiddenCells,
         KFirst,
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
         PPlusAlphaSensitive,
         PSensitive,
         TCloseness,
+        TrajectoryAnonymity,
     )
     from shoal.plan import Output, Plan
     from shoal.profiling import Profile
@@ -134,6 +136,7 @@ __all__ = [
     "DeltaDisclosure",
     "Draft",
     "Exploration",
+    "FactsSuppression",
     "Flat",
     "FullDomain",
     "HiddenCells",
@@ -177,6 +180,7 @@ __all__ = [
     "Table",
     "TableError",
     "TopDown",
+    "TrajectoryAnonymity",
     "Tree",
     "Univariate",
     "VMdav",
@@ -219,13 +223,13 @@ _HOMES = {
         "VerificationError"
     ),
     "shoal.methods": (
-        "AntiUnification Auto Cbfs FullDomain HiddenCells KFirst Levels LocalSuppression Mdav Mondrian PFirst "
-        "PopulationGrid Refine SampledGrid Switching TopDown Univariate VMdav"
+        "AntiUnification Auto Cbfs FactsSuppression FullDomain HiddenCells KFirst Levels LocalSuppression Mdav "
+        "Mondrian PFirst PopulationGrid Refine SampledGrid Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.pattern_set": "pattern_set",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity KeySet Known LDiversity PAlphaSensitive PPlusAlphaSensitive "
-        "PSensitive TCloseness"
+        "PSensitive TCloseness TrajectoryAnonymity"
     ),
     "shoal.compilation": "compile_methods",
     "shoal.exploration": "Exploration",

@@ -36,7 +36,7 @@ from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_z
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.people import number_people
-from shoal.encoding.pseudonyms import read_key, replace_identifiers
+from shoal.encoding.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
 from shoal.engines.base import (
     UTC,
@@ -123,8 +123,12 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
         with watch("applying"):
             held = engine.hold(decided.carried, data)
         with watch("verifying"):
-            checked = _verify(engine, engine.read(Source(frame=held)), plan, decided)
+            carried = engine.read(Source(frame=held))
+            checked = _verify(engine, carried, plan, decided)
             released = _without(held, plan.schema.person[:1])
+            if plan.schema.linked:
+                released = engine.hold(decided.released, data)
+                _require_same(engine, engine.read(Source(frame=released)), carried, plan, decided)
     with watch("describing"):
         description = _describe(plan, decided, checked)
     certificate = _certificate(plan, decided, checked, {})
@@ -216,7 +220,8 @@ def release(
                 written = engine.read(back)
                 written = harmless.restore(engine, written) if harmless else written
                 if plan.schema.person:
-                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
+                    place = folder / f"people{path.suffix.lower()}"
+                    written = _with_people(engine, written, plan, decided, place, writing)
                 checked = _verify(engine, written, plan, decided)
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
@@ -290,7 +295,7 @@ def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress
             with watch("verifying"):
                 written = engine.read(back)
                 if plan.schema.person:
-                    written = _with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
+                    written = _with_people(engine, written, plan, decided, scratch.path / "people.csv", PLAIN)
                 checked = _verify(engine, written, plan, decided)
             told = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             certificate = _certificate(plan, decided, checked, told)
@@ -392,7 +397,11 @@ def check(
     """
     if plan is not None:
         plan = _as_plan(plan)
-        schema, chosen, wildcard = plan.schema.of_rows.published, list(plan.model_of_rows.parts), plan.method.wildcard
+        schema, wildcard = plan.schema.of_rows.published, plan.method.wildcard
+        if plan.schema.linked and not person:
+            person = plan.schema.person[:1]  # the release has it, as a pseudonym
+        # without it rows are counted, of which some models say nothing
+        chosen = [part for part in plan.model_of_rows.parts if person or not part.only_people]
     else:
         quasi = as_names(quasi_identifiers, "quasi-identifiers")
         named = sensitive
@@ -420,7 +429,7 @@ def check(
             table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
             if person:
                 require_columns(table, person)
-                table = number_people(engine, table, person)[0]
+                table = number_people(engine, table, person).table
             return check_relation(engine, table, schema, chosen, wildcard)
 
 
@@ -486,17 +495,27 @@ class _Decided:
     """Both None where no one machine held the rows."""
     nobodys: int = 0
     """Rows that are nobody's, where the plan says whose rows they are."""
+    pseudonyms: Any = None
+    """The pseudonyms of people (v, label), where these are published."""
     repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Identifiers that may be those of people with several rows, where the plan does not say whose rows they are."""
 
 
-def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, int]:
+@dataclass(frozen=True)
+class _Read:
     """The table as it is to be anonymized: with categories, pseudonyms and numbers in place of what they stand for.
 
-    And how many rows are nobody's, where the plan says whose rows they are.
+    And how many rows are nobody's, where the plan says whose rows they are, and the pseudonyms of people.
     """
+
+    table: Relation
+    nobodys: int = 0
+    pseudonyms: Any = None
+
+
+def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Read:
     key = b""
-    if plan.schema.pseudonyms:
+    if plan.schema.pseudonyms or plan.schema.linked:
         if not plan.method.reveals_source:
             raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
         key = _pseudonym_key(plan)
@@ -505,14 +524,30 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Re
         _match_columns(read, plan.schema)
         table = one_zero(engine, read, plan.schema)
         table = publish_categories(engine, table, plan.schema)
+        _refuse_links(engine, table, plan)
         table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
-        table, nobodys = number_people(engine, table, plan.schema.person) if plan.schema.person else (table, 0)
-        return replace(table, labels=read.labels), nobodys
+        if not plan.schema.person:
+            return _Read(replace(table, labels=read.labels))
+        found = number_people(engine, table, plan.schema.person)
+        made = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
+        return _Read(replace(found.table, labels=read.labels), found.nobodys, made)
+
+
+def _refuse_links(engine: Engine, table: Relation, plan: Plan) -> None:
+    """Raise where an identifier that becomes a pseudonym repeats: it would link rows, as a person's does."""
+    names = plan.schema.pseudonyms
+    for name, (rows, values) in zip(names, engine.repeats(table, table.places(names)) if names else (), strict=True):
+        if values < rows:
+            raise PlanError(
+                f"A pseudonym of an identifier must not link rows; column {name!r} has {values:,} different values in "
+                f"{rows:,} rows. If it says whose rows they are, give it the role person, with pseudonym = true and "
+                "the model trajectory-anonymity; else leave the pseudonym out."
+            )
 
 
 def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
     with _warming(plan.method, watch.progress):
-        return _code(engine, _read(engine, source, plan, watch)[0], plan, watch)
+        return _code(engine, _read(engine, source, plan, watch).table, plan, watch)
 
 
 @contextmanager
@@ -549,7 +584,8 @@ def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> tuple[R
 def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
     plan.method.ready()
     with _warming(plan.method, watch.progress):
-        table, nobodys = _read(engine, source, plan, watch)
+        read = _read(engine, source, plan, watch)
+        table = read.table
         repeating = _repeating(engine, table, plan)
         # people are counted where all of their rows are
         if plan.method.together is not None and not plan.schema.person and _is_spread(engine):
@@ -575,15 +611,21 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
         problem = replace(problem, ladders=ladders)
     with watch("applying"):
         keep = _published_columns(table, plan)
-        carried = apply(engine, table, (*keep, *plan.schema.person[:1]), frequencies, ladders, recoding)
-        released = engine.project(carried, range(len(keep))) if plan.schema.person else carried
+        person = plan.schema.person[:1]
+        shown = keep if plan.schema.linked else (*keep, *person)
+        carried = released = apply(engine, table, shown, frequencies, ladders, recoding)
+        if plan.schema.linked:
+            released = engine.relabel(carried, keep.index(person[0]), read.pseudonyms)
+        elif person:
+            released = engine.project(carried, range(len(keep)))
     if isinstance(recoding, ByLevel):
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
         kept = int(recoding.count.sum())
     facts = dict(recoding.facts)
     return _Decided(
-        origin, table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding, nobodys, repeating
+        origin, table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding,
+        read.nobodys, read.pseudonyms, repeating,
     )  # fmt: skip
 
 
@@ -650,14 +692,25 @@ def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) ->
     return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people, told)
 
 
-def _with_people(engine: Engine, written: Relation, decided: _Decided, place: Path, writing: Writing) -> Relation:
+def _with_people(
+    engine: Engine, written: Relation, plan: Plan, decided: _Decided, place: Path, writing: Writing
+) -> Relation:
     """The release with the people's numbers, once what was written is known to be the same rows without them.
 
     Both are read back from files of one kind, so that equal cells are equal text.
     """
     carried = engine.read(engine.write(decided.carried, place, writing))
-    require_same_rows(engine, written, carried)
+    _require_same(engine, written, carried, plan, decided)
     return carried
+
+
+def _require_same(engine: Engine, written: Relation, carried: Relation, plan: Plan, decided: _Decided) -> None:
+    """Raise unless what was written is what is verified, but for numbers of people, or pseudonyms in their place."""
+    shown: dict[str, Mapping[str, str]] = {}
+    if plan.schema.linked:
+        made = decided.pseudonyms.to_pydict()
+        shown[plan.schema.person[0]] = dict(zip(map(str, made["v"]), made["label"], strict=True))
+    require_same_rows(engine, written, carried, shown)
 
 
 def _without(frame: Any, columns: tuple[str, ...]) -> Any:
@@ -724,14 +777,16 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
             "rows": checked.rows,
             "smallest_group": checked.people.smallest_group,
             "rows_without_person": decided.nobodys,
-            "verification": "The models count people, by numbers that are not published. Who has the release alone can "
-            "verify rows only.",
+            "verification": _who_can_verify(plan),
         }
+        linked = [part.linked_rows for part in plan.model_of_rows.parts if part.only_people]
+        if linked:
+            content["people"]["known_rows"] = "all" if linked[0] is None else linked[0]
     content |= _worth(plan, decided)
     if checked.folded:
         content["folded"] = dict(checked.folded)
-    if plan.schema.pseudonyms:
-        content["pseudonyms"] = list(plan.schema.pseudonyms)
+    if names := (*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())):
+        content["pseudonyms"] = list(names)
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]
     if categories:
         content["published_as_categories"] = categories
@@ -741,6 +796,15 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)
+
+
+def _who_can_verify(plan: Plan) -> str:
+    if plan.schema.linked:
+        return (
+            "The models count people, by numbers of which pseudonyms are published. What people have is taken from all "
+            "of their rows in the original, also from those that were left out."
+        )
+    return "The models count people, by numbers that are not published. Who has the release alone can verify rows only."
 
 
 def _worth(plan: Plan, decided: _Decided) -> dict[str, Any]:

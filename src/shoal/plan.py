@@ -168,8 +168,27 @@ class Plan(Shown, Checked):
             raise PlanError("The plan must name at least one quasi-identifier; it names none.")
         if self.schema.person and self.method.only_rows is not None:
             raise PlanError(f"The method {self.method.name} cannot count people: {self.method.only_rows}")
+        self._check_linked()
         self._check_keys()
         self.method.check(self.schema, self.model)
+
+    def _check_linked(self) -> None:
+        """Raise where rows of a person can be linked, or are said to be, and the rest of the plan does not fit."""
+        linked = [part for part in self.model_of_rows.parts if part.only_people]
+        if self.schema.linked and not linked:
+            raise PlanError(
+                "A pseudonym of a person links all rows of the person, and what they tell together is more than models "
+                "of single rows look at. Add the model trajectory-anonymity, with known_rows where others know few "
+                "rows of a person; or leave the pseudonym out."
+            )
+        if linked and not self.schema.person:
+            raise PlanError(f"The model {linked[0].name} needs a column of role person, to say whose rows they are.")
+        if linked and not self.method.serves_linked:
+            serve = ", ".join(name for name, method in METHODS.items() if method.serves_linked)
+            raise PlanError(
+                f"The method {self.method.name} forms groups of single rows; it cannot keep {linked[0].name}, which is "
+                f"about several rows of a person. Use one of: {serve}."
+            )
 
     def _check_keys(self) -> None:
         """Raise where key sets or ``known`` ask for columns that are not there, or for what the method cannot do."""

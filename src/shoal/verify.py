@@ -450,7 +450,8 @@ def _second_opinion_on_people(
     models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
     (person,) = released.places(schema.person)
     places = released.places(schema.quasi_identifiers)
-    own = judge_people(counted, people, places, person, schema, models)
+    known_rows = next((part.known_rows for part in model.parts if isinstance(part, ByPeople)), 1)
+    own = judge_people(counted, people, places, person, schema, models, known_rows)
     if len(models) == len(model.parts):
         return own
     assert source is not None
@@ -474,22 +475,35 @@ def people_of_source(engine: Engine, source: Relation, schema: Schema) -> pa.Tab
     return found.select([*(f"c{place}" for place in places), "n"]).rename_columns([*names, "n"])
 
 
-def require_same_rows(engine: Engine, written: Relation, verified: Relation) -> None:
-    """Raise unless a table is what was verified, without the column that says whose rows they are."""
-    told, shown = (_rows_of(engine, table, written.columns) for table in (written, verified))
-    if told != shown:
+def require_same_rows(
+    engine: Engine, written: Relation, verified: Relation, shown: Mapping[str, Mapping[str, str]] | None = None
+) -> None:
+    """Raise unless a table is what was verified, without the column that says whose rows they are.
+
+    ``shown`` are, by column, the texts that were written in place of what was verified; missing where there is none.
+    """
+    told = _rows_of(engine, written, written.columns, {})
+    if told != _rows_of(engine, verified, written.columns, shown or {}):
         raise VerificationError(
             "The rows that were written are not those that were verified by people. This is a fault in shoal; nothing "
             "was published."
         )
 
 
-def _rows_of(engine: Engine, table: Relation, names: Sequence[str]) -> Counter[tuple[Any, ...]]:
-    """How often each row stands in some columns of a table."""
+def _rows_of(
+    engine: Engine, table: Relation, names: Sequence[str], shown: Mapping[str, Mapping[str, str]]
+) -> Counter[tuple[Any, ...]]:
+    """How often each row stands in some columns of a table, with other texts in some of them."""
     places = table.places(names)
     counted = engine.frequencies(table, places)
-    cells = (counted.column(f"c{place}").to_pylist() for place in places)
-    return Counter(dict(zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True)))
+    cells = [counted.column(f"c{place}").to_pylist() for place in places]
+    for name, texts in shown.items():
+        at = names.index(name)
+        cells[at] = [texts.get(str(cell)) for cell in cells[at]]
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row, times in zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True):
+        found[row] += times
+    return found
 
 
 def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> CheckResult:

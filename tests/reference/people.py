@@ -92,6 +92,21 @@ def contains(history, known):
     return True
 
 
+def crowds(rows, known_rows):
+    """Everybody who shares some of somebody's rows, as labels: one row, two, ... ``known_rows``; or all (None)."""
+    found = labels_of(rows)
+    if known_rows is None:
+        whole = {tuple(sorted(history)) for history in found.values()}
+        return [[u for u, history in found.items() if tuple(sorted(history)) == own] for own in sorted(whole)]
+    sets = {
+        tuple(sorted(known))
+        for history in found.values()
+        for size in range(1, known_rows + 1)
+        for known in itertools.combinations(history, size)
+    }
+    return [[u for u, history in found.items() if contains(history, known)] for known in sorted(sets)]
+
+
 def exposed_by_rows(rows, number, least):
     """Who has some ``number`` or fewer rows that fewer than ``least`` people have, as labels."""
     found = labels_of(rows)

@@ -87,7 +87,7 @@ def engine():
 def read(engine, rows):
     columns = zip(SCHEMA.columns, zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
-    return number_people(engine, engine.read(Source(frame=table)), SCHEMA.person)[0]
+    return number_people(engine, engine.read(Source(frame=table)), SCHEMA.person).table
 
 
 def told_slowly(rows):

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "PeopleHistogram", "as_in_source", "by_people", "number_names", "number_people", "people_of", "with_people",
+    "Numbered", "PeopleHistogram", "as_in_source", "by_people", "number_names", "number_people", "people_of",
+    "with_people",
 ]  # fmt: skip
 
 
@@ -207,22 +208,31 @@ def as_in_source(found: FrequencySet, source: FrequencySet) -> FrequencySet:
     return replace(found, domains=source.domains, secrets=secrets)
 
 
-def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> tuple[Relation, int]:
+@dataclass(frozen=True)
+class Numbered:
+    """A table with the people's numbers; how many rows are nobody's; and what names the people, by number."""
+
+    table: Relation
+    nobodys: int
+    names: Sequence[tuple[str, ...]]
+
+
+def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> Numbered:
     """The table with the people's numbers, from 0, in the first of the columns that say together whose rows they are.
 
     Numbers follow the names, of which spellings are one as those of a sensitive value are. Where a name is missing,
-    each row has a number of its own: who cannot be told to be the same may be another. Returned with how many such rows
-    there are. Costs one count of these columns, and memory for the different names.
+    each row has a number of its own, above those with a name: who cannot be told to be the same may be another. Costs
+    one count of these columns, and memory for the different names.
     """
     import pyarrow as pa
 
     places = table.places(columns)
     counted = engine.frequencies(table, places)
-    number = number_names(counted, places)
+    number, names = number_names(counted, places)
     rows = np.asarray(counted.column("n").to_numpy(), np.int64)
     copies = np.where(number >= 0, 1, rows)
     row = np.repeat(np.arange(len(number)), copies)
-    named, person = int(number.max(initial=-1)) + 1, number[row]
+    named, person = len(names), number[row]
     nobody = person < 0
     person[nobody] = named + np.arange(int(nobody.sum()))
     data: dict[str, object] = {f"c{place}": counted.column(f"c{place}").take(pa.array(row)) for place in places}
@@ -235,14 +245,18 @@ def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> tu
     numbered = engine.recode_by_group(
         table, range(len(table.columns)), pa.table(data), pa.table({key: pa.array(v) for key, v in labels.items()})
     )
-    return replace(numbered, ranked=()), int(nobody.sum())
+    return Numbered(replace(numbered, ranked=()), int(nobody.sum()), names)
 
 
-def number_names(counted: pa.Table, places: Sequence[int]) -> npt.NDArray[np.int64]:
-    """The number of the person whom the columns at these places name together, in each row; -1 where one is missing."""
-    names = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
-    number = {name: place for place, name in enumerate(sorted({name for name in names if None not in name}))}
-    return np.asarray([number.get(name, -1) for name in names], np.int64)
+def number_names(counted: pa.Table, places: Sequence[int]) -> tuple[npt.NDArray[np.int64], Sequence[tuple[str, ...]]]:
+    """The number of the person whom the columns at these places name together, in each row, and names by number.
+
+    -1 where one of the columns is missing.
+    """
+    found = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
+    names: list[Any] = sorted({name for name in found if None not in name})
+    number = {name: place for place, name in enumerate(names)}
+    return np.asarray([number.get(name, -1) for name in found], np.int64), names
 
 
 def _keys(column: pa.ChunkedArray) -> list[str | None]:

@@ -4,8 +4,8 @@ Who has the key can make the pseudonym of a person again, and so link deliveries
 chance, nor try names out. A plain hash would not do: names can be tried. The name of the column is part of what is
 hashed, so that one value in two columns has two pseudonyms.
 
-A pseudonym links the rows of one person, within a release and between releases of one key. The models count rows, not
-persons; where a person has several rows, that is for the plan to mind.
+A pseudonym links the rows of one person, within a release and between releases of one key. So that of an identifier
+must not repeat; one that does is a person's, and a plan says how many rows of a person others may know.
 
 Krawczyk, Bellare and Canetti, "HMAC", RFC 2104; Article 29 Working Party, Opinion 05/2014, section 4.
 """
@@ -18,11 +18,15 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.engines.base import Engine, Relation
 from shoal.errors import PlanError
 
-__all__ = ["KEY_VARIABLE", "pseudonym", "read_key", "replace_identifiers"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["KEY_VARIABLE", "name_people", "pseudonym", "read_key", "replace_identifiers"]
 
 KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
 SHORTEST_KEY = 16
@@ -75,6 +79,15 @@ def pseudonym(key: bytes, column: str, value: str) -> str:
     # the length of the name in front keeps two different pairs from being the same text
     message = f"{len(column)}:{column}{value}".encode()
     return hmac.new(key, message, hashlib.sha256).hexdigest()[:LENGTH]
+
+
+def name_people(names: Sequence[tuple[str, ...]], column: str, key: bytes) -> pa.Table:
+    """The pseudonyms (label) of people by their numbers (v); a person is named by one or several texts."""
+    import pyarrow as pa
+
+    texts = [name[0] if len(name) == 1 else "".join(f"{len(part)}:{part}" for part in name) for name in names]
+    made = pa.array([pseudonym(key, column, text) for text in texts], pa.string())
+    return pa.table({"v": pa.array(range(len(names)), pa.int64()), "label": made})
 
 
 def replace_identifiers(engine: Engine, table: Relation, columns: Sequence[str], key: bytes) -> Relation:

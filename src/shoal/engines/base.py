@@ -236,6 +236,10 @@ class Engine(Protocol):
         """The table with some of its columns alone, all that order its rows among them."""
         ...
 
+    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
+        """The table with labels (v, label) in place of the values of one column; missing where there is none."""
+        ...
+
     def recode_by_level(
         self,
         table: Relation,

@@ -307,6 +307,13 @@ class DuckDBEngine:
         own = tuple(places.index(place) for place in ranked)
         return replace(view, types=view.types[: len(places)], ranked=own, named=table.named)
 
+    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        count = len(table.columns)
+        query = sql.relabelled(table.name, count, place, self._register(labels), hidden=bool(table.ranked))
+        view = self._view(query, table.columns, table.named)
+        return replace(view, types=view.types[:count], ranked=table.ranked)
+
     def recode_by_level(
         self,
         table: Relation,

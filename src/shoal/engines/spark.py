@@ -240,6 +240,13 @@ class SparkEngine:
         own = tuple(places.index(place) for place in ranked)
         return replace(view, types=view.types[: len(places)], ranked=own, named=table.named)
 
+    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
+        """See :class:`shoal.engines.base.Engine`."""
+        count = len(table.columns)
+        query = sql.relabelled(table.name, count, place, self._send(labels), hidden=bool(table.ranked))
+        view = self._view(query, table.columns)
+        return replace(view, types=view.types[:count], ranked=table.ranked, named=table.named)
+
     def recode_by_level(
         self,
         table: Relation,

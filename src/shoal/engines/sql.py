@@ -28,6 +28,7 @@ __all__ = [
     "recode_by_entry",
     "recode_by_group",
     "recode_by_level",
+    "relabelled",
     "renumbered",
     "repeat_labels",
     "repeats",
@@ -120,6 +121,13 @@ def projected(table: str, places: Sequence[int], hidden: bool) -> str:
     """Some columns of a table, numbered anew, and the hidden column k where it has one."""
     names = [f"{column(place)} AS {column(new)}" for new, place in enumerate(places)]
     return f"SELECT {', '.join([*names, 'k'] if hidden else names)} FROM {table}"
+
+
+def relabelled(table: str, count: int, place: int, labels: str, hidden: bool) -> str:
+    """The table, of so many columns, with labels (v, label) in place of the values of one, and the hidden column k."""
+    names = [f"l.label AS {name}" if name == column(place) else f"t.{name}" for name in map(column, range(count))]
+    shown = ", ".join([*names, "t.k"] if hidden else names)
+    return f"SELECT {shown} FROM {table} AS t LEFT JOIN {labels} AS l ON t.{column(place)} = l.v"
 
 
 def replaced(table: str, count: int, cells: Mapping[int, str]) -> str:

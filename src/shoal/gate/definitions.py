@@ -312,6 +312,7 @@ def _told_of_diversity(model: Any) -> tuple[Figure, ...]:
 
 DEFINITIONS: Mapping[str, Definition] = {
     "k-anonymity": Definition(_told(Figure("k")), _k_anonymity, sensitive=False),
+    "trajectory-anonymity": Definition(_told(Figure("k")), _k_anonymity, sensitive=False),  # of crowds of people
     "p-sensitive": Definition(_told(Figure("p")), _p_sensitive),
     "p-alpha-sensitive": Definition(_told(Figure("p"), Figure("alpha")), _weighted(by_category=False)),
     "p-plus-alpha-sensitive": Definition(_told(Figure("p"), Figure("alpha")), _weighted(by_category=True)),

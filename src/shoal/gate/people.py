@@ -3,6 +3,9 @@
 A group is the set of the people who have a row in it, and a person the set of all known values that he or she has in
 the source. Different values: the fewest such that everybody has one of them. Weight: everybody's lightest value.
 Shares: each person once, in equal parts on his or her values, over a common denominator that makes parts whole.
+
+Where rows of a person can be linked, those who share what is known of somebody are a group too: some rows by their
+labels, or all of them. Here they are found by Python's tuples and dictionaries, person by person.
 """
 
 from __future__ import annotations
@@ -32,17 +35,27 @@ OnPeople = Callable[[int, Sequence[Values]], Verdict]
 
 
 def judge_people(
-    released: pa.Table, source: pa.Table, quasi: Sequence[int], person: int, schema: Schema, models: Sequence[Any]
+    released: pa.Table,
+    source: pa.Table,
+    quasi: Sequence[int],
+    person: int,
+    schema: Schema,
+    models: Sequence[Any],
+    known_rows: int | None = 1,
 ) -> Judgement:
     """Judge the groups of a release by each model, in people.
 
     Both tables have combinations (c<place>, n): of the release with the quasi-identifiers in the places ``quasi`` and
-    the number of a person in the place ``person``; of the source with columns named as the schema names them.
+    the number of a person in the place ``person``; of the source with columns named as the schema names them. Of a
+    person ``known_rows`` rows can be linked, or all (None).
     """
     owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
     sizes, members = groups_of(released, quasi)
     groups = [sorted({owner[row] for row in rows}) for rows in members]
     present = sorted({person for group in groups for person in group})
+    told = len(groups), min(map(len, groups), default=0)
+    if known_rows != 1:
+        groups += _linked(members, owner, released.column("n").to_pylist(), known_rows)
     opinions: list[Opinion | None] = []
     for model in models:
         known = DEFINITIONS.get(model.name)
@@ -51,7 +64,27 @@ def judge_people(
             continue
         judges = _judges(known, model, present, source, schema)
         opinions.append(_gather(known, model, [judge(group) for judge in judges for group in groups]))
-    return Judgement(sum(sizes), len(groups), min(map(len, groups), default=0), tuple(opinions))
+    return Judgement(sum(sizes), *told, tuple(opinions))
+
+
+def _linked(
+    members: Sequence[Sequence[int]], owner: Sequence[int], count: Sequence[int], known_rows: int | None
+) -> list[list[int]]:
+    """Who shares some of somebody's rows, or all, by the groups that these are in."""
+    labels: dict[int, list[int]] = {}
+    for label, rows in enumerate(members):
+        for row in rows:
+            labels.setdefault(owner[row], []).extend([label] * count[row])
+    sharing: dict[tuple[int, ...], list[int]] = {}
+    for person, own in labels.items():
+        own.sort()
+        if known_rows is None:
+            sharing.setdefault(tuple(own), []).append(person)
+            continue
+        for size in range(2, known_rows + 1):
+            for known in set(itertools.combinations(own, size)):
+                sharing.setdefault(known, []).append(person)
+    return [sorted(people) for people in sharing.values()]
 
 
 def judge_sets_of_people(

@@ -211,7 +211,7 @@ def _few_rows(engine: DuckDBEngine, table: Relation, person: Sequence[str], most
 
     places = table.places(person)
     counted = engine.frequencies(table, places)
-    number = number_names(counted, places)
+    number, _ = number_names(counted, places)
     named = pa.array(number >= 0)
     owners = counted.drop_columns(["n"]).append_column("g", pa.array(number)).filter(named)
     return engine.few_of_each(table, owners, most)

@@ -8,6 +8,7 @@ from shoal.extensions import Extended
 from shoal.methods.anti_unification import AntiUnification
 from shoal.methods.auto import Auto
 from shoal.methods.base import Method, Problem, Progress, quiet
+from shoal.methods.facts_suppression import FactsSuppression
 from shoal.methods.full_domain import FullDomain
 from shoal.methods.grids import PopulationGrid, SampledGrid
 from shoal.methods.hidden_cells import HiddenCells
@@ -24,6 +25,7 @@ __all__ = [
     "AntiUnification",
     "Auto",
     "Cbfs",
+    "FactsSuppression",
     "FullDomain",
     "HiddenCells",
     "KFirst",
@@ -55,6 +57,7 @@ OWN: dict[str, type[Method]] = {
         Switching,
         LocalSuppression,
         HiddenCells,
+        FactsSuppression,
         Refine,
         AntiUnification,
         PopulationGrid,

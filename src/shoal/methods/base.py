@@ -86,6 +86,8 @@ class Method(Checked):
     needs_model: ClassVar[bool] = True
     serves_few: ClassVar[bool] = False
     """Whether the method serves models for an intruder who knows few of the columns (:mod:`shoal.models.known`)."""
+    serves_linked: ClassVar[bool] = False
+    """Whether the method serves people whose rows can be linked (:mod:`shoal.models.trajectory`)."""
 
     @property
     def wildcard(self) -> str | None:

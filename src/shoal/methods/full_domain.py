@@ -61,6 +61,7 @@ class FullDomain(Method):
     interruptible: bool = False
     name: ClassVar[str] = "full-domain"
     serves_few: ClassVar[bool] = True
+    serves_linked: ClassVar[bool] = True
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""

@@ -29,6 +29,7 @@ class Levels(Method):
     suppression: Share = 0.0
     name: ClassVar[str] = "levels"
     serves_few: ClassVar[bool] = True
+    serves_linked: ClassVar[bool] = True
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -58,6 +59,12 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
         raise PlanError(
             f"With 'known' or [[keys]] the method {method} leaves no rows out: suppression must be 0; found "
             f"{suppression}. The method hidden-cells hides single cells instead."
+        )
+    if suppression and any(part.only_people for part in model.parts):
+        raise PlanError(
+            f"Where rows of a person can be linked, the method {method} leaves no group out, for that changes what is "
+            f"known of many: suppression must be 0; found {suppression}. The method facts-suppression leaves out "
+            "single rows of people instead."
         )
 
 
@@ -92,6 +99,12 @@ def _why(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str
             failing.append(
                 f"{model} fails in {int((~verdict.holds).sum())} of {groups.count} groups (reached: {reached})"
             )
+    if any(model.only_people for model in problem.model.parts):
+        return (
+            f"At these levels {'; '.join(failing)}, where a group fails that has a row of somebody who is not hidden. "
+            "Choose higher levels, lower the models' parameters, or use the method facts-suppression, which leaves out "
+            "single rows of people."
+        )
     return (
         f"At these levels {'; '.join(failing)}. Leaving failing groups out would cost {suppressed} of {rows} rows "
         f"({suppressed / rows:.2%}), above the limit of {limit:.2%}. Choose higher levels, raise the suppression "

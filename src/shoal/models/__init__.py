@@ -14,6 +14,7 @@ from shoal.models.known import Keyed, KeySet, Known, Limited, limited
 from shoal.models.l_diversity import LDiversity
 from shoal.models.sensitivity import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
 from shoal.models.t_closeness import TCloseness
+from shoal.models.trajectory import TrajectoryAnonymity
 
 __all__ = [
     "MODELS",
@@ -34,6 +35,7 @@ __all__ = [
     "PPlusAlphaSensitive",
     "PSensitive",
     "TCloseness",
+    "TrajectoryAnonymity",
     "combine",
     "limited",
     "make_model",
@@ -54,6 +56,7 @@ OWN: dict[str, type[Model]] = {
         AlphaK,
         DeltaDisclosure,
         BetaLikeness,
+        TrajectoryAnonymity,
     )
 }
 MODELS: Mapping[str, type[Model]] = Extended(OWN, "shoal.models", Model)

@@ -120,6 +120,8 @@ class Model(Checked):
     """What the model counts: rows, or people where a column says whose rows they are."""
     sizes_only: ClassVar[bool] = False
     """Whether the model looks at nothing but how many rows a group has, which :attr:`least` then says."""
+    only_people: ClassVar[bool] = False
+    """Whether the model can be asked only where it is known whose rows they are."""
 
     @classmethod
     def sentence(cls, parameters: Mapping[str, Any]) -> str:
@@ -129,6 +131,11 @@ class Model(Checked):
     @property
     def least(self) -> int:
         """The smallest group that can meet the model, as far as its parameters alone tell."""
+        return 1
+
+    @property
+    def linked_rows(self) -> int | None:
+        """How many rows of a person the model takes an intruder to know and to link; None for all."""
         return 1
 
     def assess(self, groups: Groups) -> Assessment:

@@ -1,5 +1,8 @@
 """A model that counts people: what another model says of groups of rows, said of the people in them.
 
+Where rows of a person can be linked, it is said of all crowds, too: of the people who share what is known of somebody
+(:mod:`shoal.encoding.linked`). How much is known, the model ``trajectory-anonymity`` of a plan says.
+
 Where a column says whose rows they are, every model of a plan is asked of :func:`shoal.encoding.people.by_people`.
 Sizes, different values, categories and weights survive the union with any group, by people as by rows. Shares do not
 even survive the union of two good groups: a person in both counts once in their union. So for them nothing is
@@ -16,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.groups import Groups
+from shoal.encoding.linked import fold_back, link
 from shoal.encoding.people import by_people
 from shoal.encoding.rules import DISTINCT, Rule
 from shoal.errors import PlanError
@@ -31,6 +35,8 @@ class ByPeople(Model):
     """Another model, in people."""
 
     of_rows: Model
+    known_rows: int | None = 1
+    """How many rows of a person can be known and linked; None for all of them."""
     counts: ClassVar[str] = "people"
 
     @property
@@ -45,8 +51,13 @@ class ByPeople(Model):
 
     @property
     def absorbs(self) -> bool:  # type: ignore[override]
-        """See :attr:`unites`."""
-        return self.of_rows.absorbs
+        """See :attr:`unites`. Rows that are left out change what is known of a person: then nothing absorbs."""
+        return self.of_rows.absorbs and self.known_rows == 1
+
+    @property
+    def only_people(self) -> bool:  # type: ignore[override]
+        """See :class:`shoal.models.base.Model`."""
+        return self.of_rows.only_people
 
     @property
     def least(self) -> int:
@@ -60,19 +71,20 @@ class ByPeople(Model):
 
     def resized(self, least: int) -> ByPeople:
         """See :class:`shoal.models.base.Model`."""
-        return ByPeople(self.of_rows.resized(least))
+        return replace(self, of_rows=self.of_rows.resized(least))
 
     @property
     def start(self) -> Model | None:
         """See :class:`shoal.models.base.Model`."""
         first = self.of_rows.start
-        return None if first is None else ByPeople(first)
+        return None if first is None else replace(self, of_rows=first)
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""
         if not any(domain.people is not None for domain in domains):
             raise PlanError(f"The model {self.name} counts people; the plan has no column of role person.")
-        self.of_rows.check(tuple(domain for domain in domains if domain.people is None))
+        if not self.of_rows.only_people:
+            self.of_rows.check(tuple(domain for domain in domains if domain.people is None))
 
     def assess(self, groups: Groups) -> Assessment:
         """See :class:`shoal.models.base.Model`."""
@@ -81,7 +93,15 @@ class ByPeople(Model):
         if isinstance(model, SensitiveModel):
             held = tuple(h.domain for h in groups.histograms if h.domain.people is None)
             needed = tuple(domain.name for domain in model.columns(held))
-        return model.assess(by_people(groups, needed))
+        if self.known_rows == 1:
+            return model.assess(by_people(groups, needed))
+        both, crowds = link(groups, self.known_rows)
+        found = model.assess(by_people(both, needed))
+        conditions = (
+            replace(one, value=fold_back(one.value, crowds, at_least=one.at_least)) for one in found.conditions
+        )
+        holds = fold_back(found.holds.astype(np.float64), crowds, at_least=True) > 0
+        return Assessment(holds, tuple(conditions))
 
     def bound_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
@@ -100,8 +120,21 @@ class ByPeople(Model):
 
 def counting_people(model: AllOf) -> AllOf:
     """All models of a plan, in people; those for few known columns count the people who show the same in few."""
+    linked = [part for part in model.parts if part.only_people]
+    if len(linked) > 1:
+        raise PlanError(
+            "How many rows of a person can be linked must be said once; the plan has several models that say it. Keep "
+            "the one of the largest known_rows, or without known_rows: it implies the others."
+        )
+    if linked and any(isinstance(part, Limited) for part in model.parts):
+        raise PlanError(
+            f"Where rows of a person can be linked ({linked[0].name}), all columns of a row are taken to be known; "
+            "leave 'known' and [[keys]] out."
+        )
+    known_rows = linked[0].linked_rows if linked else 1
     return AllOf(
         tuple(
-            replace(part, of=ByPeople(part.of)) if isinstance(part, Limited) else ByPeople(part) for part in model.parts
+            replace(part, of=ByPeople(part.of)) if isinstance(part, Limited) else ByPeople(part, known_rows)
+            for part in model.parts
         )
     )

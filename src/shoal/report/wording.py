@@ -23,6 +23,8 @@ _METHODS = {
     "was lost; each group shows what its rows have in common.",
     "switching": "Values were made less exact where that was needed, row by row, rather than for the whole table.",
     "local-suppression": "Single values were hidden where they would make a row stand out.",
+    "facts-suppression": "Each of these columns was made less exact to the same degree for all rows, and single rows "
+    "of people whose rows together would set them apart were left out.",
     "hidden-cells": "Each of these columns was made less exact to the same degree for all rows, and single values were "
     "hidden where they would make a row stand out.",
     "mdav": "Similar rows were put together in small groups; all rows of a group show the same.",

@@ -83,7 +83,7 @@ def attack_people(
         for name, made in zip(person, names, strict=True):
             shown = shown.append_column(made, shown.column(name))
         own = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
-        numbered, _ = number_people(engine, engine.read(Source(frame=shown)), names)
+        numbered = number_people(engine, engine.read(Source(frame=shown)), names).table
         frequencies = read_frequency_set(engine, numbered, own)
     histories = _histories(frequencies)
     few = _few_people(histories, least)

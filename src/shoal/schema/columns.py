@@ -42,7 +42,8 @@ class Column(Checked):
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
     A ``person`` says whose rows they are: it is never published, and models count people. What is to be dropped and
     names nobody is ``drop``.
-    ``pseudonym`` publishes keyed pseudonyms of an identifier instead of dropping it.
+    ``pseudonym`` publishes keyed pseudonyms of an identifier or a person instead of dropping it. That of a person
+    links the rows of the person: a plan must then say how many of them others may know (``trajectory-anonymity``).
     ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
     """
 
@@ -55,13 +56,8 @@ class Column(Checked):
     exact: bool = False
 
     def __post_init__(self) -> None:
-        if self.pseudonym and self.role is Role.PERSON:
-            raise PlanError(
-                "A person cannot become a pseudonym: it would link all rows of a person, and what they tell together "
-                "is more than the models look at. Leave the pseudonym out."
-            )
-        if self.pseudonym and self.role is not Role.IDENTIFIER:
-            raise PlanError(f"Only an identifier can become a pseudonym; found a column of role {self.role}.")
+        if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON):
+            raise PlanError(f"Only an identifier or a person can be a pseudonym; found a column of role {self.role}.")
         if self.publish == "categories" and self.categories is None:
             raise PlanError("A column that publishes categories must have them: list them, the most sensitive first.")
         if self.categories is not None and self.role is not Role.SENSITIVE:
@@ -95,7 +91,7 @@ class Schema(Checked):
     @property
     def pseudonyms(self) -> tuple[str, ...]:
         """Names of the identifiers that are published as pseudonyms."""
-        return tuple(name for name, column in self.columns.items() if column.pseudonym)
+        return tuple(name for name in self.named(Role.IDENTIFIER) if self.columns[name].pseudonym)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
@@ -115,16 +111,18 @@ class Schema(Checked):
     @property
     def unpublished(self) -> frozenset[str]:
         """Names of the columns that no release has."""
-        return frozenset(
-            name
-            for name, column in self.columns.items()
-            if column.role in (Role.IDENTIFIER, Role.PERSON, Role.DROP) and not column.pseudonym
-        )
+        dropped = {*self.named(Role.IDENTIFIER), *self.named(Role.DROP), *self.person}
+        return frozenset(dropped.difference(self.pseudonyms, self.person[:1] if self.linked else ()))
 
     @property
     def person(self) -> tuple[str, ...]:
         """Names of the columns that say together whose rows they are."""
         return self.named(Role.PERSON)
+
+    @property
+    def linked(self) -> bool:
+        """Whether a pseudonym of the person is published, in the first of the columns that say who it is."""
+        return any(self.columns[name].pseudonym for name in self.person)
 
     @property
     def published(self) -> Schema:

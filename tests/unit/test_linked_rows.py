@@ -1,0 +1,316 @@
+"""People whose rows can be linked: what is known of several rows, or of all, against brute force; and releases."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.app import app
+from shoal.encoding import read_frequency_set
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import InfeasibleError, PlanError, VerificationError
+from shoal.gate import differences, judge_people
+from shoal.models.people import ByPeople
+from shoal.schema import Column, Role, Schema, Widths
+from shoal.verify import people_of_source
+from tests.reference import people as slow
+from tests.unit.test_people import visits
+from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, read, told_slowly
+
+PSEUDONYM = Column(Role.PERSON, pseudonym=True)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with DuckDBEngine() as opened:
+        yield opened
+
+
+@pytest.fixture
+def key(tmp_path, monkeypatch):
+    file = tmp_path / "key"
+    file.write_bytes(b"0123456789abcdef0123456789abcdef")
+    file.chmod(0o600)
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(file))
+
+
+def linked(known_rows=None, k=3, method=None, models=(), **roles):
+    columns = {
+        "patient": PSEUDONYM,
+        "age": Column(Role.QUASI_IDENTIFIER, Widths((10, 50))),
+        "sex": Column(Role.QUASI_IDENTIFIER),
+        "illness": Column(Role.SENSITIVE),
+        "remark": Column(Role.DROP),
+        **roles,
+    }
+    asked = (shoal.TrajectoryAnonymity(k, known_rows), *models)
+    return shoal.Plan(Schema(columns), asked, method or shoal.FactsSuppression(suppression=0.5))
+
+
+@pytest.mark.parametrize("known_rows", [2, 3, None])
+def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine, known_rows):
+    asked = {**MODELS, "trajectory": (shoal.TrajectoryAnonymity(3, known_rows), lambda g, p, e: len(g) >= 3)}
+
+    @settings(max_examples=12)
+    @given(rows=ROWS)
+    def check(rows):
+        table = read(engine, rows)
+        frequencies = read_frequency_set(engine, table, SCHEMA)
+        _, people = told_slowly(rows)
+        named = [(who if who is not None else place, group) for place, (who, group, *_) in enumerate(rows)]
+        labels = sorted({group for _, group in named})
+        _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
+        looked_at = table.places(("group", "who"))
+        own = judge_people(
+            engine.frequencies(table, looked_at), people_of_source(engine, table, SCHEMA),
+            looked_at[:1], looked_at[1], SCHEMA, [model for model, _ in asked.values()], known_rows,
+        )  # fmt: skip
+        groups = [sorted({who for who, label in named if label == one}, key=str) for one in labels]
+        crowds = [*groups, *slow.crowds(named, known_rows)]
+        assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups)))
+        for opinion, (name, (model, holds)) in zip(own.opinions, asked.items(), strict=True):
+            expected = all(holds(crowd, people, list(people)) for crowd in crowds)
+            verdict = ByPeople(model, known_rows).assess(found)
+            assert verdict.holds.all() == opinion.holds == expected, name
+            assert not differences(opinion, model, expected, verdict.effective), name
+            if name == "trajectory":
+                assert verdict.effective == {"k": min(map(len, crowds))}
+
+    check()
+
+
+def test_what_holds_of_linked_rows_holds_where_labels_are_coarser(engine):
+    """So a search without suppression concludes from a node to its generalizations, where a model absorbs."""
+
+    @settings(max_examples=20)
+    @given(rows=ROWS, known_rows=st.sampled_from([2, None]), seed=st.integers(0, 2**20))
+    def check(rows, known_rows, seed):
+        frequencies = read_frequency_set(engine, read(engine, rows), SCHEMA)
+        random = np.random.default_rng(seed)
+        number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
+        for asked in (shoal.TrajectoryAnonymity(2), *(model for model, _ in MODELS.values() if model.absorbs)):
+            model = ByPeople(asked, known_rows)
+            assert (model.unites, model.absorbs) == (True, False)
+            if model.assess(frequencies.groups_of(number, number.max() + 1)).holds.all():
+                assert model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds.all()
+
+    check()
+
+
+def histories(table, columns=("age", "sex")):
+    rows = table.select(["patient", *columns]).to_pylist()
+    return [(row["patient"], tuple(row[name] for name in columns)) for row in rows]
+
+
+@pytest.mark.parametrize("known_rows", [2, None])
+@pytest.mark.parametrize("method", ["facts-suppression", "full-domain", "levels"])
+def test_a_release_with_pseudonyms_of_people_keeps_everybody_in_a_crowd(key, method, known_rows):
+    made = {
+        "facts-suppression": shoal.FactsSuppression(suppression=0.6),
+        "full-domain": shoal.FullDomain(),
+        "levels": shoal.Levels({"age": 3, "sex": 1}),
+    }
+    table = visits(60)
+    if method != "facts-suppression":  # all rows stay, so that as many rows must be those of several people
+        table = table.filter(pa.array([place < 3 for place in _places(table)]))
+    plan = linked(known_rows, method=made[method], models=(shoal.PSensitive(2),))
+    found = shoal.anonymize(table, plan)
+    released = found.table
+    assert released.column_names == ["patient", "age", "sex", "illness"]
+    assert set(map(len, released.column("patient").to_pylist())) == {32}
+    for crowd in slow.crowds(histories(released), known_rows):
+        assert len(crowd) >= 3
+    has = {}
+    for row in released.to_pylist():
+        has.setdefault(row["patient"], set()).add(row["illness"])
+    if method == "full-domain" and known_rows is None:
+        for crowd in slow.crowds(histories(released), None):
+            assert slow.p_sensitive(crowd, has, 2)
+    told = found.certificate["people"]
+    assert told["known_rows"] == ("all" if known_rows is None else known_rows)
+    assert told["released"] == len(has)
+    assert found.certificate["pseudonyms"] == ["patient"]
+    verdict = found.certificate["models"][0]
+    assert (verdict["name"], verdict["judged_by"]) == ("trajectory-anonymity", "the model and the gate")
+    assert shoal.check(released, plan=plan).models[0].holds
+    assert shoal.check(released, plan=plan).models[0].counts == "people"
+
+
+def _places(table):
+    seen = Counter()
+    for who in table.column("patient").to_pylist():
+        seen[who] += 1
+        yield seen[who] - 1
+
+
+def test_rows_are_left_out_of_people_and_the_others_are_as_in_the_source(key):
+    table = visits(80, seed=3)
+    found = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
+    assert 0 < found.certificate["suppressed"] < 0.6 * table.num_rows
+    source = Counter()
+    for who, count in Counter(table.column("patient").to_pylist()).items():
+        source[count] += 1
+        assert who not in found.table.column("patient").to_pylist()
+    most = Counter(Counter(found.table.column("patient").to_pylist()).values())
+    assert sum(size * number for size, number in most.items()) == found.certificate["released"]
+    again = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
+    assert again.table.equals(found.table)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 2**20), st.sampled_from([2, 3, None]), st.sampled_from([0.2, 1.0]))
+def test_facts_suppression_finds_crowds_or_says_that_there_are_none(seed, known_rows, share):
+    """Without a pseudonym, too: a plan may say that rows can be linked by something else."""
+    random = np.random.default_rng(seed)
+    people = int(random.integers(2, 12))
+    who = np.repeat(np.arange(people), random.integers(1, 5, people))
+    table = pa.table({
+        "patient": pa.array(who), "age": pa.array(random.integers(20, 60, len(who))),
+        "sex": pa.array(random.choice(["f", "m"], len(who))), "illness": pa.array(random.choice(["a", "b"], len(who))),
+        "remark": pa.array(["-"] * len(who)),
+    })  # fmt: skip
+    asked = linked(known_rows, 2, shoal.FactsSuppression(suppression=share), (shoal.AlphaK(0.7, 2, "illness"),),
+                   patient=Column(Role.PERSON))  # fmt: skip
+    try:
+        found = shoal.anonymize(table, asked)
+    except InfeasibleError as error:
+        assert "At the highest levels" in str(error)
+        return
+    assert found.certificate["suppressed"] <= share * len(who)
+    assert found.table.column_names == ["age", "sex", "illness"]
+
+
+def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path, key, monkeypatch):
+    (tmp_path / "in").mkdir()
+    pyarrow.csv.write_csv(visits(40), tmp_path / "in" / "visits.csv")
+    text = (
+        '[source]\npath = "in/visits.csv"\n[columns.patient]\nrole = "person"\npseudonym = true\n[columns.age]\n'
+        'role = "quasi-identifier"\nhierarchy = { intervals = [10, 50] }\n[columns.sex]\nrole = "quasi-identifier"\n'
+        '[columns.illness]\nrole = "sensitive"\n[columns.remark]\nrole = "drop"\n[[models]]\n'
+        'name = "trajectory-anonymity"\nk = 3\nknown_rows = 2\n[method]\nname = "facts-suppression"\n'
+        'suppression = 0.5\n[output]\npath = "out/released.csv"\n'
+    )
+    (tmp_path / "plan.toml").write_text(text)
+    (tmp_path / "out").mkdir()
+    done = CliRunner().invoke(app, ["release", str(tmp_path / "plan.toml"), "--json"])
+    assert done.exit_code == 0, done.output
+    released = pyarrow.csv.read_csv(tmp_path / "out" / "released.csv")
+    assert released.column_names == ["patient", "age", "sex", "illness"]
+    for crowd in slow.crowds(histories(released), 2):
+        assert len(crowd) >= 3
+    asks = ["check", str(tmp_path / "out" / "released.csv"), "-q", "age,sex", "--person", "patient", "--json"]
+    answers = [
+        json.loads(CliRunner().invoke(app, [*asks, "-m", f"trajectory-anonymity k={k} known_rows=2"]).output)["holds"]
+        for k in (3, 40)
+    ]
+    assert answers == [True, False]
+    report = (tmp_path / "out" / "released.report.html").read_text()
+    assert "Who knows 2 rows of a person, and can link them, finds at least 3 people who have them." in report
+    from shoal import pipeline
+
+    def exchange(names, column, key):
+        made = real(names, column, key)
+        labels = made.column("label").to_pylist()
+        return made.set_column(1, "label", pa.array(["0" * 32 for _ in labels]))
+
+    real = pipeline.name_people
+    monkeypatch.setattr(pipeline, "name_people", exchange)  # everybody the same: what is written is another table
+    plan = shoal.Plan.read(tmp_path / "plan.toml")
+    shoal.release(plan, overwrite=True)
+    # the written table is held against what was verified, not against itself
+    monkeypatch.setattr(pipeline, "_require_same", lambda *parts: (_ for _ in ()).throw(VerificationError("x")))
+    before = (tmp_path / "out" / "released.csv").read_bytes()
+    with pytest.raises(VerificationError):
+        shoal.release(plan, overwrite=True)
+    assert (tmp_path / "out" / "released.csv").read_bytes() == before
+
+
+def test_spellings_of_a_person_have_one_pseudonym_and_nobodys_rows_have_none(key):
+    names = ["Ann", "ann ", "ANN", "Bob", "bob", "Bob", None, None]
+    table = pa.table({
+        "patient": names, "age": [30] * 8, "sex": ["f"] * 8, "illness": ["a", "b"] * 4, "remark": ["-"] * 8,
+    })  # fmt: skip
+    found = shoal.anonymize(table, linked(k=2, method=shoal.FullDomain()))
+    made = Counter(found.table.column("patient").to_pylist())
+    assert sorted(made.values()) == [2, 3, 3]
+    assert made[None] == 2
+    assert found.certificate["people"]["rows_without_person"] == 2
+
+
+def test_a_pseudonym_of_a_person_needs_the_promise_that_fits_it():
+    columns = {"id": PSEUDONYM, "age": Column(Role.QUASI_IDENTIFIER)}
+    with pytest.raises(PlanError, match=r"links all rows of the person.*trajectory-anonymity"):
+        shoal.Plan(Schema(columns), (shoal.KAnonymity(3),))
+    with pytest.raises(PlanError, match="needs a column of role person"):
+        shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.TrajectoryAnonymity(3),))
+    with pytest.raises(PlanError, match=r"mondrian forms groups of single rows.*full-domain.*facts-suppression"):
+        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3),), shoal.Mondrian())
+    with pytest.raises(PlanError, match=r"suppression must be 0.*facts-suppression"):
+        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3),), shoal.FullDomain(suppression=0.1))
+    with pytest.raises(PlanError, match="must be said once"):
+        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3), shoal.TrajectoryAnonymity(3, 2)))
+    with pytest.raises(PlanError, match="must have a column of role person"):
+        shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), shoal.FactsSuppression())
+    with pytest.raises(PlanError, match="say whose rows they are"):
+        shoal.check(pa.table({"a": [1, 1]}), ["trajectory-anonymity k=2"], quasi_identifiers=["a"])
+
+
+def test_an_identifier_that_repeats_must_not_become_a_pseudonym(key):
+    table = pa.table({"name": ["Ann", "Ann", "Bob", "Eve"], "age": [1, 1, 1, 1]})
+    columns = {"name": Column(Role.IDENTIFIER, pseudonym=True), "age": Column(Role.QUASI_IDENTIFIER)}
+    with pytest.raises(PlanError, match=r"3 different values in 4 rows.*role person") as refused:
+        shoal.anonymize(table, shoal.Plan(Schema(columns), (shoal.KAnonymity(2),)))
+    assert "Ann" not in str(refused.value)
+    assert shoal.anonymize(table.slice(1), shoal.Plan(Schema(columns), (shoal.KAnonymity(2),))).table.num_rows == 3
+
+
+def test_k_people_with_the_same_rows_and_one_illness_hide_nobodys(key):
+    """They pass trajectory-anonymity; every other model is judged on them, and not on the groups of rows alone."""
+
+    def table(illness):
+        rows = [(f"p{n}", age, illness(n)) for n in range(18) for age in [(30,), (40,), (30, 40)][n % 3]]
+        who, age, value = (list(part) for part in zip(*rows, strict=True))
+        none = ["-"] * len(rows)
+        return pa.table({"patient": who, "age": age, "sex": none, "illness": value, "remark": none})
+
+    fixed, diverse = shoal.Levels(), (shoal.PSensitive(2),)
+    mixed, telling = table(lambda n: "HIV" if n < 9 else "flu"), table(lambda n: "HIV" if n % 3 == 2 else "flu")
+    assert shoal.anonymize(mixed, linked(method=fixed, models=diverse)).certificate["models"][1]["holds"]
+    assert shoal.anonymize(telling, linked(method=fixed)).certificate["models"][0]["holds"]
+    by_rows = linked(method=fixed, models=diverse, patient=Column(Role.PERSON)).with_(models=diverse)
+    assert shoal.anonymize(telling, by_rows).certificate["models"][0]["holds"]
+    for known_rows in (2, None):
+        with pytest.raises(InfeasibleError, match="p-sensitive"):
+            shoal.anonymize(telling, linked(known_rows, method=fixed, models=diverse))
+
+
+def test_too_many_sets_of_rows_are_refused(monkeypatch):
+    from shoal.encoding import linked as module
+
+    monkeypatch.setattr(module, "MOST_SETS", 10)
+    table = pa.table({"who": ["a"] * 6 + ["b"] * 6, "age": list(range(6)) * 2})
+    with pytest.raises(PlanError, match="more than 10 sets of rows"):
+        shoal.check(table, ["trajectory-anonymity k=2 known_rows=2"], quasi_identifiers=["age"], person=["who"])
+    assert shoal.check(table, ["trajectory-anonymity k=2"], quasi_identifiers=["age"], person=["who"]).holds
+
+
+def test_pairs_are_looked_at_as_multisets():
+    """Who has a label twice is not the same as who has it once, and no set is looked at that nobody has."""
+    for rows, expected in itertools.product(
+        [[("a", 1), ("a", 1), ("b", 1), ("c", 1), ("c", 1)]], [(2, {"k": 2}), (3, {"k": 2})]
+    ):
+        table = pa.table({"who": [who for who, _ in rows], "age": [age for _, age in rows]})
+        found = shoal.check(
+            table, [f"trajectory-anonymity k=2 known_rows={expected[0]}"], quasi_identifiers=["age"], person=["who"]
+        )
+        assert found.models[0].effective == expected[1]
