@@ -107,6 +107,7 @@ CHECKED: dict[type, dict[str, Any]] = {
     shoal.AlphaK: {"alpha": 0.5, "k": 2},
     shoal.DeltaDisclosure: {"delta": 1},
     shoal.BetaLikeness: {"beta": 1},
+    shoal.TrajectoryAnonymity: {"k": 2},
     shoal.Known: {"of": shoal.KAnonymity(2), "known": 1},
     Keyed: {"of": shoal.KAnonymity(2), "columns": ("a",)},
     shoal.KeySet: {"columns": ("a",), "k": 2},
@@ -120,7 +121,7 @@ ANYTHING = ("frame", "data")
 
 RESULTS = {
     "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "ByCell", "ByGroup", "ByLevel",
-    "ByPattern", "Certificate", "CheckResult", "Comparison", "ColumnLabels", "Condition", "Counts", "Dictionary",
+    "ByPattern", "Certificate", "CheckResult", "Crowds", "Numbered", "Comparison", "ColumnLabels", "Condition", "Counts", "Dictionary",
     "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups", "Guarantee",
     "Histogram", "Judgement", "Ladder", "Opinion", "Options", "Page", "Problem", "Profile", "Release", "RiskAssessment",
     "Sensitive", "Sheet", "Status", "Verdict", "Writing",

@@ -62,7 +62,7 @@ def told(engine, rows, part):
     """The verdicts of the model and of the gate on one part."""
     people = [[*row[1:4]] for row in rows]
     frame = table_of(rows, people, pa.array([row[0] for row in rows], pa.string()))
-    source, _ = number_people(engine, engine.read(Source(frame=frame)), SCHEMA.person)
+    source = number_people(engine, engine.read(Source(frame=frame)), SCHEMA.person).table
     # rows without a name are numbered after those with one, in an order of the engine's: here by their place
     numbers = numbers_of(rows)
     numbered = engine.read(Source(frame=table_of(rows, people, pa.array(numbers))))

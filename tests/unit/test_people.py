@@ -210,7 +210,7 @@ def hash_of(text):
     return (int(text[1:]) * 7919) % 1009
 
 
-PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid", "hidden-cells"})
+PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid", "hidden-cells", "facts-suppression"})
 
 
 def method_named(name):

@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch):
     key = tmp_path / "secret" / "key"
     key.write_bytes(b"0123456789abcdef0123456789abcdef")
     key.chmod(0o600)
-    lines = "".join(f"{name},{20 + n % 2},x\n" for n, name in enumerate(["Ann", "Bob", "Ann", "", "Eve", "Dan"]))
+    lines = "".join(f"{name},{20 + n % 2},x\n" for n, name in enumerate(["Ann", "Bob", "Fay", "", "Eve", "Dan"]))
     (tmp_path / "source.csv").write_text("name,age,other\n" + lines)
     return tmp_path
 
@@ -55,7 +55,7 @@ def test_identifiers_become_pseudonyms(folder, method):
     release = shoal.release(plan)
     shown = names_in(folder)
     key = (folder / "secret" / "key").read_bytes()
-    made = [pseudonym(key, "name", name) for name in ("Ann", "Ann", "Bob", "Dan", "Eve")]
+    made = [pseudonym(key, "name", name) for name in ("Ann", "Fay", "Bob", "Dan", "Eve")]
     assert sorted(shown) == sorted([*made, ""])
     assert release.certificate["pseudonyms"] == ["name"]
     for name in ("released.csv", "released.certificate.json", "released.report.html"):

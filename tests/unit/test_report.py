@@ -418,6 +418,10 @@ def test_every_method_has_a_report(name):
         "models": [{"name": "k-anonymity", "k": 3, **({"known": 2} if name == "hidden-cells" else {})}],
         "method": {"name": name, **({"levels": {"age": 3, "town": 1}} if name == "levels" else {})},
     }
+    if name == "facts-suppression":
+        table = table.append_column("who", pa.array([f"p{n // 2}" for n in range(60)]))
+        document["columns"]["who"] = {"role": "person"}
+        document["models"] = [{"name": "trajectory-anonymity", "k": 3}]
     release = shoal.anonymize(table, document)
     page = Page(render(release))
     assert "What was done" in page.text

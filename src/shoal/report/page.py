@@ -120,8 +120,11 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     dropped = [name for name in by_role[Role.IDENTIFIER] if name not in content.get("pseudonyms", ())]
     if dropped:
         sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
-    if by_role[Role.PERSON] or by_role[Role.DROP]:
-        sentences.append(f"Not published: {listed([*by_role[Role.PERSON], *by_role[Role.DROP]])}.")
+    hidden = [
+        name for name in (*by_role[Role.PERSON], *by_role[Role.DROP]) if name not in content.get("pseudonyms", ())
+    ]
+    if hidden:
+        sentences.append(f"Not published: {listed(hidden)}.")
     people = content.get("people")
     if people:
         sentences.append(
