@@ -121,10 +121,10 @@ ANYTHING = ("frame", "data")
 
 RESULTS = {
     "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "ByCell", "ByGroup", "ByLevel",
-    "ByPattern", "Certificate", "CheckResult", "Crowds", "Numbered", "Comparison", "ColumnLabels", "Condition", "Counts", "Dictionary",
-    "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups", "Guarantee",
-    "Histogram", "Judgement", "Ladder", "Opinion", "Options", "Page", "Problem", "Profile", "Release", "RiskAssessment",
-    "Sensitive", "Sheet", "Status", "Verdict", "Writing",
+    "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
+    "Dictionary", "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups",
+    "Guarantee", "Histogram", "Judgement", "Ladder", "Numbered", "Opinion", "Options", "Page", "Problem", "Profile",
+    "Release", "RiskAssessment", "Sensitive", "Sheet", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and handed out, or kept inside; never given to it."""
 

@@ -193,8 +193,8 @@ def test_one_person_alone_cannot_be_hidden():
 def test_a_person_is_nothing_else():
     with pytest.raises(PlanError, match="one role"):
         shoal.check(visits(), ["k-anonymity k=2"], quasi_identifiers=["patient"], person=["patient"])
-    with pytest.raises(PlanError, match="link all rows"):
-        Column(Role.PERSON, pseudonym=True)
+    with pytest.raises(PlanError, match="links all rows"):
+        plan(patient=Column(Role.PERSON, pseudonym=True))
     with pytest.raises(PlanError, match="Only a quasi-identifier"):
         Column(Role.PERSON, hierarchy=Widths((5,)))
 
