@@ -260,22 +260,25 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
 
     watch = _Watch(progress)
     with DuckDBEngine(plan.engine.memory, plan.engine.threads, _time_zone(plan)) as engine:
+        replaced = source.table if source.database == database else None
         with Postgres(database, fault=OutputError, write=True) as server:
-            server.begin(name, overwrite=overwrite)  # before any work: no rights, no server, another release at work
+            # before any work: no rights, no server, another release at work
+            server.begin(name, overwrite=overwrite, source=replaced)
         decided = _decide(engine, source, plan, watch)
         with Postgres(database, fault=OutputError, write=True) as server:
-            server.begin(name, overwrite=overwrite)
+            place = server.begin(name, overwrite=overwrite, source=replaced)
             with watch("writing"):
-                released = decided.released
-                stage = server.stage(name, released.columns, released.types, engine.batches(released))
+                released, labels = decided.released, _writing(plan, decided).labels
+                stage = server.stage(place, released.columns, released.types, engine.batches(released), labels)
             with watch("verifying"):
-                written = engine.take(server, *server.columns(stage, None), ())
+                looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
+                written = engine.take(server, server.columns(stage.quoted, None, looked_at))
                 checked = _verify(engine, written, plan, decided)
             told = {"output": {"table": name, "columns": len(released.columns)}}
             certificate = _certificate(plan, decided, checked, told)
             with watch("publishing"):
                 stopping.check()
-                server.publish(stage, name, certificate.to_json())
+                server.publish(stage, place, certificate.to_json())
     return Release(None, certificate, seconds=watch.seconds)
 
 

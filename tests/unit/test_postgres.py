@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
+import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import shoal
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.formats.postgres import Postgres, name_of_certificate
+from shoal.formats import ColumnLabels
+from shoal.formats.postgres import Place, Postgres, name_of_certificate
+from tests.unit.test_publishing import in_child
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
 pytestmark = pytest.mark.xdist_group("postgres")
@@ -112,10 +118,21 @@ def test_types_names_and_nulls_are_kept(clinic):
     assert read(query="SELECT age + 1 AS older FROM visits -- and a comment")[0].column_names == ["older"]
 
 
-def test_arrays_and_bytes_are_refused(clinic):
-    for cell in ("ARRAY[1, 2]", "'x'::bytea"):
+def test_arrays_bytes_spans_and_rows_are_refused(clinic):
+    for cell in ("ARRAY[1, 2]", "'x'::bytea", "interval '1 day'", "ROW(1, 2)"):
         with pytest.raises(TableError, match="not plain values"):
             read(query=f"SELECT {cell} AS a")
+
+
+def test_infinity_is_no_other_date_and_the_end_of_a_day_not_its_beginning(clinic):
+    for cell in ("date 'infinity'", "timestamp '-infinity'", "timestamptz 'infinity'", "time '24:00'"):
+        with pytest.raises(TableError, match="Column 'b' holds infinity or 24:00"):
+            read(query=f"SELECT date '2024-01-01' AS a, {cell} AS b")
+
+
+def test_a_domain_is_what_it_is_made_of(clinic):
+    run(clinic, "CREATE DOMAIN years AS int CHECK (VALUE > 0); CREATE DOMAIN age AS years")
+    assert read(query="SELECT 3::age AS a, '$2.50'::money AS b")[0].to_pylist() == [{"a": 3, "b": "$2.50"}]
 
 
 def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clinic):
@@ -137,10 +154,47 @@ def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clin
     shoal.release(plan(overwrite=True))
 
 
+KINDS = {
+    "int2": "-32768", "int8": "-9223372036854775808", "float4": "1.5e-30", "float8": "1.2345678901234567e-300",
+    "numeric(38,10)": "1234567890123456789012345678.0000000001", "boolean": "true", "text": "\t\n\\ 'x' \U0010ffff",
+    "date": "0001-01-01", "time": "23:59:59.999999", "timestamp": "1999-12-31 23:59:59.123456",
+    "timestamptz": "2024-03-31 01:59:59.5+00",
+}  # fmt: skip
+AS_TEXT = {
+    "numeric": "1e-40", "varchar(5)": "ab", "char(3)": "ab", "uuid": "00000000-0000-0000-0000-00000000000a",
+    "json": '{"a": 1}', "inet": "10.0.0.1", "mood": "sad", "money": "$1.00",
+}  # fmt: skip
+
+
+def test_every_kind_of_value_comes_out_as_it_went_in_or_as_its_text(clinic):
+    kinds = {**KINDS, **AS_TEXT}
+    listed = ", ".join(f'"{number}" {kind}' for number, kind in enumerate(kinds))
+    given = ", ".join("E'" + text.replace("\\", "\\\\").replace("'", "''") + "'" for text in kinds.values())
+    run(clinic, f"DROP TABLE visits; CREATE TABLE visits (age int, {listed});"
+                f"INSERT INTO visits VALUES (20, {given}), (21, {given});"
+                "INSERT INTO visits (age) VALUES (22)")  # fmt: skip
+    asked = {**plan(), "models": [{"name": "k-anonymity", "k": 3}], "method": {"name": "full-domain"}}
+    asked["columns"] = {"age": asked["columns"]["age"], **{str(n): {"role": "other"} for n in range(len(kinds))}}
+    shoal.release(asked)
+    texts = ", ".join(f'"{n}"::text' for n in range(len(kinds)))
+    before, after = (ask(clinic, f'SELECT {texts} FROM {name} ORDER BY "0"') for name in ("visits", "released"))
+    assert after == before
+    made = dict(ask(clinic, "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute "
+                            "WHERE attrelid = 'released'::regclass AND attnum > 0"))  # fmt: skip
+    whole = dict(ask(clinic, "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute "
+                             "WHERE attrelid = 'visits'::regclass AND attnum > 0"))  # fmt: skip
+    for number, kind in enumerate(kinds):
+        assert made[str(number)] == (whole[str(number)] if kind in KINDS else "text"), kind
+
+
 def test_names_of_63_bytes_with_quotes(clinic):
     assert len(ODD.encode()) == 63
     quoted = '"' + ODD.replace('"', '""') + '"'
-    shoal.release(plan(f"public.{quoted}"))
+    run(clinic, f"ALTER TABLE visits RENAME COLUMN mood TO {quoted}")
+    asked = plan(f"public.{quoted}")
+    asked["columns"][ODD] = asked["columns"].pop("mood")
+    shoal.release(asked)
+    assert ask(clinic, f"SELECT count({quoted}) FROM {quoted}") == [(80,)]
     assert tables(clinic) == {"visits", ODD, name_of_certificate(ODD)}
     assert len(name_of_certificate(ODD).encode()) <= 63
     with pytest.raises(OutputError, match="at most 63 bytes"):
@@ -172,20 +226,124 @@ def test_a_connection_that_is_lost_leaves_the_old_release_and_no_stage_table(cli
     assert ask(clinic, "SELECT 'released'::regclass::oid, certificate FROM released_certificate") == before
 
 
-def test_a_second_writer_is_told_to_wait(clinic):
+def test_a_second_writer_is_told_to_wait_however_it_spells_the_table(clinic):
     with Postgres("env:CLINIC", fault=OutputError, write=True) as other:
         other.begin("released", overwrite=True)
-        with pytest.raises(OutputError, match="Another release"):
-            shoal.release(plan())
+        for name in ("released", "public.released", '"public"."released"'):
+            with pytest.raises(OutputError, match="Another release"):
+                shoal.release(plan(name))
+    shoal.release(plan())
+
+
+def make_release(clinic):
+    """What a release does on the server, with rows that need no work."""
+    rows = pa.table({"age": ["old", "new"]})
+    with Postgres("env:CLINIC", fault=OutputError, write=True) as server:
+        place = server.begin("released", overwrite=True)
+        labels = {"age": ColumnLabels("Age", never_missing=True)}
+        stage = server.stage(place, ["age"], ["VARCHAR"], rows.to_reader(1), labels)
+        with server.batches(server.columns(stage.quoted, None).statement) as found:
+            assert found.read_all().num_rows == 2
+        server.publish(stage, place, "new")
+
+
+def kill_before(step):
+    """Have this process killed before its n-th call of the driver."""
+    count = itertools.count()
+
+    def counted(whole):
+        def call(*given, **named):
+            if next(count) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return whole(*given, **named)
+
+        return call
+
+    for kind, names in ((dbapi.Cursor, ("execute", "adbc_ingest", "fetch_record_batch")),
+                        (dbapi.Connection, ("commit", "close"))):  # fmt: skip
+        for name in names:
+            setattr(kind, name, counted(getattr(kind, name)))
+
+
+def test_a_kill_at_every_step_leaves_the_old_or_the_new_release_and_no_stage_table(clinic):
+    run(clinic, "CREATE TABLE released (age text); CREATE TABLE released_certificate (certificate text NOT NULL);"
+                "INSERT INTO released_certificate VALUES ('old')")  # fmt: skip
+    gone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+    state = ("SELECT certificate, (SELECT count(*) FROM released), (SELECT count(*) FROM pg_class WHERE relkind = 'r' "
+             "AND relnamespace = 'public'::regnamespace) FROM released_certificate")  # fmt: skip
+    found = []
+    with dbapi.connect(clinic, autocommit=True) as connection, connection.cursor() as cursor:
+
+        def told(question):
+            cursor.execute(question)
+            return cursor.fetchone()
+
+        for step in itertools.count():
+            status, printed = in_child(lambda step=step: (kill_before(step), make_release(clinic)))
+            for _ in range(5000):
+                if told(gone) == (True,):
+                    break
+                time.sleep(0.002)  # the server has not seen yet that its client is gone
+            found.append(told(state))
+            if status == 0:
+                break
+            assert status == -signal.SIGKILL, printed
+    assert set(found) == {("old", 0, 3), ("new", 2, 3)}
+    found = [text for text, _, _ in found]
+    changed = found.index("new")
+    assert found == ["old"] * changed + ["new"] * (len(found) - changed)
+    assert changed > 20  # each statement was a step, and so was what follows the commit
+    assert len(found) - changed > 1
+
+
+def test_a_table_that_is_no_release_is_never_replaced(clinic, monkeypatch):
+    monkeypatch.setenv("ALIAS", clinic)
+    run(clinic, "CREATE TABLE taken_certificate (owner text)")
+    with pytest.raises(OutputError, match="must not be the source"):
+        shoal.release(plan("visits", overwrite=True))
+    for name in ("visits", "taken"):
+        with pytest.raises(OutputError, match="no release of shoal"):
+            shoal.release(plan(name, overwrite=True, database="env:ALIAS"))
+    assert ask(clinic, "SELECT count(*) FROM visits") == [(88,)]
+
+
+def test_comments_and_not_null_are_kept_where_a_column_is_published(clinic):
+    comment = "Illness, as O'Brien\\code says: \U0001f600"
+    quoted = comment.replace("'", "''")
+    run(clinic, "ALTER TABLE visits ALTER age SET NOT NULL, ALTER illness SET NOT NULL;"
+                "COMMENT ON COLUMN visits.name IS 'told by Mrs Miller'; COMMENT ON TABLE visits IS 'Mrs Miller''s';"
+                f"COMMENT ON COLUMN visits.illness IS '{quoted}'")  # fmt: skip
+    done = shoal.release(plan())
+    assert done.certificate["labels"] == {"illness": comment}
+    found = ask(clinic, "SELECT attname::text, col_description(attrelid, attnum), attnotnull FROM pg_attribute "
+                        "WHERE attrelid = 'released'::regclass AND attnum > 0")  # fmt: skip
+    assert {name: text for name, text, _ in found if text} == {"illness": comment}
+    assert {name for name, _, full in found if full} == {"age", "illness"}
+    assert ask(clinic, "SELECT obj_description('released'::regclass)") == [(None,)]
+
+
+def test_a_column_of_which_cells_were_hidden_may_be_missing(clinic):
+    with Postgres("env:CLINIC", fault=OutputError, write=True) as server:
+        rows = pa.table({"a": ["x", None], "b": [1, 2]}).to_reader()
+        full = {"a": ColumnLabels(never_missing=True), "b": ColumnLabels(never_missing=True)}
+        stage = server.stage(server.begin("r", overwrite=False), ["a", "b"], ["VARCHAR", "BIGINT"], rows, full)
+        found = server.labels(stage.quoted)
+    assert (found["a"].never_missing, found["b"].never_missing) == (False, True)
+
+
+def test_a_connection_that_is_lost_while_it_is_read_is_no_shorter_table(clinic):
+    with pytest.raises(TableError, match="cannot be read to the end"):
+        read(query="SELECT n, CASE WHEN n = 150000 THEN pg_terminate_backend(pg_backend_pid()) END AS gone "
+                   "FROM generate_series(1, 200000) n")  # fmt: skip
 
 
 def test_a_source_is_seen_as_it_was_when_the_reading_began(clinic):
     with Postgres("env:CLINIC", fault=TableError) as server, DuckDBEngine() as engine:
-        names, statement, kinds = server.columns("visits", None)
+        asked = server.columns("visits", None)
         changing = threading.Thread(target=run, args=(clinic, "DELETE FROM visits"))
         changing.start()
         changing.join()
-        assert engine.to_arrow(engine.take(server, names, statement, kinds, ())).num_rows == 88
+        assert engine.to_arrow(engine.take(server, asked)).num_rows == 88
 
 
 def test_a_source_cannot_be_written_to(clinic):
@@ -200,7 +358,7 @@ def test_a_role_without_rights_is_told_so(clinic, monkeypatch):
         read(table="visits")
     assert "geheim" not in str(told.value)
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server, pytest.raises(OutputError, match="no right"):
-        server.stage("released", ["a"], ["VARCHAR"], None)
+        server.stage(Place("public", "released"), ["a"], ["VARCHAR"], None, {})
     with pytest.raises(PlanError, match="is not set"):
         DuckDBEngine().read(Source(database="env:NOWHERE", table="t"))
 

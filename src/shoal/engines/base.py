@@ -186,7 +186,7 @@ class Relation:
         Whether the names are known to be names: those of a schema (Parquet, a frame), those that the user gave, and
         those that shoal made. What was read from the first line of a CSV may be the first record, of a person.
     labels
-        What a survey file says of its columns.
+        What a survey file or a server says of its columns.
     """
 
     name: str

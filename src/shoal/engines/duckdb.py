@@ -36,7 +36,7 @@ from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, fo
 from shoal.formats.apart import load_apart
 from shoal.formats.packed import is_packed, lay_out
 from shoal.formats.parts import Parts, find_parts, refuse_double
-from shoal.formats.postgres import Postgres
+from shoal.formats.postgres import Asked, Postgres
 
 __all__ = ["Declared", "DuckDBEngine"]
 
@@ -127,26 +127,27 @@ class DuckDBEngine:
 
     def _read_database(self, source: Source) -> Relation:
         with Postgres(source.database or "", fault=TableError) as server:
-            return self.take(server, *server.columns(source.table, source.query), source.csv.missing)
+            found = self.take(server, server.columns(source.table, source.query), source.csv.missing)
+            return replace(found, labels={} if source.table is None else server.labels(source.table))
 
-    def take(
-        self,
-        server: Postgres,
-        names: tuple[str, ...],
-        statement: str,
-        kinds: Mapping[int, str],
-        missing: tuple[str, ...],
-    ) -> Relation:
-        """The answer of a server, streamed into a table of this engine; ``kinds`` are types to cast to."""
+    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
+        """The answer of a server, streamed into a table of this engine."""
         name = self._name()
-        with server.batches(statement) as batches:
+        with server.batches(asked.statement) as batches:
             cells = _cells(batches.schema, missing)
             incoming = self._name()
             self._connection.register(incoming, batches)
             self._run(f"CREATE TEMP TABLE {name} AS SELECT {cells} FROM {incoming}")
             self._connection.unregister(incoming)
-        exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in kinds.items()}
-        return self._view(sql.replaced(name, len(names), exact), names, named=True)
+        if asked.flagged:
+            ((place,),) = self._run(f"SELECT min({sql.column(len(asked.names))}) FROM {name}").fetchall()
+            if place is not None:
+                raise TableError(
+                    f"Column {asked.names[place]!r} holds infinity or 24:00, which is no date and no time of a day. "
+                    f"Turn it into text by a query."
+                )
+        exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in asked.kinds.items()}
+        return self._view(sql.replaced(name, len(asked.names), exact), asked.names, named=True)
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
         """The rows of a table in content order, as they come, with the user's names."""

@@ -43,10 +43,11 @@ STANDARD = Path("-")
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """What a survey file says of a column: a sentence on it, and the meaning of its codes (code as text, meaning)."""
+    """What a source says of a column: a sentence on it, the meaning of its codes (code as text, meaning), no nulls."""
 
     label: str | None = None
     values: tuple[tuple[str, str], ...] = ()
+    never_missing: bool = False
 
 
 @dataclass(frozen=True)
