@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.formats.addresses import shown_path
 from shoal.showing import Grid, Page, Sheet, Shown
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Release(Shown):
         """What was released, what it cost, and what a reader should know."""
         told = self.certificate.sheet()
         sentences = [*told.sentences, *(f"Warning: {warning['text']}" for warning in self.warnings)]
-        where = "The table is in .table." if self.path is None else f"The table is in {str(self.path)!r}."
+        where = "The table is in .table." if self.path is None else f"The table is in {shown_path(self.path)!r}."
         return replace(told, title="Release", sentences=[*sentences, where])
 
     def report(self) -> Page:
@@ -165,7 +166,7 @@ class Release(Shown):
         answer["warnings"] = self.warnings
         answer["seconds"] = dict(self.seconds)
         if self.path is not None:
-            answer["output"] = str(self.path)
+            answer["output"] = shown_path(self.path)
         return answer
 
 

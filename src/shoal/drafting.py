@@ -15,6 +15,7 @@ from typing import Any
 import tomli_w
 
 from shoal.errors import PlanError, TableError
+from shoal.formats.addresses import address_of
 from shoal.methods import FullDomain, HiddenCells, Method, Refine
 from shoal.profiling import ColumnProfile, Profile
 from shoal.rehearsal import Tried, least_loss
@@ -172,6 +173,8 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
 
 
 def _relative(source: Path, folder: Path) -> str:
+    if (address := address_of(source)) is not None:
+        return address
     try:
         return Path(os.path.relpath(source.absolute(), folder.absolute())).as_posix()
     except ValueError:  # another drive

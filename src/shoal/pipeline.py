@@ -54,7 +54,9 @@ from shoal.engines.csv_format import RELEASED, CsvFormat
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, PlanError
 from shoal.formats import PLAIN, STANDARD, Writing, writer_of
+from shoal.formats.addresses import address_of
 from shoal.formats.postgres import Postgres
+from shoal.formats.stores import Store
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.methods.minimal import MinimalRecoding, list_minimal
@@ -66,6 +68,7 @@ from shoal.output import (
     parts_of,
     places_of,
     publish,
+    published,
     recoding_of,
     report_of,
     sha256_of,
@@ -202,6 +205,9 @@ def release(
         return _release_to_database(plan, plan.source, previous is not None or save_recoding, allowed, progress)
     if path == STANDARD:
         return _release_to_standard_output(plan, plan.source, previous is not None or save_recoding, progress)
+    if address_of(path) is not None:
+        allowed = plan.output.overwrite if overwrite is None else overwrite
+        return _release_to_store(plan, previous is not None or save_recoding, allowed, progress)
     if previous is not None and writer_of(path).module is not None:
         raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
     may_replace = plan.output.overwrite if overwrite is None else overwrite
@@ -280,6 +286,35 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
                 stopping.check()
                 server.publish(stage, place, certificate.to_json())
     return Release(None, certificate, seconds=watch.seconds)
+
+
+def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progress) -> Release:
+    """Release to a private folder, and put what is there into an object store, the certificate last."""
+    assert plan.output is not None
+    if more or runs_on_spark(plan.engine):
+        raise PlanError(
+            "A release to an object store is its table, report and certificate: no recoding, comparison or Spark. "
+            "Release to a file for these."
+        )
+    path = plan.output.path
+    store = Store(path, OutputError)
+    store.require_free(overwrite=overwrite)  # before any work: no rights, no store
+    scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    try:
+        local = replace(plan.output, path=scratch.path / path.name)
+        made = release(replace(plan, output=local), overwrite=False, progress=progress)
+        published.remove(local.path)  # it is for nobody yet
+        watch = _Watch(progress, dict(made.seconds))
+        with watch("publishing"):
+            stopping.check()
+            objects = store.put([file for file in (local.path, local.report_path) if file.exists()])
+            certificate = Certificate({**made.certificate.content, "objects": objects})
+            with stopping.deferred():
+                store.seal(certificate.to_json(), objects, overwrite=overwrite)
+                published.append(path)
+    finally:
+        scratch.remove()
+    return replace(made, certificate=certificate, path=path.parent / objects[0]["name"], seconds=watch.seconds)
 
 
 def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> Release:

@@ -41,7 +41,8 @@ from shoal.checked import Checked, Name, make
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import HierarchyError, PlanError, ShoalError
-from shoal.formats import STANDARD, refuse_address
+from shoal.formats import STANDARD
+from shoal.formats.addresses import address_of, refuse_address, shown_path
 from shoal.methods import METHODS, FullDomain, Method
 from shoal.models import AllOf, KAnonymity, KeySet, Model, combine, limited, size_of_groups
 from shoal.models.known import bind_keys
@@ -63,7 +64,8 @@ class Output(Checked):
 
     With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
     ``pseudonym_key`` is the file of the key of the pseudonyms. ``table`` is the name of the table in a database, or of
-    the sheet in a workbook. Where the path is ``-``, the verified table goes to standard output, without papers.
+    the sheet in a workbook. Where the path is ``-``, the verified table goes to standard output, without papers. In an
+    object store (``s3://bucket/name.csv``) the certificate is put last, and names the objects.
     """
 
     path: Path = STANDARD
@@ -79,6 +81,12 @@ class Output(Checked):
     def __post_init__(self) -> None:
         if self.database is not None and (self.table is None or self.path != STANDARD):
             raise PlanError("A release to a database needs the name of a table, and no path.")
+        refuse_address(self.path)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the table goes to standard output."""
+        return self.path == STANDARD and self.database is None
 
     @property
     def certificate(self) -> Path:
@@ -223,7 +231,7 @@ class Plan(Shown, Checked):
         ]
         for what, place in (("Source", self.source), ("Output", self.output)):
             if place is not None and place.path is not None:
-                sentences.append(f"{what}: {place.path}.")
+                sentences.append(f"{what}: {shown_path(place.path)}.")
         return Sheet("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
 
     @property
@@ -347,6 +355,9 @@ class Plan(Shown, Checked):
         document["method"] = self.method.to_plan()
         if self.output is not None:
             document["output"] = changed(self.output, "written")
+        for section, place in (("source", self.source), ("output", self.output)):
+            if place is not None and place.path is not None and "path" in document.get(section, {}):
+                document[section]["path"] = shown_path(place.path)
         if settings := changed(self.engine):
             document["engine"] = settings
         if self.seed:
@@ -427,9 +438,11 @@ def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def located(path: str, folder: Path) -> Path:
-    """A path of a plan from the plan's folder; - is standard input or output."""
+    """A path of a plan from the plan's folder; - is standard input or output, s3://... an object store's."""
     refuse_address(Path(path))
-    return STANDARD if path == str(STANDARD) else folder / path
+    if path == str(STANDARD):
+        return STANDARD
+    return folder / path if address_of(Path(path)) is None else Path(path)
 
 
 class _Section(BaseModel):

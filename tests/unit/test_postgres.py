@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import itertools
 import json
 import os
-import shutil
 import signal
-import subprocess
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,6 +19,7 @@ from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError, TableError
 from shoal.formats import ColumnLabels
 from shoal.formats.postgres import Place, Postgres, name_of_certificate
+from tests import servers
 from tests.unit.test_publishing import in_child
 
 dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
@@ -33,26 +30,12 @@ ODD = 'o"dd ' + "x" * 56 + "ü"  # 63 bytes
 
 @pytest.fixture(scope="module")
 def server():
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb")) or [shutil.which("initdb")]
-    if not found[-1]:
-        pytest.skip("no PostgreSQL server is installed (scripts/postgres)")
-    programs = Path(found[-1]).parent
-    folder = Path(tempfile.mkdtemp(prefix="shoal-pg-"))
-    prefix = []
-    if os.getuid() == 0:  # the server refuses to run as root
-        if subprocess.run(["id", "postgres"], capture_output=True).returncode:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-        shutil.chown(folder, "postgres", "postgres")
-        prefix = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    data = folder / "data"
-    subprocess.run([*prefix, str(programs / "initdb"), "-D", str(data), "-A", "trust", "-U", "anna", "-E", "UTF8",
-                    "--no-locale", "--no-sync"], check=True, capture_output=True)  # fmt: skip
-    options = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-    subprocess.run([*prefix, str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options,
-                    "start"], check=True, capture_output=True)  # fmt: skip
-    yield f"postgresql://anna@/postgres?host={folder}"
-    subprocess.run([*prefix, str(programs / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop"], capture_output=True)
-    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(servers.postgres("fsync=off"))
+        except servers.NoServer as reason:
+            pytest.skip(str(reason))
+        yield address
 
 
 @pytest.fixture

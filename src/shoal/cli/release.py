@@ -58,7 +58,6 @@ def release(
     from shoal.cli.console import counted, figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError
-    from shoal.formats import STANDARD
     from shoal.plan import EngineSettings, Plan
 
     loaded = Plan.read(plan, changes or ())
@@ -69,7 +68,7 @@ def release(
         loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
     if expect_head is not None:
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
-    if as_json and loaded.output is not None and loaded.output.path == STANDARD:
+    if as_json and loaded.output is not None and loaded.output.is_standard:
         raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
     with progress(quiet or as_json) as shown, logged(log_json, shown) as show:
         result = functions.release(
@@ -82,7 +81,7 @@ def release(
         )
     answer = result.to_dict()
     assert loaded.output is not None
-    if loaded.output.path == STANDARD:  # the table is what stands there, and nothing else
+    if loaded.output.is_standard:  # the table is what stands there, and nothing else
         return
     if as_json:
         print(json.dumps(answer))
@@ -131,9 +130,19 @@ def release(
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
     if told.get("pattern_set"):
         output.print(patterns_table(told["pattern_set"][:5]))
-    output.print(f"Table: {safe(loaded.output.path)}\nCertificate: {safe(loaded.output.certificate)}")
-    if loaded.output.report:
-        output.print(f"Report: {safe(loaded.output.report_path)}")
+    for what, where in _places(loaded.output, result).items():
+        output.print(f"{what}: {safe(where)}")
+
+
+def _places(told: Any, result: Any) -> dict[str, str]:
+    """Where the table and its papers are."""
+    from shoal.formats.addresses import shown_path
+
+    if told.database is not None:
+        return {"Table": told.table}
+    table = result.path or told.path
+    found = {"Table": shown_path(table), "Certificate": shown_path(told.certificate)}
+    return found | ({"Report": shown_path(table.with_name(told.report_path.name))} if told.report else {})
 
 
 def _expecting(method: Any, head: str) -> Any:

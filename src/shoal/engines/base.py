@@ -18,7 +18,8 @@ from annotated_types import Ge, Le, MaxLen
 from shoal.checked import Checked, Name
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
-from shoal.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named, refuse_address
+from shoal.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
+from shoal.formats.addresses import refuse_address
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +114,8 @@ class Source(Checked):
     Attributes
     ----------
     path
-        A file, a folder, a pattern such as ``2024-*.csv``, or ``-`` for standard input.
+        A file, a folder, a pattern such as ``2024-*.csv``, any of them in an object store (``s3://bucket/name.csv``),
+        or ``-`` for standard input.
     format
         One of :data:`shoal.formats.FORMATS`, where the name of a file does not tell it.
     time_zone

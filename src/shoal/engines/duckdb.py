@@ -33,10 +33,12 @@ from shoal.engines.duckdb_files import (
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
 from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, format_of, writer_of
+from shoal.formats.addresses import address_of
 from shoal.formats.apart import load_apart
 from shoal.formats.packed import is_packed, lay_out
 from shoal.formats.parts import Parts, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
+from shoal.formats.stores import Store
 
 __all__ = ["Declared", "DuckDBEngine"]
 
@@ -111,7 +113,7 @@ class DuckDBEngine:
             return self._read_database(source)
         if source.path is None:
             return self._read_frame(source.frame, source.csv.missing)
-        path = source.path
+        path = self._fetched(source.path)
         parts = None if path == STANDARD else find_parts(path, source.format)
         if parts is not None:
             source.require_taken(FORMATS[parts.form])
@@ -158,15 +160,27 @@ class DuckDBEngine:
             (batch.rename_columns(list(table.columns)) for batch in found),
         )
 
+    def _fetched(self, path: Path) -> Path:
+        """What an object store has, copied once to this machine; other paths as they are."""
+        if address_of(path) is None:
+            return path
+        if path not in self._unpacked:
+            self._unpacked[path] = Store(path, TableError).fetch(self._room())
+        return self._unpacked[path]
+
+    def _room(self) -> Path:
+        """A private folder for what is laid out next."""
+        folder = self._spill.path / f"unpacked-{len(self._unpacked)}"
+        folder.mkdir(mode=0o700)
+        return folder
+
     def _laid_out(self, path: Path) -> Path:
         """A file as it can be read at any place: standard input and compressed files are laid out once."""
         if path != STANDARD and is_packed(path) is None:
             return path
         if path not in self._unpacked:
-            folder = self._spill.path / f"unpacked-{len(self._unpacked)}"
-            folder.mkdir(mode=0o700)
             name = "standard input" if path == STANDARD else re.sub(r"(?i)\.(gz|zst)$", "", path.name)
-            self._unpacked[path] = lay_out(path, folder / name)
+            self._unpacked[path] = lay_out(path, self._room() / name)
         return self._unpacked[path]
 
     def _read_parts(self, parts: Parts, given: CsvFormat) -> Relation:

@@ -32,7 +32,6 @@ __all__ = [
     "Writing",
     "format_named",
     "format_of",
-    "refuse_address",
     "require_packages",
     "writer_of",
 ]
@@ -219,22 +218,6 @@ def require_packages(form: Format) -> None:
             f"{form.title} files need the package(s) {', '.join(lacking)}, which are not installed. Install them with: "
             f"pip install 'shoal[{form.extra}]'"
         )
-
-
-def refuse_address(path: Path) -> None:
-    """Raise where an address stands in the place of a path. It is not shown: addresses carry passwords."""
-    scheme, sign, _ = str(path).partition(":/")
-    if not sign or not scheme.replace("+", "").isalnum() or len(scheme) < 2:
-        return
-    if scheme.lower() in ("postgresql", "postgres"):
-        raise PlanError(
-            "A path must not be the address of a database, which may carry a password. Put the address into an "
-            'environment variable, and in the plan write database = "env:NAME" and table = "schema.name".'
-        )
-    raise PlanError(
-        f"A path must be one of a file, a folder or - (standard input or output); addresses of the kind {scheme}:// "
-        f"cannot be read. Copy the table to a file first."
-    )
 
 
 def _by_suffix(path: Path) -> Format | None:

@@ -16,7 +16,7 @@ from typing import IO, Any
 from shoal.errors import TableError
 from shoal.formats import STANDARD
 
-__all__ = ["is_packed", "lay_out"]
+__all__ = ["copy_blocks", "is_packed", "lay_out"]
 
 BLOCK = 1 << 20
 MOST_GROWTH = 1000
@@ -45,7 +45,7 @@ def lay_out(path: Path, place: Path) -> Path:
     What comes through standard input may be compressed too.
     """
     if path == STANDARD:
-        _copy(sys.stdin.buffer, place, "Standard input", None)
+        copy_blocks(sys.stdin.buffer, place, "Standard input")
         if is_packed(place) is None:
             return place
         path = place
@@ -55,7 +55,7 @@ def lay_out(path: Path, place: Path) -> Path:
     most = max(ALWAYS_ALLOWED, MOST_GROWTH * path.stat().st_size)
     try:
         with _opened(path, kind) as unpacked:
-            _copy(unpacked, place, what, most)
+            copy_blocks(unpacked, place, what, most)
     except (OSError, EOFError, zlib.error) as error:
         place.unlink(missing_ok=True)
         if getattr(error, "errno", None) is not None:
@@ -76,7 +76,8 @@ def _opened(path: Path, kind: str | None) -> Any:
     return pa.input_stream(str(path), compression="zstd")
 
 
-def _copy(source: IO[bytes], place: Path, what: str, most: int | None) -> None:
+def copy_blocks(source: IO[bytes], place: Path, what: str, most: int | None = None) -> None:
+    """Copy to a new file, block by block, as long as there is room and it is not more than so many bytes."""
     written = 0
     with place.open("xb") as file:
         while block := source.read(BLOCK):

@@ -46,14 +46,27 @@ def confine_table(root: Path, path: Path) -> Path:
 
 def check_document(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
     """Raise where a plan's text leads out of the root, or to another machine; asked before anything is read."""
+    if _has_variable(document):
+        raise PlanError("The page fills in no ${NAME} from this machine; run a plan with one by `shoal release`.")
     for place in _paths(document):
+        if ":/" in place:
+            raise PlanError("The page reads and writes files of this machine; run this plan with `shoal release`.")
         confine_table(root, folder / place)
-    source = document.get("source")
-    if isinstance(source, Mapping) and {"database", "query"} & set(source):
-        raise PlanError("The page reads files; run a plan that reads a database with `shoal release`.")
+    for section in (document.get("source"), document.get("output")):
+        if isinstance(section, Mapping) and {"database", "query"} & set(section):
+            raise PlanError("The page reads and writes files; run a plan for a database with `shoal release`.")
     engine = document.get("engine")
     if isinstance(engine, Mapping) and {"name", "master", "options"} & set(engine):
         raise PlanError("The page works on this machine; run a plan for Spark with `shoal release`.")
+
+
+def _has_variable(value: Any) -> bool:
+    """Whether the environment of this machine would be looked into, and told to whoever sent the plan."""
+    if isinstance(value, Mapping):
+        return any(_has_variable(item) for pair in value.items() for item in pair)
+    if isinstance(value, list):
+        return any(map(_has_variable, value))
+    return isinstance(value, str) and "${" in value.replace("$${", "")
 
 
 def _paths(document: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,121 @@
+"""From PostgreSQL to a verified table in PostgreSQL, beside the driver's own read and write of the same rows.
+
+The server is private to the run. Shoal's own work is the same release from and to memory; the driver's part is ADBC's
+read of the source and its write of the release, each committed. What comes on top in a release is that the table is
+read back from the server and verified there. Survey files are measured beside: SPSS to SPSS.
+
+python -m benchmarks.databases [rows [rows of SPSS]]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+from tests import servers
+
+from benchmarks.measure import measure, show
+from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE
+
+COMMON = f"""
+import os, shoal, pyarrow as pa
+from pathlib import Path
+from shoal.data.census import census_table
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.plan import Output
+columns = {{name: {{"role": "quasi-identifier"}} for name in {QUASI_IDENTIFIERS!r}}}
+columns["age"]["hierarchy"] = {{"intervals": [5, 10, 20, 40]}}
+columns |= {{{SENSITIVE!r}: {{"role": "sensitive"}}, "id": {{"role": "drop"}}, "weight": {{"role": "other"}}}}
+def table_of(rows):
+    number = pa.array(range(rows))
+    weight = pa.array([n % 997 / 8 for n in range(rows)])
+    return census_table(rows).append_column("id", number).append_column("weight", weight)
+plan = shoal.Plan.from_dict({{
+    "columns": columns, "models": [{{"name": "k-anonymity", "k": 5}}],
+    "method": {{"name": "full-domain", "suppression": 0.02}},
+}})
+"""
+DRIVER = """
+from adbc_driver_postgresql import dbapi
+connection = dbapi.connect(os.environ["SHOAL_BENCH"])
+def ingest(name, table):
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {name}")
+        cursor.adbc_ingest(name, table, mode="create")
+    connection.commit()
+def fetch(name):
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {name}")
+        found = cursor.fetch_arrow_table()
+    connection.commit()
+    return found
+"""
+RELEASE = """
+plan = plan.with_(source=Source(database="env:SHOAL_BENCH", table="people"),
+                  output=Output(database="env:SHOAL_BENCH", table="released", overwrite=True))
+"""
+SPSS = """
+plan = plan.with_(source={source!r}, output=Output(Path({output!r}), overwrite=True, report=False))
+columns = {{name.replace("-", "_"): column for name, column in plan.columns.items()}}
+plan = shoal.Plan(columns=columns, models=plan.models, method=plan.method, source=plan.source, output=plan.output)
+"""
+
+
+def databases(rows: int, repeat: int) -> None:
+    with servers.postgres("shared_buffers=256MB", "max_wal_size=4GB") as address:
+        os.environ["SHOAL_BENCH"] = address
+        measure(COMMON + DRIVER, f"ingest('people', table_of({rows}))")
+        held = f"table = table_of({rows})\nreleased = shoal.anonymize(table, plan).table\n"
+        read = measure(DRIVER.replace("from", "import os\nfrom", 1), "answer = fetch('people').num_rows", repeat=repeat)
+        work = measure(COMMON + held, "answer = shoal.anonymize(table, plan).certificate['released']", repeat=repeat)
+        write = measure(COMMON + DRIVER + held, "ingest('plain', released)", repeat=repeat)
+        ours = measure(COMMON + RELEASE, "answer = dict(shoal.release(plan).seconds)", repeat=repeat)
+    parts = read["seconds"] + work["seconds"] + write["seconds"]
+    steps = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in ours["answer"].items())
+    show(
+        f"{rows:,} rows x 10 columns from PostgreSQL to PostgreSQL (best of {repeat})",
+        ("what", "seconds", "peak MB"),
+        [
+            ("ADBC reads the source", read["seconds"], read["peak_mb"]),
+            ("shoal's work, from and to memory", work["seconds"], work["peak_mb"]),
+            ("ADBC writes the release", write["seconds"], write["peak_mb"]),
+            ("sum", parts, ""),
+            ("shoal release", ours["seconds"], ours["peak_mb"]),
+            ("ratio", ours["seconds"] / parts, ""),
+        ],
+        f"The steps of the last release: {steps}.",
+    )
+
+
+def survey(rows: int, repeat: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = (str(Path(folder) / name) for name in ("people.sav", "released.sav"))
+        made = (
+            f"engine = DuckDBEngine()\ntable = table_of({rows})\n"
+            "table = table.rename_columns([name.replace('-', '_') for name in table.column_names])\n"
+        )
+        measure(COMMON + made, f"engine.write(engine.read(Source(frame=table)), Path({source!r}))")
+        setup = COMMON + SPSS.format(source=source, output=output)
+        ours = measure(setup, "answer = dict(shoal.release(plan).seconds)", repeat=repeat)
+    steps = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in ours["answer"].items())
+    show(
+        f"{rows:,} rows x 10 columns from SPSS to SPSS (best of {repeat})",
+        ("what", "seconds", "peak MB"),
+        [("shoal release", ours["seconds"], ours["peak_mb"])],
+        f"The steps of the last release: {steps}.",
+    )
+
+
+def main(rows: int = 1_000_000, surveyed: int = 200_000, repeat: int = 3) -> None:
+    try:
+        databases(rows, repeat)
+    except servers.NoServer as reason:
+        print(f"PostgreSQL is not measured: {reason}.")
+    survey(surveyed, repeat)
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:]))

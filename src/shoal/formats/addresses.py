@@ -1,0 +1,53 @@
+"""Addresses in the place of paths: those of object stores are understood, others are refused, and none is repeated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.errors import PlanError
+
+__all__ = ["address_of", "refuse_address", "shown_path"]
+
+SCHEMES = ("s3", "gs", "abfs", "abfss")
+
+
+def address_of(path: Path) -> str | None:
+    """The address that a path stands for, None where it is one of this machine.
+
+    >>> address_of(Path("s3://open/visits.csv")), address_of(Path("visits.csv"))
+    ('s3://open/visits.csv', None)
+    """
+    scheme, sign, rest = str(path).partition(":/")
+    if not sign or scheme not in SCHEMES:
+        return None
+    rest = rest.lstrip("/")
+    holder = rest.partition("/")[0]
+    if ":" in holder or (scheme in ("s3", "gs") and "@" in holder) or "?" in rest or "#" in rest:
+        raise PlanError(
+            f"An address must be {scheme}://bucket/name alone: keys and settings come from the environment, since they "
+            f"do not belong into a plan."
+        )
+    if not rest.partition("/")[2]:
+        raise PlanError(f"An address must name a bucket and what is in it: {scheme}://bucket/name.")
+    return f"{scheme}://{rest}"
+
+
+def shown_path(path: Path) -> str:
+    """A path, or the address that it stands for, as text."""
+    return address_of(path) or str(path)
+
+
+def refuse_address(path: Path) -> None:
+    """Raise where an address stands in the place of a path that is no object store's. It may carry a password."""
+    scheme, sign, _ = str(path).partition(":/")
+    if not sign or not scheme.replace("+", "").isalnum() or len(scheme) < 2 or address_of(path) is not None:
+        return
+    if scheme.lower() in ("postgresql", "postgres"):
+        raise PlanError(
+            "A path must not be the address of a database, which may carry a password. Put the address into an "
+            'environment variable, and in the plan write database = "env:NAME" and table = "schema.name".'
+        )
+    raise PlanError(
+        f"A path must be one of a file, a folder or - (standard input or output); addresses of the kind {scheme}:// "
+        f"cannot be read. Copy the table to a file first."
+    )

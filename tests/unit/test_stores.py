@@ -1,0 +1,268 @@
+"""An object store on this machine: what is fetched, what is put, and what is there when something breaks."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import itertools
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pyarrow import fs
+from typer.testing import CliRunner
+
+import shoal
+from shoal.cli.app import app
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import OutputError, PlanError, TableError
+from shoal.formats import stores
+from shoal.formats.stores import Store
+from shoal.plan import Plan
+from tests import servers
+
+pytestmark = pytest.mark.xdist_group("object-store")
+SECRET = "geheim12"
+OPENED = stores._opened
+ROWS = "name,age,illness\n" + "".join(f"p{n},{20 + n % 40},{'flu' if n % 3 else 'gout'}\n" for n in range(80))
+
+
+@pytest.fixture
+def buckets(monkeypatch):
+    """Two buckets, one with a table; they are folders here."""
+    with contextlib.ExitStack() as stack:
+        try:
+            address, folder = stack.enter_context(servers.object_store("anna", SECRET, "private", "open"))
+        except servers.NoServer as reason:
+            pytest.skip(str(reason))
+        reach(monkeypatch, address)
+        put("private/people.csv", ROWS.encode())
+        yield folder
+
+
+def reach(monkeypatch, address):
+    given = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "anna", "AWS_SECRET_ACCESS_KEY": SECRET,
+             "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+             "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}  # fmt: skip
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+
+
+def put(name, content):
+    with OPENED("s3://x/x")[0].open_output_stream(name, compression=None) as stream:
+        stream.write(content)
+
+
+def plan(k=5, output="s3://open/new/visits.csv", **more):
+    return {
+        "source": {"path": "s3://private/people.csv"},
+        "columns": {
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [10, 20]}},
+            "illness": {"role": "sensitive"},
+        },
+        "models": [{"name": "k-anonymity", "k": k}],
+        "output": {"path": output, **more},
+    }
+
+
+def objects(folder):
+    return {str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file()}
+
+
+def release_in(folder):
+    """The certificate of the release that is there; each object that it names must be as it says."""
+    told = json.loads((folder / "visits.certificate.json").read_text())
+    for part in told["objects"]:
+        content = (folder / part["name"]).read_bytes()
+        assert (part["bytes"], part["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    return told
+
+
+def test_a_release_is_what_the_certificate_names_and_replaces_the_old_one(buckets):
+    done = shoal.release(plan())
+    told = release_in(buckets / "open" / "new")
+    table, report = (part["name"] for part in told["objects"])
+    assert objects(buckets / "open" / "new") == {table, report, "visits.certificate.json"}
+    assert told == done.certificate.content
+    assert done.to_dict()["output"] == f"s3://open/new/{table}"
+    assert SECRET not in json.dumps(told)
+    asked = {"quasi_identifiers": ["age"], "sensitive": ["illness"]}
+    assert shoal.check(f"s3://open/new/{table}", ["k-anonymity k=5"], **asked).holds
+    with pytest.raises(OutputError, match="has a release at this address"):
+        shoal.release(plan())
+    shoal.release(plan(overwrite=True))
+    assert release_in(buckets / "open" / "new") == told | {"plan": told["plan"] | {"output": {
+        "path": "visits.csv", "overwrite": True}}}  # fmt: skip
+    shoal.release(plan(k=20, overwrite=True, report=False))
+    (new,) = (part["name"] for part in release_in(buckets / "open" / "new")["objects"])
+    assert objects(buckets / "open" / "new") == {new, "visits.certificate.json"}
+    assert new != table
+
+
+def test_the_command_tells_where_the_objects_are(buckets, tmp_path):
+    (tmp_path / "plan.toml").write_text(Plan.from_dict(plan()).to_toml())
+    done = CliRunner().invoke(app, ["release", str(tmp_path / "plan.toml"), "--quiet"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    table, report = (part["name"] for part in release_in(buckets / "open" / "new")["objects"])
+    for line in (f"Table: s3://open/new/{table}", "Certificate: s3://open/new/visits.certificate.json",
+                 f"Report: s3://open/new/{report}"):  # fmt: skip
+        assert line in done.output
+
+
+def rows_of(address, **given):
+    with DuckDBEngine() as engine:
+        return engine.to_arrow(engine.read(Source(Path(address), **given))).to_pylist()
+
+
+def test_a_prefix_and_a_pattern_are_one_table(buckets):
+    for name, content in {
+        "t/year=2023/a.csv": b"v\n1\n", "t/year=2024/b.csv.gz": gzip.compress(b"v\n2\n"), "t/_SUCCESS": b"",
+        "t/.hidden/c.csv": b"w\n3\n",
+    }.items():  # fmt: skip
+        put(f"private/{name}", content)
+    assert rows_of("s3://private/t/") == [{"v": "1", "year": "2023"}, {"v": "2", "year": "2024"}]
+    assert rows_of("s3://private/t/year=20*/*.gz") == [{"v": "2", "year": "2024"}]
+    assert rows_of("s3://private/t/**/a.csv") == [{"v": "1", "year": "2023"}]
+    with pytest.raises(TableError, match="nothing at this address"):
+        rows_of("s3://private/t/*.parquet")
+
+
+class Killed(BaseException):
+    """Not caught by what handles errors, as a kill is not."""
+
+
+class Steps:
+    """A file system that stops before its n-th step; as in a store, an object is there once it is closed."""
+
+    def __init__(self, files, stop):
+        self.files, self.stop, self.count = files, stop, itertools.count()
+
+    def step(self):
+        if next(self.count) == self.stop:
+            raise Killed
+
+    def get_file_info(self, asked):
+        self.step()
+        return self.files.get_file_info(asked)
+
+    def delete_dir(self, name):
+        self.step()
+        self.files.delete_dir(name)
+
+    def open_input_stream(self, name, compression):
+        self.step()
+        return self.files.open_input_stream(name, compression=compression)
+
+    @contextlib.contextmanager
+    def open_output_stream(self, name, compression):
+        self.step()
+        held = io.BytesIO()
+        yield held
+        self.step()
+        with self.files.open_output_stream(name, compression=compression) as stream:
+            stream.write(self.written(held.getvalue()))
+
+    def written(self, content):
+        return content
+
+
+def let_steps(monkeypatch, kind, stop=None):
+    """Have stores reached through a file system that counts its steps."""
+    monkeypatch.setattr(stores, "_opened", lambda address: (kind(OPENED(address)[0], stop), OPENED(address)[1]))
+
+
+def test_whatever_breaks_off_leaves_the_old_release_or_the_new_one(buckets, tmp_path, monkeypatch):
+    def publish(text, stop):
+        (tmp_path / "visits.csv").write_text(text * 10)
+        (tmp_path / "visits.report.html").write_text(text)
+        let_steps(monkeypatch, Steps, stop)
+        store = Store(Path("s3://open/visits.csv"), OutputError)
+        put = store.put([tmp_path / "visits.csv", tmp_path / "visits.report.html"])
+        store.seal(json.dumps({"text": text, "objects": put}), put, overwrite=True)
+
+    found = []
+    for stop in itertools.count():
+        publish("old", None)
+        try:
+            publish("new", stop)
+        except Killed:
+            found.append(release_in(buckets / "open")["text"])
+            continue
+        break
+    assert release_in(buckets / "open")["text"] == "new"
+    changed = found.index("new")
+    assert found == ["old"] * changed + ["new"] * (len(found) - changed)
+    assert changed > 8
+    assert len(found) > changed
+
+
+def test_what_the_store_has_otherwise_than_it_was_written_is_no_release(buckets, monkeypatch):
+    class Other(Steps):
+        def written(self, content):
+            return content.replace(b"flu", b"FLU")
+
+    let_steps(monkeypatch, Other)
+    with pytest.raises(OutputError, match="something else than was written"):
+        shoal.release(plan(report=False))
+    assert "new/visits.certificate.json" not in objects(buckets / "open")
+
+
+def test_an_object_that_changes_while_it_is_read_is_refused(buckets, monkeypatch):
+    class Changing(Steps):
+        def open_input_stream(self, name, compression):
+            put(name, ROWS.encode() + b"p,20,flu\n")
+            return super().open_input_stream(name, compression)
+
+    let_steps(monkeypatch, Changing)
+    with pytest.raises(TableError, match="changed while it was read"):
+        rows_of("s3://private/people.csv")
+
+
+def test_no_name_of_an_object_leads_out_of_the_folder_for_it(tmp_path, monkeypatch):
+    class Hostile:
+        def get_file_info(self, asked):
+            if isinstance(asked, str):
+                return fs.FileInfo(asked, type=fs.FileType.Directory)
+            return [fs.FileInfo("bucket/t/../../../secret.csv", type=fs.FileType.File)]
+
+    monkeypatch.setattr(stores, "_opened", lambda address: (Hostile(), "bucket/t"))
+    with pytest.raises(TableError, match="leads out of its folder"):
+        Store(Path("s3://bucket/t"), TableError).fetch(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+ADDRESSES = ["s3://anna:geheim@bucket/t.csv", "s3://geheim@bucket/t.csv", "s3://bucket/t.csv?secret_key=geheim",
+             "abfs://a:geheim@b/t.csv", "s3://geheim"]  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_no_key_stands_in_an_address_or_in_an_error(address):
+    for section in ("source", "output"):
+        with pytest.raises(PlanError) as told:
+            Plan.from_dict({**plan(), section: {"path": address}})
+        assert "geheim" not in str(told.value)
+
+
+def test_a_key_that_is_not_taken_is_told_without_it(buckets, monkeypatch):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "falsch12")
+    with pytest.raises(TableError, match="no right") as told:
+        rows_of("s3://private/people.csv")
+    assert "falsch12" not in str(told.value)
+    assert os.environ["AWS_ENDPOINT_URL"] not in str(told.value)
+
+
+def test_a_plan_with_an_address_is_written_as_it_was_read():
+    asked = Plan.from_dict(plan())
+    assert asked.to_dict()["source"]["path"] == "s3://private/people.csv"
+    assert Plan.from_toml(asked.to_toml(), Path("/elsewhere")) == asked
+    assert asked.told()["output"]["path"] == "visits.csv"
+
+
+def test_recodings_and_comparisons_go_to_files(buckets, tmp_path):
+    with pytest.raises(PlanError, match="Release to a file for these"):
+        shoal.release(plan(), save_recoding=True)
