@@ -205,6 +205,14 @@ def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
             f'role = "person"; if not, role = "drop".'
         )
         found.append({"code": "identifier-repeats", "text": text})
+    if linking := content.get("linking_columns"):
+        text = (
+            f"Rows can be linked without a pseudonym: {', '.join(map(repr, linking['columns']))} "
+            f"{'is' if len(linking['columns']) == 1 else 'are'} the same in all rows of a person, and tell "
+            f"{linking['told_apart']:,} of the {linking['people']:,} people with several rows apart from everybody else. "
+            "The models look at one row of a person at a time. Leave such a column out, or add trajectory-anonymity."
+        )
+        found.append({"code": "rows-linkable", "text": text})
     people = content.get("people")
     if people is None:
         return found

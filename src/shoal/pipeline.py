@@ -97,6 +97,10 @@ __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "sa
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
 
+MOST_VARYING = 0.05
+"""A column in which no more of the people of several rows have different values is taken for the same in all rows."""
+LEAST_TOLD_APART = 0.1
+"""So many of the people of several rows, as a part, must be told apart by such columns for it to be told."""
 MOST_ROWS_OF_ONE = 1000
 """An identifier that has more rows than these for each of its values is taken for no person's."""
 
@@ -535,6 +539,8 @@ class _Decided:
     """Rows that are nobody's, where the plan says whose rows they are."""
     pseudonyms: Any = None
     """The pseudonyms of people (v, label), where these are published."""
+    linking: Mapping[str, Any] = field(default_factory=dict)
+    """Published columns that are the same in all rows of a person and differ between people, with figures."""
     repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Identifiers that may be those of people with several rows, where the plan does not say whose rows they are."""
 
@@ -656,6 +662,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
             released = engine.relabel(carried, keep.index(person[0]), read.pseudonyms)
         elif person:
             released = engine.project(carried, range(len(keep)))
+        linking = _linking(engine, carried, plan)
     if isinstance(recoding, ByLevel):
         kept = int(frequencies.count[recoding.group >= 0].sum())
     else:
@@ -663,7 +670,7 @@ def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decid
     facts = dict(recoding.facts)
     return _Decided(
         origin, table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding,
-        read.nobodys, read.pseudonyms, repeating,
+        read.nobodys, read.pseudonyms, linking, repeating,
     )  # fmt: skip
 
 
@@ -678,6 +685,24 @@ def _repeating(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[st
         for name, (rows, values) in found
         if values < rows <= MOST_ROWS_OF_ONE * values and values > 1
     }
+
+
+def _linking(engine: Engine, carried: Relation, plan: Plan) -> dict[str, Any]:
+    """Published columns that tell which rows are one person's, as a pseudonym would, where the models do not mind."""
+    person = plan.schema.person[:1]
+    minded = any(part.only_people for part in plan.model_of_rows.parts)
+    if minded or not person or person[0] not in carried.columns:
+        return {}
+    (owner,) = carried.places(person)
+    places = [place for place in range(len(carried.columns)) if place != owner]
+    several, varying = engine.linking(carried, owner, places)
+    same = [place for place, vary in zip(places, varying, strict=True) if vary <= MOST_VARYING * several]
+    if not several or not same:
+        return {}
+    apart = engine.told_apart(carried, owner, same)
+    if apart < LEAST_TOLD_APART * several:
+        return {}
+    return {"columns": [carried.columns[place] for place in same], "people": several, "told_apart": apart}
 
 
 def _require_room(plan: Plan, problem: Problem) -> None:
@@ -804,6 +829,8 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "risk": checked.risk,
         **extra,
     }
+    if decided.linking:
+        content["linking_columns"] = dict(decided.linking)
     if decided.repeating:
         content["repeating_identifiers"] = decided.repeating
     if checked.people is not None and decided.problem is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from shoal.cli.app import app
 from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.methods import METHODS
 from shoal.profiling import profile_table
+from shoal.report import render
 from shoal.schema import Column, Role, Schema, Widths
 from tests.reference import people as slow
 
@@ -316,6 +318,28 @@ def test_an_identifier_that_repeats_warns_where_nothing_says_whose_rows_they_are
     document["columns"]["patient"]["role"] = "drop"
     found = shoal.release(shoal.Plan.from_dict(document, tmp_path), overwrite=True)
     assert "identifier-repeats" not in [warning["code"] for warning in found.warnings]
+
+
+def test_columns_that_link_the_rows_of_a_person_are_told_with_figures(tmp_path):
+    table = visits()
+    birth = pa.array(
+        [f"19{40 + int(who[1:]) % 50}-03-{1 + int(who[1:]) // 50:02}" for who in table["patient"].to_pylist()]
+    )
+    often = sum(times > 1 for times in Counter(table["patient"].to_pylist()).values())
+    asked = plan(shoal.KAnonymity(5), birth=Column(Role.OTHER))
+    found = shoal.anonymize(table.append_column("birth", birth), asked)
+    (warning,) = [one for one in found.warnings if one["code"] == "rows-linkable"]
+    assert f"tell {often} of the {often} people with several rows apart" in warning["text"]
+    assert found.certificate["linking_columns"]["told_apart"] == often
+    assert "'birth'" in warning["text"]
+    assert "'illness'" not in warning["text"]
+    assert "Rows can be linked" in render(found)
+    for column in (pa.array(["x"] * len(birth)), pa.array(range(len(birth)))):  # the same for all; never the same
+        told = shoal.anonymize(table.append_column("birth", column), asked)
+        assert "rows-linkable" not in [one["code"] for one in told.warnings]
+    minded = asked.with_(models=(shoal.TrajectoryAnonymity(2),), method=shoal.FactsSuppression(suppression=0.9))
+    told = shoal.anonymize(table.append_column("birth", birth), minded)
+    assert "rows-linkable" not in [one["code"] for one in told.warnings]
 
 
 def test_a_plan_with_a_person_attacks_checks_and_compares_its_release(tmp_path):

@@ -234,6 +234,14 @@ class Engine(Protocol):
         """Of some columns how many cells are not missing, and how many different values they have."""
         ...
 
+    def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
+        """How many owners have several rows, and of each column how many of them have different values in it."""
+        ...
+
+    def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
+        """How many owners of several rows have values in some columns that no other owner has."""
+        ...
+
     def project(self, table: Relation, places: Sequence[int]) -> Relation:
         """The table with some of its columns alone, all that order its rows among them."""
         ...

@@ -231,6 +231,16 @@ class SparkEngine:
         (found,) = self._collect(sql.repeats(table.name, places))
         return [(int(found[f"n{place}"]), int(found[f"d{place}"])) for place in places]
 
+    def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
+        """See :class:`shoal.engines.base.Engine`."""
+        (found,) = self._fetch(sql.varying(table.name, owner, places)).to_pylist()
+        return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
+
+    def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
+        """See :class:`shoal.engines.base.Engine`."""
+        (found,) = self._fetch(sql.told_apart(table.name, owner, places)).to_pylist()
+        return int(found["n"])
+
     def project(self, table: Relation, places: Sequence[int]) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
         query = sql.projected(table.name, places, hidden=bool(table.ranked))
