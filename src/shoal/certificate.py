@@ -209,7 +209,7 @@ def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
         text = (
             f"Rows can be linked without a pseudonym: {', '.join(map(repr, linking['columns']))} "
             f"{'is' if len(linking['columns']) == 1 else 'are'} the same in all rows of a person, and tell "
-            f"{linking['told_apart']:,} of the {linking['people']:,} people with several rows apart from everybody else. "
+            f"{linking['told_apart']:,} of the {linking['people']:,} people with several rows apart from all others. "
             "The models look at one row of a person at a time. Leave such a column out, or add trajectory-anonymity."
         )
         found.append({"code": "rows-linkable", "text": text})
