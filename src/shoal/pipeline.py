@@ -36,6 +36,7 @@ from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_z
 from shoal.encoding.categories import publish_categories
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.people import number_people
+from shoal.encoding.person_dates import move_dates
 from shoal.encoding.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
 from shoal.engines.base import (
@@ -559,7 +560,7 @@ class _Read:
 
 def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Read:
     key = b""
-    if plan.schema.pseudonyms or plan.schema.linked:
+    if plan.schema.keyed:
         if not plan.method.reveals_source:
             raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
         key = _pseudonym_key(plan)
@@ -574,7 +575,8 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Read:
             return _Read(replace(table, labels=read.labels))
         found = number_people(engine, table, plan.schema.person)
         made = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
-        return _Read(replace(found.table, labels=read.labels), found.nobodys, made)
+        table = move_dates(engine, found, plan.schema, key)
+        return _Read(replace(table, labels=read.labels), found.nobodys, made)
 
 
 def _refuse_links(engine: Engine, table: Relation, plan: Plan) -> None:
@@ -850,6 +852,8 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     content |= _worth(plan, decided)
     if checked.folded:
         content["folded"] = dict(checked.folded)
+    if plan.schema.moved:
+        content["moved_dates"] = list(plan.schema.moved)
     if names := (*plan.schema.pseudonyms, *(plan.schema.person[:1] if plan.schema.linked else ())):
         content["pseudonyms"] = list(names)
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]

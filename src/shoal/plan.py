@@ -2,7 +2,7 @@
 
     [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
                       rename, decimal, thousands; for others: sheet, table, query, user_missing, values
-    [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact
+    [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact, shift, relative_to
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
     [method]          name and parameters
@@ -48,7 +48,7 @@ from shoal.models import AllOf, KAnonymity, KeySet, Model, combine, limited, siz
 from shoal.models.known import bind_keys
 from shoal.models.people import counting_people
 from shoal.output import certificate_of, report_of
-from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema
+from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
 from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
 from shoal.variables import changed_by, fill_in
@@ -182,6 +182,11 @@ class Plan(Shown, Checked):
 
     def _check_linked(self) -> None:
         """Raise where rows of a person can be linked, or are said to be, and the rest of the plan does not fit."""
+        if self.schema.moved and not self.schema.person:
+            raise PlanError(
+                f"The dates of column {self.schema.moved[0]!r} are moved person by person; the plan needs a column of "
+                "role person, to say whose rows they are."
+            )
         linked = [part for part in self.model_of_rows.parts if part.only_people]
         if self.schema.linked and not linked:
             raise PlanError(
@@ -499,6 +504,8 @@ class _Column(_Section):
     publish: Literal["values", "categories"] = "values"
     pseudonym: bool = False
     exact: bool = False
+    shift: dict[str, Any] | None = None
+    relative_to: Literal["first"] | None = None
 
 
 class _Output(_Section):
@@ -562,9 +569,19 @@ def _column(name: str, section: _Column, folder: Path) -> Column:
         if section.categories is not None:
             classes = tuple(tuple(map(as_text, values)) for values in section.categories)
             categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
-        return Column(section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact)
+        shift = None if section.shift is None else _shift(section.shift)
+        return Column(
+            section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
+            section.relative_to,
+        )  # fmt: skip
     except PlanError as error:
         raise PlanError(f"Column {name!r}: {error}") from None
+
+
+def _shift(section: Mapping[str, Any]) -> Shift:
+    if set(section) - {"days", "per"} or "days" not in section:
+        raise PlanError('Dates are moved as shift = { days = 180, per = "person" }; found something else.')
+    return Shift(**section)
 
 
 def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:

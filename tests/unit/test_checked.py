@@ -38,6 +38,7 @@ from shoal.schema import (
     Prefix,
     Role,
     Schema,
+    Shift,
     Table,
     Tree,
     Widths,
@@ -79,6 +80,7 @@ TINY = pa.table({
 
 CHECKED: dict[type, dict[str, Any]] = {
     Column: {"role": "quasi-identifier"},
+    Shift: {"days": 5},
     Categories: {"classes": (("a",), ("b",))},
     Schema: {"columns": {"a": Column(Role.QUASI_IDENTIFIER)}},
     Flat: {},

@@ -133,6 +133,15 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         )
     for note in about_people(content):
         sentences.append(f"<strong>Note:</strong> {prose(note['text'], 600)}")
+    columns = content["plan"]["columns"]
+    for name in content.get("moved_dates", ()):
+        shift = columns[name].get("shift")
+        sentences.append(
+            f"In {listed([name])} all dates of a person were moved by one number of days, at most {shift['days']}, "
+            "that only the holder of a secret key can tell; what follows is about the moved dates."
+            if shift
+            else f"In {listed([name])} dates were replaced by the days since the person's first."
+        )
     if content.get("pseudonyms"):
         sentences.append(
             f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
+from annotated_types import Ge, Le
 
 from shoal.checked import Checked, Name
 from shoal.errors import HierarchyError, PlanError
@@ -19,7 +20,7 @@ from shoal.schema.ladder import Ladder
 from shoal.schema.people import People
 from shoal.schema.spelling import declared_spelling, fold, same_text
 
-__all__ = ["Column", "Domain", "Role", "Schema"]
+__all__ = ["Column", "Domain", "Role", "Schema", "Shift"]
 
 
 class Role(StrEnum):
@@ -34,6 +35,18 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True)
+class Shift(Checked):
+    """All dates of a person move by the same secret number of days, at most so many."""
+
+    days: Annotated[int, Ge(1), Le(36_500)]
+    per: Literal["person"] = "person"
+
+    def to_plan(self) -> dict[str, int | str]:
+        """As a plan says it."""
+        return {"days": self.days, "per": self.per}
+
+
+@dataclass(frozen=True)
 class Column(Checked):
     """A column's role, and what is known about its values.
 
@@ -44,6 +57,8 @@ class Column(Checked):
     names nobody is ``drop``.
     ``pseudonym`` publishes keyed pseudonyms of an identifier or a person instead of dropping it. That of a person
     links the rows of the person: a plan must then say how many of them others may know (``trajectory-anonymity``).
+    ``shift`` moves dates by a number of days that is each person's own; ``relative_to = "first"`` publishes the days
+    since the person's first date in their place.
     ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
     """
 
@@ -54,8 +69,16 @@ class Column(Checked):
     publish: Literal["values", "categories"] = "values"
     pseudonym: bool = False
     exact: bool = False
+    shift: Shift | None = None
+    relative_to: Literal["first"] | None = None
 
     def __post_init__(self) -> None:
+        if (self.shift or self.relative_to) and self.role not in (Role.QUASI_IDENTIFIER, Role.OTHER):
+            raise PlanError(
+                f"Only dates of a quasi-identifier or of an other column are moved; found a column of role {self.role}."
+            )
+        if self.shift and self.relative_to:
+            raise PlanError("Dates are moved (shift) or counted from a person's first (relative_to), not both.")
         if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON):
             raise PlanError(f"Only an identifier or a person can be a pseudonym; found a column of role {self.role}.")
         if self.publish == "categories" and self.categories is None:
@@ -118,6 +141,16 @@ class Schema(Checked):
     def person(self) -> tuple[str, ...]:
         """Names of the columns that say together whose rows they are."""
         return self.named(Role.PERSON)
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Names of the columns whose dates are moved person by person."""
+        return tuple(name for name, column in self.columns.items() if column.shift or column.relative_to)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether something of the release is made with the key of the pseudonyms."""
+        return bool(self.pseudonyms) or self.linked or any(column.shift for column in self.columns.values())
 
     @property
     def linked(self) -> bool:

@@ -1,0 +1,151 @@
+"""Dates that move person by person, or are counted from a person's first."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.encoding.person_dates import days_moved
+from shoal.errors import PlanError
+from shoal.report import render
+from shoal.schema import Calendar, Column, Role, Schema, Shift
+
+KEY = b"0123456789abcdef0123456789abcdef"
+DAY = datetime.date
+VISITS = [
+    ("Ann", DAY(2024, 2, 28)),
+    ("ann ", DAY(2024, 3, 1)),
+    ("Bob", DAY(2023, 12, 31)),
+    ("Bob", None),
+    (None, DAY(2024, 1, 1)),
+]
+
+
+@pytest.fixture
+def key(tmp_path, monkeypatch):
+    file = tmp_path / "key"
+    file.write_bytes(KEY)
+    file.chmod(0o600)
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(file))
+
+
+def released(values, kind, *, names=None, **column):
+    """A release whose one other column has these values, of these people."""
+    who = pa.array(names or [who for who, _ in VISITS], pa.string())
+    table = pa.table({"who": who, "day": pa.array(values, kind), "q": [1] * len(who)})
+    roles = {"who": Column(Role.PERSON), "q": Column(Role.QUASI_IDENTIFIER), "day": Column(Role.OTHER, **column)}
+    return shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),)))
+
+
+def expected(name, day, days):
+    message = f"shift:{days}:{len(name)}:{name}".encode()
+    number = int.from_bytes(hmac.new(KEY, message, hashlib.sha256).digest())
+    return day + datetime.timedelta(number % (2 * days + 1) - days)
+
+
+@pytest.mark.parametrize("written", ["date", "text", "format", "time"])
+def test_all_dates_of_a_person_move_by_the_same_secret_number_of_days(key, written):
+    """By the definition, however dates are written; nobody's dates have no one to move with."""
+    days = [day for _, day in VISITS]
+    forms = {"date": None, "text": "%Y-%m-%d", "format": "%d.%m.%Y", "time": "%Y-%m-%dT11:30:00"}
+    form = forms[written]
+    values = [day if day is None or form is None else day.strftime(form) for day in days]
+    column = {"role": Role.QUASI_IDENTIFIER, "hierarchy": Calendar(format=form)} if written == "format" else {}
+    names = ["ann", "ann", "bob", "bob", None]
+    if column:  # a format is that of a hierarchy, which a quasi-identifier has
+        roles = {"who": Column(Role.PERSON), "day": Column(shift=Shift(90), **column)}
+        table = pa.table({"who": names * 2, "day": values * 2})
+        found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 5})))
+        assert set(found.table["day"].to_pylist()) == {"*"}
+        return
+    found = released(values, pa.date32() if form is None else pa.string(), names=names, shift=Shift(90))
+    moved = [
+        None if who is None or day is None else expected(who, day, 90) for who, day in zip(names, days, strict=True)
+    ]
+    shown = [day if day is None or form is None else day.strftime(form) for day in moved]
+    assert sorted(map(str, found.table["day"].to_pylist())) == sorted(map(str, shown))
+    assert moved[1] - moved[0] == days[1] - days[0]
+    assert found.certificate["moved_dates"] == ["day"]
+    assert found.certificate["plan"]["columns"]["day"]["shift"] == {"days": 90, "per": "person"}
+    assert "at most 90, that only the holder of a secret key can tell" in render(found)
+
+
+def test_a_moved_date_is_generalized_and_verified_as_it_is_published(key):
+    names = [f"p{n}" for n in range(30)]
+    table = pa.table({"who": names, "day": [DAY(2024, 6, 15)] * 30})
+    roles = {"who": Column(Role.PERSON), "day": Column(Role.QUASI_IDENTIFIER, Calendar(("year",)), shift=Shift(365))}
+    found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 1}, 0.5)))
+    years = [str(expected(name, DAY(2024, 6, 15), 365).year) for name in names]
+    assert sorted(found.table["day"].to_pylist()) == sorted(year for year in years if years.count(year) > 1)
+
+
+def test_spellings_of_a_person_move_together(key):
+    found = released([day for _, day in VISITS], pa.date32(), shift=Shift(10))
+    shown = found.table["day"].to_pylist()
+    assert expected("ann", DAY(2024, 2, 28), 10) in shown
+    assert expected("ann", DAY(2024, 3, 1), 10) in shown
+    assert shown.count(None) == 2
+
+
+def test_days_since_the_first_need_no_key():
+    found = released([day for _, day in VISITS], pa.date32(), relative_to="first")
+    assert sorted(found.table["day"].to_pylist(), key=str) == [0, 0, 0, 2, None]
+    assert "days since the person" in render(found)
+    times = ["2024-01-01T23:00:00+00:00", "2024-01-02T01:00:00+02:00", "2024-01-05 00:00:00", None, "2020-01-01"]
+    found = released(times, pa.string(), names=["a", "a", "a", "a", "b"], relative_to="first")
+    assert sorted(found.table["day"].to_pylist(), key=str) == [0, 0, 0, 4, None]
+
+
+def test_offsets_are_spread_and_depend_on_key_and_days():
+    offsets = [days_moved(KEY, (str(n),), 3) for n in range(2000)]
+    assert set(offsets) == set(range(-3, 4))
+    assert offsets != [days_moved(b"x" * 32, (str(n),), 3) for n in range(2000)]
+    assert days_moved(KEY, ("ab", "c"), 10**4) != days_moved(KEY, ("a", "bc"), 10**4)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ({"role": "sensitive", "shift": {"days": 5}}, "Only dates of a quasi-identifier"),
+        ({"role": "other", "shift": {"days": 5}, "relative_to": "first"}, "not both"),
+        ({"role": "other", "shift": {"days": 0}}, "days"),
+        ({"role": "other", "shift": {"weeks": 5}}, "shift = { days = 180"),
+        ({"role": "other", "shift": {"days": 5, "per": "row"}}, "person"),
+        ({"role": "other", "relative_to": "last"}, "first"),
+    ],
+    ids=["sensitive", "both", "no days", "weeks", "per row", "last"],
+)
+def test_what_cannot_be_moved_is_refused_when_the_plan_is_read(column, message):
+    document = {
+        "columns": {"who": "person", "q": "quasi-identifier", "day": column},
+        "models": ["k-anonymity k=2"],
+    }
+    with pytest.raises(PlanError, match=message):
+        shoal.Plan.from_dict(document)
+
+
+def test_what_is_no_date_is_refused_without_telling_it(key):
+    values = ["2024-01-01", "Zebulon", "31.12.2020", None, "2024-01-02"]
+    for how in ({"shift": Shift(5)}, {"relative_to": "first"}):
+        with pytest.raises(PlanError, match="2 different date") as refused:
+            released(values, pa.string(), names=["a", "b", "c", "d", "e"], **how)
+        assert "Zebulon" not in str(refused.value)
+    late = next(name for name in map(str, range(99)) if days_moved(KEY, (name,), 36500) > 0)
+    with pytest.raises(PlanError, match="1 different date"):
+        released(["9999-12-31"] * 5, pa.string(), names=[late] * 5, shift=Shift(36500))
+
+
+def test_a_plan_needs_a_person_and_a_key_and_is_its_own_document(monkeypatch):
+    monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
+    moved = Column(Role.QUASI_IDENTIFIER, shift=Shift(5))
+    with pytest.raises(PlanError, match="person by person"):
+        shoal.Plan(Schema({"day": moved}), (shoal.KAnonymity(2),))
+    plan = shoal.Plan(Schema({"who": Column(Role.PERSON), "day": moved}), (shoal.KAnonymity(2),))
+    assert shoal.Plan.from_dict(plan.to_dict()) == plan
+    with pytest.raises(PlanError, match="need a key"):
+        shoal.anonymize(pa.table({"who": ["a", "b"], "day": [DAY(2024, 1, 1)] * 2}), plan)
