@@ -247,6 +247,17 @@ def test_spellings_of_a_person_have_one_pseudonym_and_nobodys_rows_have_none(key
     assert found.certificate["people"]["rows_without_person"] == 2
 
 
+def test_a_number_and_its_text_have_one_pseudonym(key):
+    rest = {"age": [30] * 4, "sex": ["f"] * 4, "illness": ["a", "b"] * 2, "remark": ["-"] * 4}
+    plan = linked(k=2, method=shoal.FullDomain())
+    made = [
+        shoal.anonymize(pa.table({"patient": names, **rest}), plan).table["patient"].to_pylist()
+        for names in ([17, 17, 4, 4], ["17", "17", "4", "4"], [17.0, 17.0, 4.0, 4.0])
+    ]
+    assert made[0] == made[1] == made[2]
+    assert len(set(made[0])) == 2
+
+
 def test_a_pseudonym_of_a_person_needs_the_promise_that_fits_it():
     columns = {"id": PSEUDONYM, "age": Column(Role.QUASI_IDENTIFIER)}
     with pytest.raises(PlanError, match=r"links all rows of the person.*trajectory-anonymity"):

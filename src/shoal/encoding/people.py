@@ -260,9 +260,7 @@ def number_names(counted: pa.Table, places: Sequence[int]) -> tuple[npt.NDArray[
 
 
 def _keys(column: pa.ChunkedArray) -> list[str | None]:
-    """What a column's values are compared by; None is missing."""
+    """What a column's values are compared by, the same for numbers and their text; None is missing."""
     import pyarrow as pa
 
-    texts = column.cast(pa.string()).to_pylist()
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    return [None if text is None else fold(text) for text in texts] if is_text else texts
+    return [None if text is None else fold(text) for text in column.cast(pa.string()).to_pylist()]
