@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import draw, show
-from shoal.kernels.anti_unification import find_patterns
-from shoal.kernels.anti_unification_groups import form_groups
-from shoal.kernels.anti_unification_matching import measure_overlap
+from shoal.methods.patterns.kernels.finding import find_patterns
+from shoal.methods.patterns.kernels.groups import group_by_patterns
+from shoal.methods.patterns.kernels.matching import measure_overlap
 
 CARDINALITIES = (15, 9, 16, 7, 15, 5, 2, 42, 2)
 
@@ -85,7 +85,7 @@ def measure(table, k, indifferent, order):
     }.items():
         given, accept, keep = arguments
         groups, seconds = timed(
-            lambda given=given, accept=accept, keep=keep: form_groups(
+            lambda given=given, accept=accept, keep=keep: group_by_patterns(
                 codes, given, counts, k, indifferent, order, accept, keep
             )
         )
@@ -130,7 +130,7 @@ def slow_twin(table, k, indifferent, order):
     codes, classes, counts = table
     rows = list(zip(map(tuple, codes.tolist()), classes.tolist(), counts.tolist(), strict=True))
     expected, slow = timed(lambda: reference.form_groups(rows, k, indifferent, order))
-    groups, fast = timed(lambda: form_groups(codes, classes, counts, k, indifferent, order))
+    groups, fast = timed(lambda: group_by_patterns(codes, classes, counts, k, indifferent, order))
     found = [None if group == -1 else tuple(groups.codes[group].tolist()) for group in groups.assignment]
     return slow, fast, found == expected
 

@@ -26,7 +26,7 @@ from shoal.encoding import Dictionary, FrequencySet, read_frequency_set, recode_
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
-from shoal.methods.lattice_search import find_optimum
+from shoal.methods.full_domain.search import find_optimum
 from shoal.models import KAnonymity, combine
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Widths, read_table
 from shoal.schema.ladder import build_ladder

@@ -20,11 +20,11 @@ from numba import njit
 
 from benchmarks.measure import draw, show
 from shoal.encoding.rules import DISTINCT, Rule
-from shoal.kernels.mdav import cbfs, mdav, v_mdav
-from shoal.kernels.p_first import grow_until
-from shoal.kernels.partition import within_squares
-from shoal.kernels.refinement import refine
 from shoal.kernels.rules import Rules, columns_of, make_rules
+from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
+from shoal.methods.microaggregation.kernels.p_first import grow_until
+from shoal.methods.microaggregation.kernels.partition import within_squares
+from shoal.methods.microaggregation.kernels.refinement import refine_partition
 
 ATTRIBUTES, K, P = 6, 5, 3
 
@@ -100,7 +100,7 @@ def main() -> None:
         method(small, K)
     v_mdav(small, K, 0.2)
     rules = p_sensitive(small_codes)
-    refine(small, columns_of(small_codes, rules), rules, p_first(small, small_codes), 1_000, 1)
+    refine_partition(small, columns_of(small_codes, rules), rules, p_first(small, small_codes), 1_000, 1)
 
     against_brute_force(everything[:20_000])
     growth(everything, all_codes)
@@ -158,8 +158,8 @@ def refinement(table: np.ndarray, codes: np.ndarray) -> None:
     for name, run in (
         ("V-MDAV", lambda: v_mdav(table, K, 0.2)),
         ("p-first", lambda: p_first(table, codes)),
-        ("p-first, descent", lambda: refine(table, columns, rules, start, 0, 1)),
-        ("p-first, annealed", lambda: refine(table, columns, rules, start, 5_000_000, 1)),
+        ("p-first, descent", lambda: refine_partition(table, columns, rules, start, 0, 1)),
+        ("p-first, annealed", lambda: refine_partition(table, columns, rules, start, 5_000_000, 1)),
     ):
         seconds, group = seconds_of(run)
         rows.append((name, seconds, loss(table, group)))

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         Univariate,
         VMdav,
     )
-    from shoal.methods.pattern_set import pattern_set
+    from shoal.methods.patterns.pattern_set import pattern_set
     from shoal.models import (
         AlphaK,
         BetaLikeness,
@@ -226,7 +226,7 @@ _HOMES = {
         "AntiUnification Auto Cbfs FactsSuppression FullDomain HiddenCells KFirst Levels LocalSuppression Mdav "
         "Mondrian PFirst PopulationGrid Refine SampledGrid Switching TopDown Univariate VMdav"
     ),
-    "shoal.methods.pattern_set": "pattern_set",
+    "shoal.methods.patterns.pattern_set": "pattern_set",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity KeySet Known LDiversity PAlphaSensitive PPlusAlphaSensitive "
         "PSensitive TCloseness TrajectoryAnonymity"

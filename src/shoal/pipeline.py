@@ -60,7 +60,7 @@ from shoal.formats.postgres import Postgres
 from shoal.formats.stores import Store
 from shoal.methods import FullDomain, Method, Problem, Progress, quiet
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
-from shoal.methods.minimal import MinimalRecoding, list_minimal
+from shoal.methods.full_domain.minimal import MinimalRecoding, list_minimal
 from shoal.models import combine, limited
 from shoal.output import (
     certificate_of,

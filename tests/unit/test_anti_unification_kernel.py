@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.kernels.anti_unification import anti_unify, find_patterns
-from shoal.kernels.anti_unification_assignment import assign_records
-from shoal.kernels.anti_unification_groups import form_groups, sweep_patterns
-from shoal.kernels.anti_unification_matching import fit_patterns, left_without_small_patterns, measure_overlap
-from shoal.kernels.anti_unification_rarity import rare_columns
+from shoal.methods.patterns.kernels.assignment import assign_records
+from shoal.methods.patterns.kernels.finding import anti_unify, find_patterns
+from shoal.methods.patterns.kernels.groups import group_by_patterns, sweep_patterns
+from shoal.methods.patterns.kernels.matching import fit_patterns, left_without_small_patterns, measure_overlap
+from shoal.methods.patterns.kernels.rarity import rare_columns
 from tests.reference import anti_unification as reference
 
 ORDERS = [("<", ">"), (">", "<"), ("<",), (">",)]
@@ -114,8 +114,8 @@ def test_many_ties_are_followed_once():
 
 
 def test_past_its_limit_a_search_follows_one_of_tied_attributes(monkeypatch):
-    monkeypatch.setattr("shoal.kernels.anti_unification._VISITS", -1)
-    monkeypatch.setattr("shoal.kernels.anti_unification._VISITS_PER_ROW", 0)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._VISITS", -1)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._VISITS_PER_ROW", 0)
     rows = [(tuple(int(bit) for bit in f"{number:06b}"), 0, 1) for number in range(64)]
     patterns = find_patterns(*arrays(rows), 4, 2, ("<",))
     # One path only: the first four attributes are fixed, which cuts the table into 16 parts.
@@ -168,7 +168,7 @@ def test_disjoint_assignment_equals_the_twin(rows, chosen):
 def test_disjoint_groups_equal_the_twin(rows, chosen, keep_rest):
     k, indifferent, order = chosen
     codes, classes, counts = arrays(rows)
-    groups = form_groups(codes, classes, counts, k, indifferent, order, None, keep_rest)
+    groups = group_by_patterns(codes, classes, counts, k, indifferent, order, None, keep_rest)
     assert published(groups) == reference.form_groups(rows, k, indifferent, order, None, keep_rest)
     check_groups(rows, groups, k)
     left = groups.assignment == -1
@@ -190,7 +190,7 @@ def test_model_aware_groups_equal_the_twin(rows, chosen, keep_rest, model):
     codes, classes, counts = arrays(rows)
     slow, fast = distinct_classes(classes.tolist(), 2) if model == "distinct" else largest_share(rows, 0.6)
     free = [(values, 0, records) for values, _, records in rows]
-    groups = form_groups(codes, np.zeros_like(classes), counts, k, indifferent, order, fast, keep_rest)
+    groups = group_by_patterns(codes, np.zeros_like(classes), counts, k, indifferent, order, fast, keep_rest)
     assert published(groups) == reference.form_groups(free, k, indifferent, order, slow, keep_rest)
     check_groups(rows, groups, k)
     for group in range(len(groups.sizes)):
@@ -223,11 +223,11 @@ def test_rare_columns_equal_the_twin(rows, k, most, data):
 
 
 def test_a_large_rest_is_searched_instead_of_swept(monkeypatch):
-    monkeypatch.setattr("shoal.kernels.anti_unification_groups._MOST_SWEPT", 0)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.groups._MOST_SWEPT", 0)
     generator = np.random.default_rng(5)
     codes = generator.integers(0, 4, (300, 6)).astype(np.int32)
     counts, classes = np.ones(300, np.int64), generator.integers(0, 2, 300).astype(np.int32)
-    groups = form_groups(codes, classes, counts, 4, 2, keep_rest=True)
+    groups = group_by_patterns(codes, classes, counts, 4, 2, keep_rest=True)
     assert groups.sizes.sum() == 300
     assert groups.sizes.min() >= 4
 
@@ -236,7 +236,7 @@ def test_unknown_everywhere_is_one_pattern():
     rows = [((UNKNOWN, UNKNOWN, UNKNOWN), row_class, 6) for row_class in (0, 1)]
     patterns = find_patterns(*arrays(rows), 5, 2)
     assert as_mapping(patterns) == {((0, 0, 0), 0): (6, 0), ((0, 0, 0), 1): (6, 0)}
-    assert form_groups(*arrays(rows), 5, 2).sizes.tolist() == [12]
+    assert group_by_patterns(*arrays(rows), 5, 2).sizes.tolist() == [12]
 
 
 def test_a_column_that_is_all_unknown_stays_in_every_pattern():
@@ -255,18 +255,18 @@ def test_k_larger_than_every_class():
     measured = measure_overlap(*arrays(rows), patterns)
     assert (measured.fitting, measured.disclosed) == (0, 0)
     # Across classes there are enough: the sweep finds what no class has by itself.
-    assert form_groups(*arrays(rows), 5, 1).sizes.sum() == 12
-    assert form_groups(*arrays(rows), 13, 1).sizes.tolist() == []
-    assert form_groups(*arrays(rows), 13, 1, keep_rest=True).assignment.tolist() == [-1] * 6
+    assert group_by_patterns(*arrays(rows), 5, 1).sizes.sum() == 12
+    assert group_by_patterns(*arrays(rows), 13, 1).sizes.tolist() == []
+    assert group_by_patterns(*arrays(rows), 13, 1, keep_rest=True).assignment.tolist() == [-1] * 6
 
 
 def test_no_attribute_and_no_record():
     codes, classes, counts = np.zeros((1, 0), np.int32), np.zeros(1, np.int32), np.array([9])
     assert find_patterns(codes, classes, counts, 5, 2).codes.shape == (0, 0)
-    assert form_groups(codes, classes, counts, 5, 2).assignment.tolist() == [-1]
-    assert form_groups(codes, classes, counts, 5, 2, keep_rest=True).sizes.tolist() == [9]
+    assert group_by_patterns(codes, classes, counts, 5, 2).assignment.tolist() == [-1]
+    assert group_by_patterns(codes, classes, counts, 5, 2, keep_rest=True).sizes.tolist() == [9]
     nothing = np.zeros((0, 3), np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64)
-    assert form_groups(*nothing, 5, 2, keep_rest=True).codes.shape == (0, 3)
+    assert group_by_patterns(*nothing, 5, 2, keep_rest=True).codes.shape == (0, 3)
     assert rare_columns(nothing[0], nothing[2], np.zeros(0, np.bool_), 5) == ([], 0)
 
 
@@ -351,14 +351,14 @@ def test_adult(adult, k, order, number, rest, small, empty, disclosed, left, lef
     assert ((measured.own < k).sum(), (measured.own == 0).sum()) == (small, empty)
     assert (measured.fitting, measured.disclosed) == (counts.sum() - rest, disclosed)
     bound = left_without_small_patterns(codes, classes, counts, patterns, k)
-    disjoint = form_groups(codes, classes, counts, k, 2, tuple(order))
+    disjoint = group_by_patterns(codes, classes, counts, k, 2, tuple(order))
     assert counts[disjoint.assignment == -1].sum() == left <= min(bound, rest)
     slow, fast = distinct_classes(classes, 2)
-    aware = form_groups(codes, np.zeros_like(classes), counts, k, 2, tuple(order), fast)
+    aware = group_by_patterns(codes, np.zeros_like(classes), counts, k, 2, tuple(order), fast)
     assert counts[aware.assignment == -1].sum() == left_model <= bound
     members = [np.flatnonzero(aware.assignment == group) for group in range(len(aware.sizes))]
     assert all(map(slow, members))
     assert aware.sizes.min() >= k
-    kept = form_groups(codes, classes, counts, k, 2, tuple(order), None, keep_rest=True)
+    kept = group_by_patterns(codes, classes, counts, k, 2, tuple(order), None, keep_rest=True)
     assert kept.sizes.sum() == counts.sum()
     assert kept.sizes.min() >= k

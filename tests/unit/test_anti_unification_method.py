@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
-import shoal.methods.pattern_set
+import shoal.methods.patterns.pattern_set
 import shoal.risk.patterns
 from shoal.cli.app import app as command
 from shoal.methods.base import told_count
@@ -423,7 +423,7 @@ def test_pattern_set_never_shows_a_group_below_k():
 
 
 def test_examples_of_the_modules():
-    for module in (shoal.methods.pattern_set, shoal.risk.patterns):
+    for module in (shoal.methods.patterns.pattern_set, shoal.risk.patterns):
         assert doctest.testmod(module).failed == 0
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.methods import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
-from shoal.methods.blocks import grow_forest, hash_rows, join_leaves, sample_rate, sampled
-from shoal.methods.moments import Moments, exact_sum, moments
+from shoal.methods.microaggregation.blocks import grow_forest, hash_rows, join_leaves, sample_rate, sampled
+from shoal.methods.microaggregation.moments import Moments, exact_sum, moments
 from shoal.schema import Column, Role, Schema, Tree
 from tests.reference import blocks as slow
 from tests.reference import models as slow_models
@@ -287,8 +287,8 @@ def test_strata_are_never_mixed(method):
 def test_scales_are_those_of_the_whole_table(scale):
     """Coordinates in blocks are those of one block, up to rounding: also with ties, gaps and outliers."""
     from shoal.encoding.frequency import encode_column
-    from shoal.methods.points import _numeric, numbers_of
-    from shoal.methods.points_blocks import scaled_column
+    from shoal.methods.microaggregation.points import _numeric, numbers_of
+    from shoal.methods.microaggregation.points_blocks import scaled_column
     from shoal.schema import Flat
 
     random = np.random.default_rng(2)

@@ -344,7 +344,9 @@ def test_section_6_similarity_attack(shared_data):
 def test_what_is_loaded_beforehand_is_what_the_search_calls():
     """In a process of its own: other tests compile variants."""
     code = (
-        "import shoal, pyarrow as pa, shoal.kernels.lattice as kernels, shoal.methods.lattice_search as search\n"
+        "import shoal, pyarrow as pa\n"
+        "from shoal.methods.full_domain import search\n"
+        "from shoal.methods.full_domain.kernels import lattice as kernels\n"
         "called = [getattr(kernels, name) for name in ('next_open', 'rising_path', 'tag_box', 'roll_up',"
         " 'kept_figures')]\n"
         "search.load_kernels()\n"

@@ -79,7 +79,7 @@ def problem_of(rows, models):
 
 def groups_of(local, pieces):
     """The rows of each group, as text."""
-    from shoal.methods.local_release import share_out
+    from shoal.methods.local.release import share_out
 
     frequencies = local.problem.frequencies
     groups = [[] for _ in range(len(pieces.start) - 1)]
@@ -96,7 +96,7 @@ def groups_of(local, pieces):
 @given(rows=ROWS, seed=st.integers(0, 2**20))
 def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
     from shoal.kernels.rules import lacks_of, make_tally
-    from shoal.methods.local_release import count_groups
+    from shoal.methods.local.release import count_groups
     from shoal.methods.rules import bind_rules, totals_of
 
     problem = problem_of(rows, models)
@@ -116,8 +116,8 @@ def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
 @settings(max_examples=60)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
 def test_the_loss_of_a_partition_is_that_of_its_labels(rows, seed):
-    from shoal.methods.local_problem import Pieces, make_local_problem
-    from shoal.methods.local_search import loss_of
+    from shoal.methods.local.problem import Pieces, make_local_problem
+    from shoal.methods.local.search import loss_of
 
     local = make_local_problem(problem_of(rows, MODELS[1]))
     n = len(local.count)
@@ -132,14 +132,15 @@ def test_the_loss_of_a_partition_is_that_of_its_labels(rows, seed):
 @settings(max_examples=60)
 @given(rows=ROWS, k=st.integers(2, 4))
 def test_strict_cuts_are_those_of_the_slow_search(rows, k):
-    from shoal.methods.local_problem import make_local_problem
-    from shoal.methods.local_search import cut
+    from shoal.methods.local.problem import make_local_problem
+    from shoal.methods.local.search import cut_pieces
 
     if len(rows) < k:
         return
     local = make_local_problem(problem_of(rows, (shoal.KAnonymity(k),)))
     found = [
-        [row[:3] for row in part] for part in groups_of(local, cut(local, local.whole(), strict=True, choose="loss"))
+        [row[:3] for row in part]
+        for part in groups_of(local, cut_pieces(local, local.whole(), strict=True, choose="loss"))
     ]
     table = [row[:3] for row in sorted(rows, key=lambda row: row[:3])]
     expected = slow.strict_top_down(table, HIERARCHIES, lambda group: len(group) >= k, k)
@@ -151,8 +152,8 @@ def test_strict_cuts_are_those_of_the_slow_search(rows, k):
 @given(rows=ROWS, strict=st.booleans())
 def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
     from shoal.kernels.rules import lacks_of, make_tally
-    from shoal.methods.local_problem import make_local_problem
-    from shoal.methods.local_search import cut, loss_of, refine
+    from shoal.methods.local.problem import make_local_problem
+    from shoal.methods.local.search import cut_pieces, loss_of, refine_pieces
 
     problem = problem_of(rows, models)
     local = make_local_problem(problem)
@@ -166,9 +167,9 @@ def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
 
     if lacking(whole).any():
         return
-    pieces = cut(local, whole, strict=strict, choose="best")
+    pieces = cut_pieces(local, whole, strict=strict, choose="best")
     assert not lacking(pieces).any()
-    refined = refine(local, pieces)
+    refined = refine_pieces(local, pieces)
     assert not lacking(refined.pieces).any()
     assert loss_of(local, refined.pieces) <= loss_of(local, pieces) + 1e-12
     for found in (pieces, refined.pieces):
@@ -187,11 +188,13 @@ FEW_ROWS = st.lists(st.tuples(*(st.sampled_from(sorted(paths)) for paths in HIER
 @given(rows=FEW_ROWS)
 def test_refinement_is_near_the_optimum_of_tiny_tables(rows):
     """Never below the optimum, and with so few rows never more than half the way from it to one group."""
-    from shoal.methods.local_problem import make_local_problem
-    from shoal.methods.local_search import cut, loss_of, refine
+    from shoal.methods.local.problem import make_local_problem
+    from shoal.methods.local.search import cut_pieces, loss_of, refine_pieces
 
     local = make_local_problem(problem_of([(*row, "u") for row in rows], (shoal.KAnonymity(2),)))
-    found = loss_of(local, refine(local, cut(local, local.whole(), strict=False, choose="best")).pieces) * len(rows)
+    found = loss_of(
+        local, refine_pieces(local, cut_pieces(local, local.whole(), strict=False, choose="best")).pieces
+    ) * len(rows)
     least = slow.least_loss(rows, HIERARCHIES, lambda group: len(group) >= 2)
     most = slow.loss([rows], HIERARCHIES)
     assert least - 1e-9 <= found <= (least + most) / 2 + 1e-9

@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 
 from shoal.encoding import rules as kinds
 from shoal.encoding.rules import Rule
-from shoal.kernels.mdav import cbfs, mdav, v_mdav
-from shoal.kernels.p_first import grow_until
-from shoal.kernels.refinement import refine
 from shoal.kernels.rules import (
     columns_of,
     count_rows,
@@ -24,7 +21,15 @@ from shoal.kernels.rules import (
     shortfall,
     value_counts,
 )
-from shoal.kernels.univariate import cut_order, nearest_point_next, optimal_univariate, path_microaggregation
+from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
+from shoal.methods.microaggregation.kernels.p_first import grow_until
+from shoal.methods.microaggregation.kernels.refinement import refine_partition
+from shoal.methods.microaggregation.kernels.univariate import (
+    cut_order,
+    nearest_point_next,
+    optimal_univariate,
+    path_microaggregation,
+)
 from tests.reference import microaggregation as reference
 
 SHAPES = ["normal", "integer", "constant", "duplicated", "skewed", "tiny differences"]
@@ -298,20 +303,20 @@ def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed)
     group = grow_until(points, columns, arrays, lacking=True)
     if not groups_hold(columns, arrays, group):
         return
-    refined = refine(points, columns, arrays, group, steps=2_000, seed=seed)
+    refined = refine_partition(points, columns, arrays, group, steps=2_000, seed=seed)
     assert set(refined) == set(range(refined.max() + 1))
     assert groups_hold(columns, arrays, refined)
     before = sum(reference.group_cost(points[group == g]) for g in np.unique(group))
     after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
     assert after <= before * (1 + 1e-9) + 1e-9
-    np.testing.assert_array_equal(refined, refine(points, columns, arrays, group, steps=2_000, seed=seed))
+    np.testing.assert_array_equal(refined, refine_partition(points, columns, arrays, group, steps=2_000, seed=seed))
 
 
 @pytest.mark.parametrize(("k", "percent"), [(3, 5.10), (5, 7.95), (10, 12.20)])
 def test_refinement_on_census(k, percent):
     points = standardise(census(slice(None)))
     none = np.empty((len(points), 0), np.int32)
-    group = refine(points, none, make_rules(k, [], []), cbfs(points, k), steps=1_000_000, seed=1)
+    group = refine_partition(points, none, make_rules(k, [], []), cbfs(points, k), steps=1_000_000, seed=1)
     assert reference.loss(points, group) <= percent
     assert np.bincount(group).min() >= k
 
@@ -320,7 +325,7 @@ def test_refinement_on_census(k, percent):
 def test_p_sensitive_refinement_on_census(p, percent):
     keys, codes = census_keys_and_codes()
     rules, columns = bound(codes, p, p_sensitive(codes, p))
-    group = refine(keys, columns, rules, p_first(keys, codes, p, p), steps=2_000_000, seed=1)
+    group = refine_partition(keys, columns, rules, p_first(keys, codes, p, p), steps=2_000_000, seed=1)
     assert reference.loss(keys, group) <= percent
     for g in range(group.max() + 1):
         assert all(len(set(codes[group == g, a])) >= p for a in range(3))

@@ -8,9 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shoal.checked import exact_number
 from shoal.errors import PlanError
 from shoal.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
-from shoal.models.base import Assessment, Condition, exact
+from shoal.models.base import Assessment, Condition
 
 
 def condition(values, bound, *, at_least, parameter="k"):
@@ -69,9 +70,9 @@ def test_p_may_be_as_large_as_k_and_no_larger():
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, True, "x", "1/0", None])
 def test_a_parameter_is_the_number_that_was_written(wrong):
-    assert exact(0.1, "alpha") == Fraction(1, 10)
+    assert exact_number(AlphaK(0.1, 2).alpha) == Fraction(1, 10)
     with pytest.raises(PlanError, match="'alpha'"):
-        exact(wrong, "alpha")
+        AlphaK(wrong, 2)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_rows_left_out_are_in_no_distribution():
 
 def test_numbers_that_are_no_values_are_compared_by_round_intervals():
     """Means of groups: outermost intervals are open, since their ends would be somebody's value."""
-    pytest.importorskip("shoal.methods.microaggregation")
+    pytest.importorskip("shoal.methods.microaggregation.method")
     values = [*range(20, 80), 197.5]
     plan = {
         "columns": {"income": {"role": "quasi-identifier"}},

@@ -24,7 +24,7 @@ from shoal.identifiability.arithmetic import Rational, whole
 from shoal.identifiability.errors import ParameterError, RecodingNotPublicError, UniverseTooSmallError
 from shoal.identifiability.guarantee import Guarantee, population_guarantee
 from shoal.identifiability.mechanisms import best_of
-from shoal.identifiability.sampling import Source, sample_counts, sample_mask
+from shoal.identifiability.sampling import RandomBits, sample_counts, sample_mask
 
 __all__ = [
     "PUBLIC_ORIGINS",
@@ -100,7 +100,7 @@ def population_grid_check(universe_counts: ArrayLike, rows: int, k: int) -> Guar
     return population_guarantee(k=k, m=int(inhabited.sum(dtype=object)) - rows + 1)
 
 
-def sampled_grid(cells: ArrayLike, beta: Rational, k: int, source: Source) -> NDArray[np.bool_]:
+def sampled_grid(cells: ArrayLike, beta: Rational, k: int, source: RandomBits) -> NDArray[np.bool_]:
     """Return which rows a sampled grid publishes: sampled with rate β, in cells of at least k sampled rows.
 
     How many rows were sampled and then dropped must stay secret: told, it voids the bound.
@@ -132,7 +132,7 @@ def sampled_grid(cells: ArrayLike, beta: Rational, k: int, source: Source) -> ND
     return mask
 
 
-def sampled_grid_counts(counts: ArrayLike, beta: Rational, k: int, source: Source) -> NDArray[np.int64]:
+def sampled_grid_counts(counts: ArrayLike, beta: Rational, k: int, source: RandomBits) -> NDArray[np.int64]:
     """Return how many rows of each cell a sampled grid publishes; 0 for a cell that is dropped.
 
     The same release as :func:`sampled_grid` for a caller that has the count of each cell instead of the rows.
@@ -193,7 +193,7 @@ def recoding_score(counts: ArrayLike, losses: ArrayLike, k: int, units: int = 10
     return -int((sizes * each).sum())
 
 
-def choose_recoding(scores: Sequence[int], sensitivity: int, bound: Rational, source: Source) -> int:
+def choose_recoding(scores: Sequence[int], sensitivity: int, bound: Rational, source: RandomBits) -> int:
     """Return the position of the recoding to use, chosen privately among declared candidates.
 
     Book ``bound`` before calling, and draw a fresh sample for the release itself. Walking down a lattice is

@@ -29,7 +29,7 @@ from shoal.checked import Checked
 from shoal.errors import InputError
 from shoal.identifiability.arithmetic import Rational, exact, exact_root, log_lower_bound, show, whole
 from shoal.identifiability.errors import ParameterError
-from shoal.identifiability.sampling import Source, bernoulli, bernoulli_exponential
+from shoal.identifiability.sampling import RandomBits, bernoulli, bernoulli_exponential
 
 __all__ = [
     "Noise",
@@ -83,7 +83,7 @@ def calibrate(bound: Rational, sensitivity: int) -> Noise:
     return Noise(ratio=None, rate=lower / sensitivity)
 
 
-def draw_noise(noise: Noise, source: Source) -> int:
+def draw_noise(noise: Noise, source: RandomBits) -> int:
     """Draw one integer of this noise, exactly.
 
     Examples
@@ -99,7 +99,7 @@ def draw_noise(noise: Noise, source: Source) -> int:
     return _discrete_laplace(noise.rate, source)
 
 
-def _geometric(ratio: Fraction, source: Source) -> int:
+def _geometric(ratio: Fraction, source: RandomBits) -> int:
     """Draw g ≥ 0 with probability (1 - ratio) · ratio^g."""
     failures = 0
     while bernoulli(ratio, source):
@@ -107,7 +107,7 @@ def _geometric(ratio: Fraction, source: Source) -> int:
     return failures
 
 
-def _discrete_laplace(rate: Fraction, source: Source) -> int:
+def _discrete_laplace(rate: Fraction, source: RandomBits) -> int:
     """Draw z with probability proportional to e^(-rate·|z|): Canonne, Kamath and Steinke's algorithm 2."""
     step, size = rate.numerator, rate.denominator
     while True:
@@ -143,7 +143,7 @@ def half_width(noise: Noise, confidence: Rational = "0.95") -> int:
     return max(0, math.ceil(round(steps - 1, 9)))
 
 
-def noisy_count(count: int, bound: Rational, source: Source) -> int:
+def noisy_count(count: int, bound: Rational, source: RandomBits) -> int:
     """Return a count of rows with noise; sensitivity 1.
 
     Examples
@@ -155,7 +155,7 @@ def noisy_count(count: int, bound: Rational, source: Source) -> int:
     return whole(count, "count", 0) + draw_noise(calibrate(bound, 1), source)
 
 
-def noisy_histogram(counts: Sequence[int], bound: Rational, source: Source) -> tuple[int, ...]:
+def noisy_histogram(counts: Sequence[int], bound: Rational, source: RandomBits) -> tuple[int, ...]:
     """Return the counts of declared cells, each with noise; sensitivity 2 (one cell loses a row, one gains).
 
     The cells must be declared, not taken from the data, and each row lies in one cell at most.
@@ -241,7 +241,7 @@ class Span(Checked):
         return sum(int(steps[start : start + at_once].sum()) for start in range(0, len(steps), at_once))
 
 
-def noisy_sum(total: int, span: Span, bound: Rational, source: Source, *, filtered: bool) -> Fraction:
+def noisy_sum(total: int, span: Span, bound: Rational, source: RandomBits, *, filtered: bool) -> Fraction:
     """Return a sum with noise, from its total in steps of the span.
 
     Parameters
@@ -265,7 +265,7 @@ def noisy_sum(total: int, span: Span, bound: Rational, source: Source, *, filter
     return span.step * (whole(total, "total", -(2**200)) + draw_noise(noise, source))
 
 
-def noisy_mean(total: int, rows: int, span: Span, bound: Rational, source: Source) -> Fraction:
+def noisy_mean(total: int, rows: int, span: Span, bound: Rational, source: RandomBits) -> Fraction:
     """Return the mean over all rows with noise: a noisy sum over the public number of rows.
 
     A mean over the rows that meet a condition divides by a number that is not public: ask for a sum and a
@@ -281,7 +281,7 @@ def noisy_mean(total: int, rows: int, span: Span, bound: Rational, source: Sourc
     return noisy_sum(total, span, bound, source, filtered=False) / rows
 
 
-def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: Source) -> int:
+def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: RandomBits) -> int:
     """Return the position of a candidate with a high score, chosen privately.
 
     Permute-and-flip: candidates are visited in random order, and one that is d below the best is taken with
@@ -315,7 +315,7 @@ def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: So
     raise AssertionError("a candidate with the best score is always taken")
 
 
-def _survives(noise: Noise, steps: int, source: Source) -> bool:
+def _survives(noise: Noise, steps: int, source: RandomBits) -> bool:
     """Toss the coin of probability q^steps."""
     if noise.ratio is not None:
         return all(bernoulli(noise.ratio, source) for _ in range(steps))

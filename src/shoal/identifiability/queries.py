@@ -4,7 +4,7 @@ The data is touched only after the booking is on disk: the exact figure comes fr
 then. A refused question raises and nothing is computed. So there is no way through this module to an answer
 that is not booked.
 
-Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
+RandomBits: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from shoal.identifiability.mechanisms import (
     noisy_mean,
     noisy_sum,
 )
-from shoal.identifiability.sampling import Source, SystemSource
+from shoal.identifiability.sampling import RandomBits, SystemSource
 
 __all__ = ["Answer", "ask_best_of", "ask_count", "ask_histogram", "ask_mean", "ask_sum"]
 
@@ -77,7 +77,7 @@ def ask_count(
     rho: Rational,
     count: Callable[[], int],
     label: str = "",
-    source: Source | None = None,
+    source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
     """Answer how many rows meet a condition.
@@ -118,7 +118,7 @@ def ask_sum(
     total: Callable[[], int],
     span: Span,
     label: str = "",
-    source: Source | None = None,
+    source: RandomBits | None = None,
     rows_per_person: int = 1,
     *,
     filtered: bool,
@@ -144,7 +144,7 @@ def ask_mean(
     rows: int,
     span: Span,
     label: str = "",
-    source: Source | None = None,
+    source: RandomBits | None = None,
 ) -> Answer:
     """Answer the mean of a column over all rows, one of each person; their number is public."""
     rows = whole(rows, "rows", 1)
@@ -159,7 +159,7 @@ def ask_histogram(
     cells: int,
     counts: Callable[[], Sequence[int]],
     label: str = "",
-    source: Source | None = None,
+    source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
     """Answer the counts of ``cells`` declared cells, of which each row lies in one at most."""
@@ -176,7 +176,7 @@ def ask_best_of(
     scores: Callable[[], Sequence[int]],
     sensitivity: int,
     label: str = "",
-    source: Source | None = None,
+    source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
     """Answer which of several declared candidates has the best score, by position.

@@ -22,7 +22,7 @@ from shoal.identifiability.arithmetic import Rational, exact, show, whole
 from shoal.identifiability.errors import FixedSizeSamplingError, SamplingRateError
 
 __all__ = [
-    "Source",
+    "RandomBits",
     "SystemSource",
     "bernoulli",
     "bernoulli_exponential",
@@ -35,7 +35,7 @@ _ROWS_AT_ONCE = 1 << 24
 
 
 @runtime_checkable
-class Source(Protocol):
+class RandomBits(Protocol):
     """Where random bits come from."""
 
     def below(self, limit: int) -> int:
@@ -59,7 +59,7 @@ class SystemSource:
         return os.urandom(size)
 
 
-def bernoulli(chance: Fraction, source: Source) -> bool:
+def bernoulli(chance: Fraction, source: RandomBits) -> bool:
     """Toss a coin that shows True with exactly this rational probability.
 
     Examples
@@ -70,7 +70,7 @@ def bernoulli(chance: Fraction, source: Source) -> bool:
     return source.below(chance.denominator) < chance.numerator
 
 
-def bernoulli_exponential(exponent: Fraction, source: Source) -> bool:
+def bernoulli_exponential(exponent: Fraction, source: RandomBits) -> bool:
     """Toss a coin that shows True with probability exactly e^-exponent, for a rational exponent ≥ 0.
 
     Canonne, Kamath and Steinke 2020, algorithm 1: no logarithm, no exponential and no float is evaluated.
@@ -87,7 +87,7 @@ def bernoulli_exponential(exponent: Fraction, source: Source) -> bool:
     return _bernoulli_exponential_below_one(exponent - units, source)
 
 
-def _bernoulli_exponential_below_one(exponent: Fraction, source: Source) -> bool:
+def _bernoulli_exponential_below_one(exponent: Fraction, source: RandomBits) -> bool:
     """Toss the coin of probability e^-exponent for an exponent in 0 .. 1."""
     turn = 1
     while source.below(exponent.denominator * turn) < exponent.numerator:
@@ -115,7 +115,7 @@ def check_sampling_design(design: str) -> None:
         )
 
 
-def sample_mask(rows: int, beta: Rational, source: Source) -> NDArray[np.bool_]:
+def sample_mask(rows: int, beta: Rational, source: RandomBits) -> NDArray[np.bool_]:
     """Decide for each row, independently and with exactly probability β, whether it is kept.
 
     A row draws its binary expansion byte by byte until it is seen to be below or above β's. One byte decides
@@ -134,7 +134,7 @@ def sample_mask(rows: int, beta: Rational, source: Source) -> NDArray[np.bool_]:
     return mask
 
 
-def _mask(rows: int, beta: Fraction, source: Source) -> NDArray[np.bool_]:
+def _mask(rows: int, beta: Fraction, source: RandomBits) -> NDArray[np.bool_]:
     """Return ``rows`` exact coins of probability β, 0 ≤ β < 1."""
     drawn = np.frombuffer(source.take(rows), dtype=np.uint8)
     digit = (beta * 256).__floor__()
@@ -147,7 +147,7 @@ def _mask(rows: int, beta: Fraction, source: Source) -> NDArray[np.bool_]:
     return mask
 
 
-def sample_counts(counts: NDArray[np.int64], beta: Rational, source: Source) -> NDArray[np.int64]:
+def sample_counts(counts: NDArray[np.int64], beta: Rational, source: RandomBits) -> NDArray[np.int64]:
     """Return how many of each count's rows are kept: exact binomial draws, one coin for each row.
 
     Where a release depends on the rows through their cells only, it does not matter which rows of a cell are

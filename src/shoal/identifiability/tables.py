@@ -34,7 +34,7 @@ from shoal.identifiability.errors import ParameterError
 from shoal.identifiability.ledger import MOST_ROWS, Ledger
 from shoal.identifiability.mechanisms import Span
 from shoal.identifiability.queries import Answer, ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
-from shoal.identifiability.sampling import Source as RandomSource
+from shoal.identifiability.sampling import RandomBits
 from shoal.identifiers import person_key
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Questions(Checked):
     ledger: Ledger
     csv: CsvFormat = field(default_factory=CsvFormat)
     memory: str | None = None
-    source: RandomSource | None = None
+    source: RandomBits | None = None
     person: tuple[Name, ...] | None = None
     rows_per_person: Annotated[int, Ge(1), Le(MOST_ROWS)] | None = None
 

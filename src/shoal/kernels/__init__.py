@@ -1,4 +1,4 @@
-"""Numba kernels: arrays in, arrays out; no strings, no I/O, no validation.
+"""Compiled code that all methods share, the rule set, and where compiled code is kept; kernels are with their methods.
 
 Compiled code is kept on disk, so that only the first run after an installation pays for it. Numba renews what it kept
 of a file when that file changes, but not when a file changes that it calls; stale code can then read memory in a wrong
@@ -21,8 +21,8 @@ _DAY = 24 * 60 * 60
 def _store() -> Path:
     """The directory for compiled code of exactly these kernels."""
     digest = hashlib.sha256()
-    for file in sorted(_FOLDER.glob("*.py")):
-        digest.update(file.name.encode() + file.read_bytes())
+    for file in sorted([*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")]):
+        digest.update(str(file.relative_to(_FOLDER.parent)).encode() + file.read_bytes())
     home = _FOLDER / "__pycache__"
     with contextlib.suppress(OSError):
         home.mkdir(exist_ok=True)

@@ -3,9 +3,6 @@
 `INNER` is for functions that only compiled code calls: without the entry points for Python, which unpack every
 array of every argument, they compile faster. Python must not call them: there is nothing to call, and the process
 would crash. `FROM_PYTHON` is for all others.
-
-The stored code of a file is renewed when that file changes, not when a file that it imports does: after a change
-of a shared tuple such as `Tree`, delete the stored code (`*.nbi` and `*.nbc` in `__pycache__`) of its users.
 """
 
 FROM_PYTHON = {"cache": True, "nogil": True}

@@ -1,24 +1,24 @@
-"""How groups are found: one file per method."""
+"""How groups are found: one folder per family of methods, each with its search and its kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from shoal.extensions import Extended
-from shoal.methods.anti_unification import AntiUnification
 from shoal.methods.auto import Auto
 from shoal.methods.base import Method, Problem, Progress, quiet
-from shoal.methods.facts_suppression import FactsSuppression
-from shoal.methods.full_domain import FullDomain
-from shoal.methods.grids import PopulationGrid, SampledGrid
-from shoal.methods.hidden_cells import HiddenCells
-from shoal.methods.levels import Levels
-from shoal.methods.local_suppression import LocalSuppression
-from shoal.methods.microaggregation import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
-from shoal.methods.mondrian import Mondrian
-from shoal.methods.refine import Refine
-from shoal.methods.switching import Switching
-from shoal.methods.top_down import TopDown
+from shoal.methods.full_domain.levels import Levels
+from shoal.methods.full_domain.method import FullDomain
+from shoal.methods.grids.method import PopulationGrid, SampledGrid
+from shoal.methods.local.facts_suppression import FactsSuppression
+from shoal.methods.local.hidden_cells import HiddenCells
+from shoal.methods.local.mondrian import Mondrian
+from shoal.methods.local.refine import Refine
+from shoal.methods.local.suppression import LocalSuppression
+from shoal.methods.local.switching import Switching
+from shoal.methods.local.top_down import TopDown
+from shoal.methods.microaggregation.method import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
+from shoal.methods.patterns.anti_unification import AntiUnification
 
 __all__ = [
     "METHODS",

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checked import Checked, Number, exact_number
+from shoal.checked import Checked, Number
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
@@ -34,19 +34,7 @@ from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
 from shoal.schema.base import changed
 
-__all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel", "exact"]
-
-
-def exact(number: Number, name: str) -> Fraction:
-    """The number that the user wrote: 0.1 is one tenth, not the nearest float.
-
-    >>> exact(0.1, "alpha"), exact("4/3", "alpha")
-    (Fraction(1, 10), Fraction(4, 3))
-    """
-    try:
-        return exact_number(number)
-    except ValueError:
-        raise PlanError(f"The parameter {name!r} must be a number; found {number!r}.") from None
+__all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel"]
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
 
+from shoal.checked import exact_number
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.rules import DISCLOSURE, LIKENESS, SHARE, Rule
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel
 from shoal.models.comparison import as_float, log_is_below, no_more
 from shoal.schema import Domain
 
@@ -46,7 +47,7 @@ class AlphaK(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        alpha = exact(self.alpha, "alpha")
+        alpha = exact_number(self.alpha)
         top = histogram.largest()
         rare = no_more(top, histogram.known, alpha) & (histogram.known > 0)
         share = np.where(histogram.known > 0, top / np.maximum(histogram.known, 1), np.inf)
@@ -66,7 +67,7 @@ class AlphaK(SensitiveModel):
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        return (Rule(SHARE, real=as_float(exact(self.alpha, "alpha"))),)
+        return (Rule(SHARE, real=as_float(exact_number(self.alpha))),)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class DeltaDisclosure(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        delta = exact(self.delta, "delta")
+        delta = exact_number(self.delta)
         size = np.abs(np.log(_ratio(histogram)))
         within = size < as_float(delta)
         for entry in np.flatnonzero(_near(size, delta)):
@@ -104,7 +105,7 @@ class DeltaDisclosure(SensitiveModel):
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        return (Rule(DISCLOSURE, int(self.absent == "fails"), as_float(exact(self.delta, "delta"))),)
+        return (Rule(DISCLOSURE, int(self.absent == "fails"), as_float(exact_number(self.delta))),)
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class BetaLikeness(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        beta = exact(self.beta, "beta")
+        beta = exact_number(self.beta)
         gain = _ratio(histogram) - 1.0
         within = gain <= as_float(beta)
         for entry in np.flatnonzero(_near(gain, beta)):
@@ -137,7 +138,7 @@ class BetaLikeness(SensitiveModel):
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        return (Rule(LIKENESS, int(self.kind == "enhanced"), as_float(exact(self.beta, "beta"))),)
+        return (Rule(LIKENESS, int(self.kind == "enhanced"), as_float(exact_number(self.beta))),)
 
 
 def _below_own_limit(histogram: Histogram, gain: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:

@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt
 
+from shoal.checked import exact_number
 from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.encoding.rules import DISTINCT, ENTROPY, RECURSIVE, Rule
 from shoal.errors import PlanError
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel
 from shoal.models.comparison import as_float, no_more, powers_reach_one
 from shoal.models.k_anonymity import whole_number
 from shoal.schema import Domain
@@ -87,11 +88,11 @@ class LDiversity(SensitiveModel):
         if self.kind == "distinct":
             return (Rule(DISTINCT, int(self.l)),)
         if self.kind == "entropy":
-            return (Rule(ENTROPY, real=as_float(exact(self.l, "l"))),)
-        return (Rule(RECURSIVE, int(self.l), as_float(exact(self.c if self.c is not None else 1, "c"))),)
+            return (Rule(ENTROPY, real=as_float(exact_number(self.l))),)
+        return (Rule(RECURSIVE, int(self.l), as_float(exact_number(self.c if self.c is not None else 1))),)
 
     def _entropy(self, histogram: Histogram) -> Assessment:
-        bound = exact(self.l, "l")
+        bound = exact_number(self.l)
         value = np.exp(entropy(histogram))
         value[histogram.known == 0] = 0.0
         holds = value >= as_float(bound)
@@ -107,7 +108,7 @@ class LDiversity(SensitiveModel):
 
     def _recursive(self, histogram: Histogram) -> Assessment:
         ell = int(self.l)
-        c = exact(self.c if self.c is not None else 1, "c")
+        c = exact_number(self.c if self.c is not None else 1)
         tail = _tail(histogram, ell)
         top = histogram.largest()
         holds = no_more(top, tail, c, strict=True)  # nothing is below 0: without a tail there is no diversity

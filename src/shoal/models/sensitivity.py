@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
+from shoal.checked import exact_number
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
 from shoal.errors import PlanError
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel
 from shoal.schema import Domain
 
 __all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category"]
@@ -86,7 +87,7 @@ class _Weighted(SensitiveModel):
 
     def least_units(self, domain: Domain) -> int:
         """α in whole multiples of 1/(m-1), rounded up."""
-        return math.ceil(exact(self.alpha, "alpha") * (domain.categories - 1))
+        return math.ceil(exact_number(self.alpha) * (domain.categories - 1))
 
     def _weight_rules(self, domain: Domain, kind: int) -> tuple[Rule, ...]:
         assert domain.category is not None
@@ -100,7 +101,7 @@ class _Weighted(SensitiveModel):
         units = histogram.weight(histogram.domain.category)
         heavy = np.asarray(units >= self.least_units(histogram.domain), np.bool_)
         share = units / (histogram.domain.categories - 1)
-        return heavy, Condition.of("alpha", share, exact(self.alpha, "alpha"), heavy)
+        return heavy, Condition.of("alpha", share, exact_number(self.alpha), heavy)
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
+from shoal.checked import exact_number
 from shoal.encoding.groups import Groups, Histogram, sum_by
 from shoal.encoding.rules import EQUAL, HIERARCHICAL, ORDERED, Rule
 from shoal.errors import PlanError
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel, exact
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel
 from shoal.models.comparison import as_float, fitting
 from shoal.schema import Domain
 
@@ -62,7 +63,7 @@ class TCloseness(SensitiveModel):
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        t = exact(self.t, "t")
+        t = exact_number(self.t)
         rows = int(histogram.total.sum())
         steps = {"equal": _equal, "ordered": _ordered, "hierarchical": _hierarchical}
         work, scale = steps[self.distance](_widen(histogram))
@@ -76,7 +77,7 @@ class TCloseness(SensitiveModel):
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
         """See :class:`shoal.models.base.SensitiveModel`."""
-        t = as_float(exact(self.t, "t"))
+        t = as_float(exact_number(self.t))
         if self.distance == "equal":
             return (Rule(EQUAL, real=t),)
         return (_ordered_rule(domain, totals, t) if self.distance == "ordered" else _tree_rule(domain, totals, t),)

@@ -101,16 +101,16 @@ def _codes(
 
 
 def _table_2(codes: npt.NDArray[np.int32], classes: npt.NDArray[np.int32], counts: npt.NDArray[np.int64]) -> Section:
-    from shoal.kernels.anti_unification import find_patterns
-    from shoal.kernels.anti_unification_groups import form_groups
-    from shoal.kernels.anti_unification_matching import measure_overlap
+    from shoal.methods.patterns.kernels.finding import find_patterns
+    from shoal.methods.patterns.kernels.groups import group_by_patterns
+    from shoal.methods.patterns.kernels.matching import measure_overlap
 
     rows = []
     for order, cells in PAPER.items():
         for k, (patterns, rest) in cells.items():
             found = find_patterns(codes, classes, counts, k, 2, order)
             overlap = measure_overlap(codes, classes, counts, found)
-            groups = form_groups(codes, classes, counts, k, 2, order)
+            groups = group_by_patterns(codes, classes, counts, k, 2, order)
             left = int(counts[found.identified < 0].sum())
             rows.append(
                 (f"({order[0]}, {order[1]})", k, patterns, rest, len(found.codes), left,

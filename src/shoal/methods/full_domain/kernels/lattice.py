@@ -1,0 +1,272 @@
+"""Roll-ups along a generalization lattice: the groups of a node from those of a finer node.
+
+A table of groups is a matrix of codes, int32 (a, m), at the levels of some node, and their counts, int64 (m,). To
+roll it up to a coarser node, every code is lifted by a look-up and rows that become equal are added up. What it
+costs depends on the finer node's groups, never on the rows of the data.
+
+Look-ups are stored flat: `lift[at[a, from, to] + code]` is the code at level `to` of a code at level `from` of
+attribute a, and `size[a, level]` says how many codes there are.
+
+LeFevre, DeWitt and Ramakrishnan, "Incognito: efficient full-domain k-anonymity", 2005, section 3.2 (roll-up).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "DENSE",
+    "Lifts",
+    "RollScratch",
+    "group_entries",
+    "kept_figures",
+    "make_lifts",
+    "make_scratch",
+    "next_open",
+    "rising_path",
+    "roll_up",
+]
+
+LARGEST = np.int64(2**62)
+DENSE = 1 << 20  # possible keys up to which a table of them is cheaper than hashing
+
+
+class Lifts(NamedTuple):
+    """The hierarchies of all attributes as flat look-ups.
+
+    lift : int32, all look-ups one after the other
+    at : int64 (attributes, levels, levels), where the look-up from one level to another begins
+    size : int64 (attributes, levels), the number of codes
+    """
+
+    lift: np.ndarray
+    at: np.ndarray
+    size: np.ndarray
+
+
+class RollScratch(NamedTuple):
+    """Working memory of a roll-up of up to m rows, clean between calls.
+
+    dense : int32 (DENSE,) and slots : int32 (a power of two, at least 2 m), zero between calls
+    keys, first : int64 (m,), and group : int64 (m,), overwritten
+    """
+
+    dense: np.ndarray
+    slots: np.ndarray
+    keys: np.ndarray
+    first: np.ndarray
+    group: np.ndarray
+
+
+def make_lifts(levels: list[list[np.ndarray]]) -> Lifts:
+    """Look-ups from `levels[a][l]`, the code at level l of each code at level 0 of attribute a."""
+    depth = max(len(codes) for codes in levels)
+    at = np.zeros((len(levels), depth, depth), np.int64)
+    size = np.ones((len(levels), depth), np.int64)
+    parts: list[np.ndarray] = []
+    place = 0
+    for a, codes in enumerate(levels):
+        for low, fine in enumerate(codes):
+            size[a, low] = int(fine.max(initial=0)) + 1
+            for high in range(low, len(codes)):
+                step = np.zeros(size[a, low], np.int32)
+                step[fine] = codes[high]
+                at[a, low, high] = place
+                parts.append(step)
+                place += len(step)
+    return Lifts(np.concatenate(parts), at, size)
+
+
+def make_scratch(rows: int) -> RollScratch:
+    """Working memory for roll-ups of up to `rows` rows."""
+    slots = 16
+    while slots < 2 * rows:
+        slots *= 2
+    rows = max(rows, 1)
+    return RollScratch(
+        np.zeros(DENSE, np.int32),
+        np.zeros(slots, np.int32),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+        np.empty(rows, np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _number(rows, span, scratch):
+    """Number scratch.keys[:rows], all in 0 to span - 1, by first appearance; returns how many differ.
+
+    Writes scratch.group, the number of each key, and scratch.first, the first row of each number.
+    """
+    dense, slots, keys, first, group = scratch
+    groups = 0
+    if span <= len(dense):
+        for row in range(rows):
+            found = dense[keys[row]]
+            if found == 0:
+                first[groups] = row
+                groups += 1
+                found = groups
+                dense[keys[row]] = found
+            group[row] = found - 1
+        for g in range(groups):
+            dense[keys[first[g]]] = 0
+        return groups
+    mask = np.int64(16)
+    while mask < 2 * rows:
+        mask *= 2
+    mask -= 1
+    for row in range(rows):
+        slot = np.int64((np.uint64(keys[row]) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(20)) & mask
+        while slots[slot] != 0 and keys[first[slots[slot] - 1]] != keys[row]:
+            slot = (slot + 1) & mask
+        if slots[slot] == 0:
+            first[groups] = row
+            groups += 1
+            slots[slot] = groups
+        group[row] = slots[slot] - 1
+    slots[: mask + 1] = 0
+    return groups
+
+
+@njit(cache=True, nogil=True)
+def group_entries(codes, attributes, level, node, lifts, scratch):
+    """Number the rows of a table by their first `attributes` codes, lifted from `level` to `node`.
+
+    Returns how many numbers there are; scratch.group has the number of each row, scratch.first the first row of each.
+    Cost: rows times the attributes that still tell groups apart at `node`.
+    """
+    rows = codes.shape[1]
+    keys = scratch.keys
+    keys[:rows] = 0
+    span = np.int64(1)
+    for a in range(attributes):
+        size = lifts.size[a, node[a]]
+        if size == 1:
+            continue
+        if span > LARGEST // size:  # the product no longer fits: number what there is, and go on from that
+            span = np.int64(_number(rows, LARGEST, scratch))
+            for row in range(rows):
+                keys[row] = scratch.group[row]
+        start = lifts.at[a, level[a], node[a]]
+        for row in range(rows):
+            keys[row] = keys[row] * size + lifts.lift[start + codes[a, row]]
+        span *= size
+    return _number(rows, span, scratch)
+
+
+@njit(cache=True, nogil=True)
+def roll_up(codes, counts, level, node, lifts, scratch, out_codes, out_counts):
+    """Groups of `node` from those of the finer `level`; returns how many there are.
+
+    codes : int32 (a, m); counts : int64 (m,); level, node : int64 (a,), level <= node
+    out_codes, out_counts : room for m rows, overwritten; the groups are in order of first appearance.
+    """
+    attributes, rows = codes.shape
+    groups = group_entries(codes, attributes, level, node, lifts, scratch)
+    out_counts[:groups] = 0
+    for row in range(rows):
+        out_counts[scratch.group[row]] += counts[row]
+    for a in range(attributes):
+        start = lifts.at[a, level[a], node[a]]
+        for g in range(groups):
+            out_codes[a, g] = lifts.lift[start + codes[a, scratch.first[g]]]
+    return groups
+
+
+@njit(cache=True, nogil=True)
+def kept_figures(codes, counts, node, least, cost, cost_at, sums):
+    """Figures of a node whose groups must have at least `least` rows; smaller ones are suppressed.
+
+    cost : float64, flat; `cost[cost_at[a, level] + code]` is what a row loses in attribute a
+    sums : float64 (a,), overwritten with the loss of the kept rows per attribute
+    Returns suppressed rows, kept groups, the sum of squares of kept sizes, and that of all sizes.
+    """
+    attributes = len(sums)
+    sums[:] = 0.0
+    suppressed = np.int64(0)
+    kept = 0
+    squares = 0.0
+    every = 0.0
+    for g in range(len(counts)):
+        size = counts[g]
+        every += float(size) * float(size)
+        if size < least:
+            suppressed += size
+            continue
+        kept += 1
+        squares += float(size) * float(size)
+        for a in range(attributes):
+            sums[a] += size * cost[cost_at[a, node[a]] + codes[a, g]]
+    return suppressed, kept, squares, every
+
+
+@njit(cache=True, nogil=True)
+def next_open(order, place, tag, bound, best):
+    """The first place from `place` on in `order` whose node is neither settled (odd tag) nor bounded out."""
+    while place < len(order):
+        node = order[place]
+        if tag[node] & 1 == 0 and bound[node] < best:
+            return place
+        place += 1
+    return place
+
+
+@njit(cache=True, nogil=True)
+def rising_path(node, shape, strides, tag, bound, best):
+    """Flat indices from `node` upwards, each step to the untagged neighbour of least bound, while it is below `best`.
+
+    shape, strides : int64 (a,), in nodes; tag : int8 (nodes,); bound : float64 (nodes,)
+    """
+    attributes = len(shape)
+    levels = np.empty(attributes, np.int64)
+    rest = node
+    longest = 1
+    for a in range(attributes):
+        levels[a] = rest // strides[a]
+        rest %= strides[a]
+        longest += shape[a] - 1 - levels[a]
+    path = np.empty(longest, np.int64)
+    path[0] = node
+    length = 1
+    while True:
+        chosen = -1
+        least = best
+        for a in range(attributes):
+            if levels[a] + 1 < shape[a]:
+                neighbour = path[length - 1] + strides[a]
+                if tag[neighbour] == 0 and bound[neighbour] < least:
+                    chosen = a
+                    least = bound[neighbour]
+        if chosen < 0:
+            return path[:length]
+        levels[chosen] += 1
+        path[length] = path[length - 1] + strides[chosen]
+        length += 1
+
+
+@njit(cache=True, nogil=True)
+def tag_box(tag, low, high, strides, value, over):
+    """Tag all nodes from `low` to `high`, int64 (a,), that have a tag of at most `over`."""
+    attributes = len(low)
+    last = attributes - 1
+    levels = low.copy()
+    while True:
+        node = 0
+        for a in range(last):
+            node += levels[a] * strides[a]
+        for level in range(low[last], high[last] + 1):
+            if tag[node + level * strides[last]] <= over:
+                tag[node + level * strides[last]] = value
+        a = last - 1
+        while a >= 0:
+            levels[a] += 1
+            if levels[a] <= high[a]:
+                break
+            levels[a] = low[a]
+            a -= 1
+        if a < 0:
+            return

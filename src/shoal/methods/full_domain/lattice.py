@@ -1,0 +1,196 @@
+"""The generalization lattice of a table: its nodes, and their figures by roll-up.
+
+A node is one level per quasi-identifier. Its figures are computed from the groups of the coarsest finer node that
+was looked at before, never from the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import FrequencySet
+from shoal.methods.base import Problem, suppress_failing
+from shoal.methods.full_domain.kernels.lattice import group_entries, kept_figures, make_lifts, make_scratch, roll_up
+from shoal.models import AllOf
+from shoal.utility.measures import Measure
+
+__all__ = ["Figures", "Node", "NodeEvaluator"]
+
+Node = tuple[int, ...]
+SNAPSHOT_CODES = 40_000_000  # codes kept of groups seen before; 160 MB
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is known of a node: its loss, and the groups and rows behind it.
+
+    Attributes
+    ----------
+    suppressed
+        Rows in groups that fail the models.
+    certain
+        Rows that fail because of models that absorb; every finer node has at least as many.
+    floor
+        For measures by group: the least loss of the node and of every coarser one.
+    """
+
+    node: Node
+    loss: float
+    suppressed: int
+    certain: int
+    groups: int
+    floor: float
+
+
+class NodeEvaluator:
+    """Looks at nodes, and keeps their groups for coarser ones.
+
+    Time per node: the groups of its source times the columns; the source is the smallest table of a finer node.
+    """
+
+    def __init__(self, problem: Problem, measure: Measure) -> None:
+        self.problem = problem
+        self.measure = measure
+        self.seen = 0
+        frequencies = problem.frequencies
+        self._columns = frequencies.codes.shape[1]
+        self._sizes_only = problem.model.sizes_only
+        self._least = problem.model.least
+        absorbing = tuple(part for part in problem.model.parts if part.absorbs)
+        self._absorbing = AllOf(absorbing) if absorbing and len(absorbing) < len(problem.model.parts) else None
+        ladders = [list(ladder.codes) for ladder in problem.ladders]
+        secrets = frequencies.secrets
+        if any(domain.people is not None for domain in frequencies.domains):
+            # what people have is known of them: rows of a person that differ in nothing else are one entry
+            other = [domain.people is None for domain in frequencies.domains]
+            secrets = np.where(other, np.int32(-1), secrets)
+        extra = (
+            [] if self._sizes_only else [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains]
+        )
+        self._lifts = make_lifts([*ladders, *extra])
+        codes = frequencies.codes if self._sizes_only else np.concatenate([frequencies.codes, secrets + 1], axis=1)
+        base = np.ascontiguousarray(codes.T, np.int32)
+        attributes, rows = base.shape
+        self._scratch = make_scratch(rows)
+        bottom = np.zeros(attributes, np.int64)
+        start = np.empty_like(base)
+        counts = np.empty(rows, np.int64)
+        # rows that differ only in a sensitive value are one where sizes are all that matters
+        groups = roll_up(base, frequencies.count, bottom, bottom, self._lifts, self._scratch, start, counts)
+        self._levels = np.zeros((64, attributes), np.int64)
+        self._held = np.zeros(64, np.int64)
+        self._tables = [(np.ascontiguousarray(start[:, :groups]), counts[:groups].copy())]
+        self._held[0] = groups
+        self._stored = groups * attributes
+        self._room = (np.empty((attributes, groups), np.int32), np.empty(groups, np.int64))
+
+    @cached_property
+    def _costs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+        """Costs by code, flat, and where each column's level begins."""
+        at = np.zeros((self._columns, max((len(parts) for parts in self.measure.cost), default=1)), np.int64)
+        flat: list[npt.NDArray[np.float64]] = []
+        place = 0
+        for a, parts in enumerate(self.measure.cost):
+            for level, part in enumerate(parts):
+                at[a, level] = place
+                flat.append(part)
+                place += len(part)
+        return (np.concatenate(flat) if flat else np.zeros(1)), at
+
+    def look(self, node: Node, limit: int) -> Figures:
+        """The figures of a node; its loss is infinite where more than ``limit`` rows fail."""
+        self.seen += 1
+        levels = np.zeros(self._levels.shape[1], np.int64)
+        levels[: self._columns] = node
+        known = len(self._tables)
+        below = (self._levels[:known] <= levels).all(axis=1)
+        source = int(np.flatnonzero(below)[np.argmin(self._held[:known][below])])
+        codes, counts = self._tables[source]
+        out_codes, out_counts = self._room
+        groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, out_codes, out_counts)
+        self._keep(levels, out_codes, out_counts, groups, len(counts))
+        if self._sizes_only:
+            return self._by_size(node, levels, out_codes, out_counts[:groups], limit)
+        return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
+
+    def _keep(
+        self,
+        levels: npt.NDArray[np.int64],
+        codes: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int64],
+        groups: int,
+        rows: int,
+    ) -> None:
+        """Remember a node's groups where they are noticeably fewer than those they came from."""
+        attributes = len(levels)
+        if groups > 0.8 * rows or self._stored + groups * attributes > SNAPSHOT_CODES:
+            return
+        known = len(self._tables)
+        if known == len(self._held):
+            self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
+            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+        self._levels[known] = levels
+        self._held[known] = groups
+        self._tables.append((codes[:, :groups].copy(), counts[:groups].copy()))
+        self._stored += groups * attributes
+
+    def _by_size(
+        self,
+        node: Node,
+        levels: npt.NDArray[np.int64],
+        codes: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int64],
+        limit: int,
+    ) -> Figures:
+        sums = np.zeros(self._columns)
+        cost, at = self._costs
+        suppressed, kept, squares, every = kept_figures(codes, counts, levels, self._least, cost, at, sums)
+        loss = math.inf
+        if suppressed <= limit:
+            loss = self.measure.value(sums, suppressed, kept, squares)
+        floor = 0.0 if self.measure.by_column else self.measure.floor(len(counts), every)
+        return Figures(node, loss, int(suppressed), int(suppressed), int(kept), floor)
+
+    def _by_model(
+        self,
+        node: Node,
+        levels: npt.NDArray[np.int64],
+        codes: npt.NDArray[np.int32],
+        counts: npt.NDArray[np.int64],
+        limit: int,
+    ) -> Figures:
+        frequencies = self.problem.frequencies
+        groups = group_entries(codes, self._columns, levels, levels, self._lifts, self._scratch)
+        inverse = self._scratch.group[: len(counts)].copy()
+        first = self._scratch.first[:groups].copy()
+        entries = FrequencySet(
+            (), (), frequencies.domains, codes[: self._columns].T, codes[self._columns :].T - 1, counts
+        )
+        certain = 0
+        if self._absorbing is not None:
+            grouped = entries.groups_of(inverse, groups)
+            certain = int(grouped.size[~self._absorbing.assess(grouped).holds].sum())
+        number, rest = suppress_failing(entries, inverse, groups, self.problem.model)
+        size = np.bincount(inverse, weights=counts, minlength=groups)
+        kept = number[first] >= 0
+        suppressed = self.measure.rows - rest.rows
+        if self._absorbing is None and self.problem.model.absorbs:
+            certain = suppressed
+        loss = math.inf
+        floor = 0.0 if self.measure.by_column else self.measure.floor(groups, float((size**2).sum()))
+        if suppressed > limit:
+            return Figures(node, loss, suppressed, certain, rest.count, floor)
+        sums = np.asarray(
+            [
+                (parts[level][codes[a, first[kept]]] * size[kept]).sum()
+                for a, (parts, level) in enumerate(zip(self.measure.cost, node, strict=True))
+            ]
+        )
+        squares = float((size[kept] ** 2).sum())
+        loss = self.measure.value(sums, suppressed, rest.count, squares)
+        return Figures(node, loss, suppressed, certain, rest.count, floor)

@@ -1,0 +1,128 @@
+"""Full-domain recoding of least loss: one level of the hierarchy per column, found exactly.
+
+Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
+DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in :mod:`shoal.methods.full_domain.search`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge
+
+from shoal.checked import Seconds, Share, Weight
+from shoal.encoding import ByLevel
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem, require_feasible
+from shoal.methods.full_domain.levels import recode_at, require_all_rows
+from shoal.models import AllOf
+from shoal.schema import Schema
+from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
+
+__all__ = ["FullDomain", "level_bounds"]
+
+Level = Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True)
+class FullDomain(Method):
+    """The full-domain recoding of least loss.
+
+    Parameters
+    ----------
+    loss
+        ncp, distortion-ratio, precision, entropy, height, discernibility or average-class-size.
+    suppression
+        The largest part of the rows that may be left out.
+    levels
+        Bounds of levels by column: a number fixes the level, a pair gives the lowest and the highest.
+    weights
+        How much each column counts; 1 where nothing is said.
+    gs
+        Balance of generalization (0) and suppression (1) in the loss.
+    aggregate
+        How columns add up: sum, mean, maximum or geometric.
+    time_limit
+        Seconds after which the best solution found is taken; the certificate then tells how far from the optimum
+        it can be. Without it, only lattices of more than ten million nodes are cut short, after a minute.
+    interruptible
+        Whether Ctrl-C takes the best solution found so far.
+    """
+
+    loss: MeasureName = "ncp"
+    suppression: Share = 0.0
+    levels: Mapping[str, Level | tuple[Level, Level]] = field(default_factory=dict)
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    gs: Share = 0.5
+    aggregate: AggregateName | None = None
+    time_limit: Seconds | None = None
+    interruptible: bool = False
+    name: ClassVar[str] = "full-domain"
+    serves_few: ClassVar[bool] = True
+    serves_linked: ClassVar[bool] = True
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        from shoal.methods.full_domain.search import load_kernels
+
+        load_kernels()
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for column in (*self.levels, *self.weights):
+            if column not in schema.quasi_identifiers:
+                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_all_rows(self.name, self.suppression, model)
+
+    def decide(self, problem: Problem) -> ByLevel:
+        """See :class:`shoal.methods.base.Method`."""
+        from shoal.methods.full_domain.search import find_optimum
+
+        lowest, highest = self.bounds(problem)
+        if not self.suppression:
+            require_feasible(problem)
+        measure = self.measure(problem)
+        found = find_optimum(problem, measure, self.suppression, lowest, highest, self.time_limit, self.interruptible)
+        if found.best is None:
+            # the top node tells best what stands in the way
+            return recode_at(problem, highest, self.suppression)
+        recoding = recode_at(problem, found.best.node, self.suppression)
+        facts = {
+            **recoding.facts,
+            "optimal": found.proven,
+            "loss": found.best.loss,
+            "lower_bound": found.lower_bound,
+            "lattice_nodes": found.nodes,
+            "nodes_looked_at": found.seen,
+        }
+        return ByLevel(recoding.levels, recoding.group, facts)
+
+    def measure(self, problem: Problem) -> Measure:
+        """The measure that the search minimizes, bound to the problem."""
+        return make_measure(
+            self.loss, problem.frequencies, problem.ladders, weights=self.weights, gs=self.gs, aggregate=self.aggregate
+        )
+
+    def bounds(self, problem: Problem) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The lowest and the highest level of each column."""
+        return level_bounds(self.levels, problem)
+
+
+def level_bounds(
+    levels: Mapping[str, int | tuple[int, int]], problem: Problem
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The lowest and the highest level of each column, where some are given by name."""
+    lowest, highest = [], []
+    for name, ladder in zip(problem.names, problem.ladders, strict=True):
+        given = levels.get(name, (0, ladder.height))
+        low, high = (given, given) if isinstance(given, int) else tuple(given)
+        if not 0 <= low <= high <= ladder.height:
+            raise PlanError(
+                f"The levels of column {name!r} must be a number, or a lowest and a highest, from 0 to "
+                f"{ladder.height}; found {given!r}."
+            )
+        lowest.append(low)
+        highest.append(high)
+    return tuple(lowest), tuple(highest)

@@ -1,0 +1,431 @@
+"""The search of a generalization lattice: the node of least loss, and all minimal nodes.
+
+Every node of the lattice has a lower bound of its loss that needs no look at its groups: for measures by column the
+loss if the rows are suppressed that this serves best; for the others what finer nodes showed. Nodes are taken in the
+order of their bounds, and the search ends when the next bound is not below the best loss found. What makes it quick is
+how much one look settles: where too many rows fail models that absorb (or, without suppression, models that unite),
+every finer node fails too. So the look is not at the node whose turn it is, but at the top of a path that rises from it
+as far as bounds allow, and beyond; if that fails, the whole path and all below it is settled, and if not, solutions are
+sought on the path below.
+
+Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
+DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α); paths and their bisection are in Kohlmayer et al., "Flash:
+efficient, stable and optimal k-anonymity", 2012.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PlanError
+from shoal.methods.base import Problem, row_limit
+from shoal.methods.full_domain.few_columns import FewEvaluator, descend_lattice
+from shoal.methods.full_domain.kernels.lattice import (
+    kept_figures,
+    make_lifts,
+    make_scratch,
+    next_open,
+    rising_path,
+    roll_up,
+    tag_box,
+)
+from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.models import limited
+from shoal.utility.measures import Measure
+
+__all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
+
+Evaluator = NodeEvaluator | FewEvaluator
+LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
+OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
+UNKNOWN, FAILS, MEETS, SEEN = 0, 1, 2, 3  # odd tags are settled
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best node found; ``lower_bound`` is the least loss that any node can have."""
+
+    best: Figures | None
+    proven: bool
+    lower_bound: float
+    nodes: int
+    seen: int
+
+
+def find_optimum(
+    problem: Problem,
+    measure: Measure,
+    suppression: float,
+    lowest: Node,
+    highest: Node,
+    time_limit: float | None = None,
+    interruptible: bool = False,
+) -> Optimum:
+    """The node of least loss among those whose failing rows are at most ``suppression`` of all.
+
+    Ties go to the lower bound, then to the lower sum of levels, then to the smaller node in lexicographic order.
+    """
+    nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
+    evaluator: Evaluator = NodeEvaluator(problem, measure)
+    if limited(problem.model):
+        evaluator = FewEvaluator(problem, measure)
+        if nodes > LARGEST_LATTICE:
+            return _descend(evaluator, lowest, highest, nodes, time_limit)
+    if nodes > LARGEST_LATTICE:
+        search: _Search = _LargeSearch(
+            evaluator, suppression, lowest, highest, nodes, 60.0 if time_limit is None else time_limit
+        )
+    else:
+        search = _ArraySearch(evaluator, suppression, lowest, highest, nodes, time_limit)
+    try:
+        search.run()
+    except KeyboardInterrupt:
+        if not interruptible or search.best is None:
+            raise
+    bound = search.remaining_bound()
+    loss = math.inf if search.best is None else search.best.loss
+    return Optimum(search.best, bound >= loss, min(bound, loss), nodes, evaluator.seen)
+
+
+def _descend(evaluator: FewEvaluator, lowest: Node, highest: Node, nodes: int, time_limit: float | None) -> Optimum:
+    """A good node for few known columns, where there are too many to look at."""
+    found = descend_lattice(evaluator, lowest, highest, None if time_limit is None else time.monotonic() + time_limit)
+    if found is None:
+        return Optimum(None, False, math.inf, nodes, evaluator.seen)
+    best, bound = found
+    return Optimum(best, bound >= best.loss, min(bound, best.loss), nodes, evaluator.seen)
+
+
+def load_kernels() -> None:
+    """Call the compiled code once on next to nothing: to load it takes a moment."""
+    tag, bound, one = np.zeros(2, np.int8), np.zeros(2), np.ones(1, np.int64)
+    next_open(np.arange(2), 0, tag, bound, math.inf)
+    rising_path(0, one + 1, one, tag, bound, math.inf)
+    tag_box(tag, one - 1, one, one, FAILS, SEEN)
+    codes = np.zeros((1, 1), np.int32)
+    lifts = make_lifts([[codes[0]]])
+    roll_up(codes, one, one - 1, one - 1, lifts, make_scratch(1), codes.copy(), one.copy())
+    kept_figures(codes, one, one - 1, 1, bound, np.zeros((1, 1), np.int64), np.zeros(1))
+
+
+class _Search:
+    """What both searches share: the limit, the best so far, the clock."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        suppression: float,
+        lowest: Node,
+        highest: Node,
+        nodes: int,
+        time_limit: float | None,
+    ) -> None:
+        self.evaluator = evaluator
+        self.measure = evaluator.measure
+        self.lowest, self.highest, self.nodes = lowest, highest, nodes
+        self.limit = row_limit(suppression, self.measure.rows)
+        self.best: Figures | None = None
+        self._end = None if time_limit is None else time.monotonic() + time_limit
+        model = evaluator.problem.model
+        # without suppression a node that fails a uniting model has no good finer node; with it, absorbing is needed
+        self.settles_below = model.absorbs or (self.limit == 0 and model.unites)
+
+    def run(self) -> None:
+        raise NotImplementedError
+
+    def remaining_bound(self) -> float:
+        """The least bound of the nodes that are not settled."""
+        raise NotImplementedError
+
+    @property
+    def best_loss(self) -> float:
+        return math.inf if self.best is None else self.best.loss
+
+    def tell(self, done: float | None) -> None:
+        """Progress: how far, and the best so far."""
+        best = "" if self.best is None else f", best loss {self.best.loss:.5g}"
+        self.evaluator.problem.progress(f"{self.evaluator.seen:,} of {self.nodes:,} nodes looked at{best}", done)
+
+    def late(self) -> bool:
+        return self._end is not None and time.monotonic() > self._end
+
+    def look(self, node: Node) -> tuple[Figures, bool]:
+        """A node's figures, and whether it is a solution; the best one is kept."""
+        figures = self.evaluator.look(node, self.limit)
+        good = figures.suppressed <= self.limit and figures.groups > 0
+        if good and (
+            self.best is None or (figures.loss, sum(node), node) < (self.best.loss, sum(self.best.node), self.best.node)
+        ):
+            self.best = figures
+        return figures, good
+
+    def fails_below(self, figures: Figures, good: bool) -> bool:
+        """Whether every finer node must fail."""
+        return (not good and self.settles_below) or figures.certain > self.limit
+
+
+class _ArraySearch(_Search):
+    """A bound and a tag for every node."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        suppression: float,
+        lowest: Node,
+        highest: Node,
+        nodes: int,
+        time_limit: float | None,
+    ) -> None:
+        super().__init__(evaluator, suppression, lowest, highest, nodes, time_limit)
+        self.overshoot = 0.0
+        self.shape = tuple(high - low + 1 for low, high in zip(lowest, highest, strict=True))
+        self.tag = np.zeros(self.shape, np.int8)
+        self.flat_tag = self.tag.reshape(-1)
+        self.bound = _bounds(self.measure, evaluator.problem, lowest, highest, self.limit)
+        self.flat_bound = self.bound.reshape(-1)
+        height = _heights(self.shape)
+        # where bounds come from groups they rise during the search: then from the bottom up
+        self.order = (
+            np.lexsort((height, self.flat_bound)) if self.measure.by_column else np.argsort(height, kind="stable")
+        )
+        self.strides = np.asarray(self.tag.strides, np.int64)
+        self.sizes = np.asarray(self.shape, np.int64)
+        self.bottom = np.asarray(lowest, np.int64)
+        self.place = 0
+
+    def run(self) -> None:
+        told = time.monotonic()
+        while not self.late():
+            self.place = next_open(self.order, self.place, self.flat_tag, self.flat_bound, self.best_loss)
+            if self.place >= self.nodes:
+                return
+            index = int(self.order[self.place])
+            if self.flat_tag[index] == MEETS or not self.settles_below:
+                self.look_at(index)
+            else:
+                self.climb(index)
+            if time.monotonic() - told > 0.2:
+                told = time.monotonic()
+                self.tell(self.place / self.nodes)
+
+    def remaining_bound(self) -> float:
+        open_nodes = self.flat_tag % 2 == 0
+        return float(self.flat_bound[open_nodes].min(initial=math.inf))
+
+    def climb(self, index: int) -> None:
+        """Look at the end of a path that rises beyond the best loss and, unless it fails, at the part below that loss.
+
+        Nodes beyond are no better solutions, but one that fails settles many nodes below that would each need a look.
+        How far to go is learnt on the way: a little further after each failure, half as far after a success.
+        """
+        beyond = self.best_loss * (1 + self.overshoot)
+        path = rising_path(index, self.sizes, self.strides, self.flat_tag, self.flat_bound, beyond)
+        inside = max(1, int(np.count_nonzero(self.flat_bound[path] < self.best_loss)))
+        if inside < len(path):
+            _, good = self.look_at(int(path[-1]))
+            self.overshoot = self.overshoot / 2 if good else self.overshoot + OVERSHOOT
+            if not good:
+                return
+        elif math.isfinite(self.best_loss):
+            self.overshoot += OVERSHOOT
+        self.bisect(path[:inside])
+
+    def bisect(self, path: npt.NDArray[np.int64]) -> list[Figures]:
+        """Find where on a path solutions begin: first the top, which settles most if it fails. Returns those seen."""
+        low, high = 0, len(path) - 1
+        probe = high
+        solutions = []
+        while low <= high:
+            figures, good = self.look_at(int(path[probe]))
+            solutions += [figures] if good else []
+            low, high = (low, probe - 1) if good else (probe + 1, high)
+            probe = (low + high) // 2
+        return solutions
+
+    def look_at(self, index: int) -> tuple[Figures, bool]:
+        """Look at a node, and settle what follows from it."""
+        levels = index // self.strides % self.sizes
+        figures, good = self.look(tuple((levels + self.bottom).tolist()))
+        if self.fails_below(figures, good):
+            tag_box(self.flat_tag, np.zeros_like(levels), levels, self.strides, FAILS, SEEN)
+        elif good and self.settles_below:
+            tag_box(self.flat_tag, levels, self.sizes - 1, self.strides, MEETS, UNKNOWN)
+        if not self.measure.by_column:
+            above_bound = self.bound[tuple(slice(level, None) for level in levels)]
+            np.maximum(above_bound, figures.floor, out=above_bound)
+        self.flat_tag[index] |= SEEN
+        return figures, good
+
+
+def _heights(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """The sum of levels of every node."""
+    height = np.zeros(shape, np.int64)
+    for a, size in enumerate(shape):
+        height += np.arange(size).reshape([-1 if b == a else 1 for b in range(len(shape))])
+    return height.reshape(-1)
+
+
+def _bounds(measure: Measure, problem: Problem, lowest: Node, highest: Node, limit: int) -> npt.NDArray[np.float64]:
+    """A lower bound of the loss of every node, see :func:`column_losses`; 0 where that depends on groups."""
+    shape = tuple(high - low + 1 for low, high in zip(lowest, highest, strict=True))
+    if not measure.by_column:
+        return np.zeros(shape)
+    columns = column_losses(measure, problem, limit)
+    total = measure.weight.sum()
+    bound = np.zeros(shape)
+    for a, (low, high) in enumerate(zip(lowest, highest, strict=True)):
+        part = columns[a][low : high + 1]
+        wide = part.reshape([-1 if b == a else 1 for b in range(len(shape))])
+        match measure.aggregate:
+            case "sum":
+                bound = bound + wide * measure.weight[a]
+            case "mean":
+                bound = bound + wide * (measure.weight[a] / total)
+            case "maximum":
+                bound = np.maximum(bound, wide * measure.weight[a])
+            case _:
+                bound = bound + np.log1p(wide) * (measure.weight[a] / total)
+    if measure.aggregate == "geometric":
+        bound = np.expm1(bound)
+    # sums in another order differ in the last bits; a bound must not be above the loss that it bounds
+    return bound * (1 - 1e-12)
+
+
+def column_losses(measure: Measure, problem: Problem, limit: int) -> list[npt.NDArray[np.float64]]:
+    """Of each column, the least loss at every level if at most ``limit`` rows are suppressed.
+
+    That is the loss without suppression, unless suppressed rows cost less than generalized ones: then the rows are
+    left out, in each column by itself, that this saves most.
+    """
+    frequencies = problem.frequencies
+    sums = np.zeros((max(ladder.height for ladder in problem.ladders) + 1, len(problem.ladders)))
+    for a, ladder in enumerate(problem.ladders):
+        counts = np.bincount(frequencies.codes[:, a], frequencies.count, len(ladder.codes[0])).astype(np.float64)
+        for level in range(ladder.height + 1):
+            cost = measure.cost[a][level][ladder.codes[level]]
+            sums[level, a] = (counts * cost).sum()
+            if measure.suppression < measure.generalization and measure.name != "height":
+                sums[level, a] -= _most_saved(cost - measure.suppression * measure.top[a], counts, limit)
+    scaled = measure.scale(sums, np.zeros(len(sums), np.int64))
+    return [scaled[: ladder.height + 1, a] for a, ladder in enumerate(problem.ladders)]
+
+
+def _most_saved(gain: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], limit: int) -> float:
+    """What is saved most by leaving out at most ``limit`` of the rows: so much each, so many of each kind."""
+    order = np.argsort(-gain, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    taken = np.clip(limit - before, 0, counts[order])
+    return float((taken * np.maximum(gain[order], 0.0)).sum())
+
+
+class _LargeSearch(_Search):
+    """Best first from the bottom, for lattices of which not every node can have a bound in memory.
+
+    Nodes wait in a heap by bound. A node's successors raise one column at or after the last one that it raised, so
+    that each node has one way to be reached. From time to time a greedy dive upwards looks for a solution.
+    """
+
+    def run(self) -> None:
+        problem = self.evaluator.problem
+        self._columns = column_losses(self.measure, problem, self.limit) if self.measure.by_column else None
+        self._failed: list[npt.NDArray[np.int64]] = []
+        start = self.lowest
+        self._heap: list[tuple[float, int, Node, int]] = [(self._bound(start), sum(start), start, 0)]
+        self._dive(start)
+        told = time.monotonic()
+        turns = 0
+        while self._heap and self._heap[0][0] < self.best_loss and not self.late():
+            bound, _, node, last = self._heap[0]  # stays until all above it wait: an interrupt must not lose them
+            turns += 1
+            if not self._known_to_fail(node):
+                figures, good = self.look(node)
+                if self.fails_below(figures, good):
+                    self._remember(node)
+                bound = max(bound, figures.floor)
+                if turns % 64 == 0 and not good:
+                    self._dive(node)
+            for a in range(last, len(node)):
+                if node[a] < self.highest[a]:
+                    above = (*node[:a], node[a] + 1, *node[a + 1 :])
+                    least = max(bound, self._bound(above))
+                    if least < self.best_loss:
+                        heapq.heappush(self._heap, (least, sum(above), above, a))
+            heapq.heappop(self._heap)
+            if time.monotonic() - told > 0.2:
+                told = time.monotonic()
+                self.tell(None)
+
+    def remaining_bound(self) -> float:
+        return self._heap[0][0] if self._heap else math.inf
+
+    def _bound(self, node: Node) -> float:
+        if self._columns is None:
+            return 0.0
+        columns = np.asarray([losses[level] for losses, level in zip(self._columns, node, strict=True)])
+        return float(self.measure.combine(columns)) * (1 - 1e-12)
+
+    def _known_to_fail(self, node: Node) -> bool:
+        return any((failed >= node).all() for failed in reversed(self._failed))
+
+    def _remember(self, node: Node) -> None:
+        new = np.asarray(node)
+        self._failed = [failed for failed in self._failed if not (failed <= new).all()]
+        self._failed.append(new)
+
+    def _dive(self, node: Node) -> None:
+        """Rise by the column that costs least until the node is a solution, then bisect the way up."""
+        path = [node]
+        while True:
+            steps = [
+                (*path[-1][:a], path[-1][a] + 1, *path[-1][a + 1 :])
+                for a in range(len(node))
+                if path[-1][a] < self.highest[a]
+            ]
+            if not steps:
+                break
+            path.append(min(steps, key=lambda step: (self._bound(step), step)))
+        low, high = 0, len(path) - 1
+        while low <= high and not self.late():
+            middle = (low + high) // 2
+            figures, good = self.look(path[middle])
+            if self.fails_below(figures, good):
+                self._remember(path[middle])
+            low, high = (low, middle - 1) if good else (middle + 1, high)
+
+
+def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest: Node, highest: Node) -> list[Figures]:
+    """All solutions of which no finer node is one, in lexicographic order: Incognito's answer.
+
+    Where one look settles nothing below (see :class:`_Search`), every node is looked at.
+    """
+    nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
+    if nodes > LARGEST_LATTICE:
+        raise PlanError(
+            f"All minimal recodings of a lattice of {nodes:,} nodes are too many to list; fix or bound some levels "
+            f"(at most {LARGEST_LATTICE:,} nodes)."
+        )
+    search = _ArraySearch(NodeEvaluator(problem, measure), suppression, lowest, highest, nodes, None)
+    solutions: list[Figures] = []
+    for index in map(int, np.argsort(_heights(search.shape), kind="stable")):
+        if search.flat_tag[index] == UNKNOWN and search.settles_below:
+            path = rising_path(index, search.sizes, search.strides, search.flat_tag, search.flat_bound, math.inf)
+            solutions += search.bisect(path)
+        elif not search.settles_below:
+            figures, good = search.look_at(index)
+            solutions += [figures] if good else []
+    # a minimal node is settled by no other, so it was looked at itself
+    nodes_found = np.asarray([figures.node for figures in solutions]).reshape(len(solutions), len(lowest))
+    return sorted(
+        (
+            figures
+            for figures in solutions
+            if (nodes_found <= np.asarray(figures.node)).all(axis=1).sum() == 1  # none but itself is below
+        ),
+        key=lambda figures: figures.node,
+    )

@@ -1,0 +1,1 @@
+"""Local recoding: groups of their own shape, by cutting, exchanging and hiding single cells."""

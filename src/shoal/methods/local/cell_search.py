@@ -1,0 +1,364 @@
+"""Which levels, and which cells to hide: the search of :mod:`shoal.methods.local.hidden_cells`.
+
+With the levels given, sets of columns are gone through in the order of their size. The rows of a group that fails get
+one cell of the set hidden: the one that is in most of the row's failing groups for what it costs, a greedy hitting set.
+To hide a cell takes a row from other groups, so sets are counted again until nothing fails. Then people of whom too few
+rows can be theirs get more: cells are hidden that keep the nearest rows from being candidates. That only helps the
+people, but may break groups: these are mended as before, and hiding their cells helps the people again. Each round
+hides at least one cell, so there is an end; a table that hides everything meets every demand that the whole table does.
+
+Levels: first all columns at the same one, then each at the one where it lost least, then columns one step up or down,
+as long as less is lost and a fixed amount of work is not used up: pairs of columns serve for larger sets.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import ByCell, FrequencySet, recode_codes
+from shoal.encoding.facts import Facts, Owners, owners_of
+from shoal.encoding.groups import group_keys, sum_by
+from shoal.methods.base import Problem, require_feasible
+from shoal.models import Limited, limited
+from shoal.schema import TOP, Ladder
+
+__all__ = ["hide_cells"]
+
+WORK = 150_000_000
+"""Entries times sets of columns that may be counted for trying levels: some seconds to half a minute."""
+MOST_TRIES, FEWEST_TRIES = 16, 5
+STEP = 0.25
+"""Columns that are moved together at first, as a part of all."""
+
+Bools = npt.NDArray[np.bool_]
+Sets = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class _Demands:
+    """For each set of columns the rows that a group needs, and the models that are about more than that."""
+
+    rows: Mapping[tuple[int, ...], int]
+    models: Mapping[tuple[int, ...], tuple[Limited, ...]]
+
+    def sets(self, most: int) -> list[tuple[int, ...]]:
+        return [chosen for chosen in self.rows if len(chosen) <= most]
+
+    @property
+    def widest(self) -> int:
+        return max(map(len, self.rows))
+
+
+def _demands(parts: Sequence[Limited], names: Sequence[str]) -> _Demands:
+    rows: dict[tuple[int, ...], int] = {}
+    models: dict[tuple[int, ...], tuple[Limited, ...]] = {}
+    for part in parts:
+        for chosen in part.sets(names):
+            rows[chosen] = max(rows.get(chosen, 1), part.least)
+            if not part.by_size:
+                models[chosen] = (*models.get(chosen, ()), part)
+    order = sorted(rows, key=lambda chosen: (len(chosen), chosen))
+    return _Demands({chosen: rows[chosen] for chosen in order}, models)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Distinct combinations of quasi-identifiers, so that nothing that is hidden depends on a sensitive value."""
+
+    entries: FrequencySet
+    unit: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int64]
+    ladders: tuple[Ladder, ...]
+    weight: npt.NDArray[np.float64]
+    demands: _Demands
+    owners: Owners | None
+
+
+def hide_cells(
+    problem: Problem,
+    lowest: Sequence[int],
+    highest: Sequence[int],
+    importance: Mapping[str, float],
+    time_limit: float | None,
+) -> ByCell:
+    """The levels and hidden cells that lost least of those tried, as a recoding."""
+    require_feasible(problem)
+    frequencies = problem.frequencies
+    unit, units = group_keys(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
+    first = np.zeros(units, np.int64)
+    first[unit[::-1]] = np.arange(len(unit))[::-1]
+    weight = np.asarray([float(importance.get(name, 1.0)) for name in problem.names])
+    demands = _demands(limited(problem.model), problem.names)
+    count = np.asarray(sum_by(unit, frequencies.count, units))
+    owners = owners_of(frequencies)
+    if owners is not None:
+        owners = Owners(unit, owners.person, owners.count)
+    table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands, owners)
+    levels = _Chooser(problem, table, lowest, highest, time_limit).run()
+    problem.progress("hiding cells", None)
+    hiding = _Hiding(table, levels)
+    hiding.run(demands.widest, to_the_end=True)
+    return _recoding(problem, table, levels, hiding.hidden)
+
+
+# -- cells -------------------------------------------------------------------------------------------
+
+
+class _Hiding:
+    """The cells of a table at some levels, and those of them that are hidden."""
+
+    def __init__(self, table: _Table, levels: Sequence[int]) -> None:
+        self.table, self.levels = table, levels
+        lifted, sizes = recode_codes(table.codes, table.ladders, levels)
+        for j, (ladder, level) in enumerate(zip(table.ladders, levels, strict=True)):
+            if ladder.labels[level] == (TOP,):  # what shows nothing anyhow is hidden from the start
+                lifted[:, j], sizes[j] = 1, 1
+        self.sizes = sizes
+        self.shown = Facts(lifted, sizes, table.count, table.owners)
+        self.known = Facts(lifted, sizes, table.count)
+        self._clock, self._changed = 0, [0] * len(sizes)
+        self._held: dict[tuple[int, ...], int] = {}
+        self._sizes_only = False
+        # what a column still has to lose when one of its cells is hidden, by its importance
+        share = [
+            ladder.share[level][ladder.codes[level][table.codes[:, j]]].mean()
+            for j, (ladder, level) in enumerate(zip(table.ladders, levels, strict=True))
+        ]
+        self.cost = table.weight * np.maximum(1.0 - np.asarray(share), 1e-3)
+        self.totals = [
+            histogram.total for histogram in table.entries.groups_of(np.zeros(len(table.unit), np.int64), 1).histograms
+        ]
+
+    @property
+    def hidden(self) -> Bools:
+        columns = zip(self.shown.columns, self.sizes, strict=True)
+        return np.stack([column == size for column, size in columns], axis=1)
+
+    def run(self, most: int, *, to_the_end: bool) -> None:
+        """Hide cells until every set of at most ``most`` columns holds.
+
+        Or, not to the end, until most groups are large enough: to see what the levels cost.
+        """
+        self._sizes_only = not to_the_end
+        rows = np.zeros((len(self.table.count), len(self.sizes)), np.float32)
+        for size in range(1, most + 1):
+            sets = [chosen for chosen in self.table.demands.rows if len(chosen) == size]
+            rows[:] = 0
+            failing = [chosen for chosen in sets if self._count(chosen, rows)]
+            for chosen in failing:
+                self._hide(chosen, rows)
+        if not to_the_end:
+            return
+        sets = self.table.demands.sets(most)
+        while True:
+            while sum(self._hide(chosen, rows) for chosen in sets):
+                pass
+            if not sum(self._mend(chosen) for chosen in sets):
+                return
+
+    def _is_settled(self, chosen: tuple[int, ...]) -> bool:
+        """Whether nothing of a set's columns was hidden since it was found to hold."""
+        return self._held.get(chosen, -1) >= max(self._changed[j] for j in chosen)
+
+    def _hide_in(self, j: int, entries: npt.NDArray[np.int64]) -> None:
+        if len(entries):
+            self.shown.columns[j][entries] = self.sizes[j]
+            self._clock += 1
+            self._changed[j] = self._clock
+
+    def _failing(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """The entries whose group in a set of columns fails."""
+        if self._is_settled(chosen):
+            return np.zeros(0, np.int64)
+        found = self.shown.combinations(chosen)
+        there = found.visible & (found.size > 0)
+        bad = there & (found.size < self.table.demands.rows[chosen])
+        parts = () if self._sizes_only else self.table.demands.models.get(chosen, ())
+        if parts:
+            place = np.where(there, np.cumsum(there) - 1, -1)
+            entries = self.table.entries
+            groups = entries.groups_of(place[found.number][self.table.unit], int(there.sum())).within(self.totals)
+            for part in parts:
+                bad[there] |= ~part.of.assess(groups).holds
+        if bad.any():
+            return np.flatnonzero(bad[found.number])
+        self._held[chosen] = self._clock
+        return np.zeros(0, np.int64)
+
+    def _count(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
+        """Note of every cell in how many failing groups it is."""
+        failing = self._failing(chosen)
+        for j in chosen:
+            rows[failing, j] += 1
+        return bool(len(failing))
+
+    def _hide(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
+        failing = self._failing(chosen)
+        if not len(failing):
+            return False
+        gain = np.stack([(rows[failing, j] + 1) / self.cost[j] for j in chosen], axis=1)
+        best = gain.argmax(axis=1)
+        for place, j in enumerate(chosen):
+            self._hide_in(j, failing[best == place])
+            rows[failing, j] += 1
+        return True
+
+    def _mend(self, chosen: tuple[int, ...]) -> bool:
+        """Hide what keeps the nearest rows from being those of people who have too few."""
+        least = self.table.demands.rows[chosen]
+        bad = np.flatnonzero(self.shown.rows_of(self.known, chosen, least) < least)
+        if not len(bad):
+            return False
+        values = np.unique(np.stack([self.known.columns[j][bad] for j in chosen], axis=1), axis=0)
+        for person in values:
+            found = self.shown.combinations(chosen)
+            crowd = found.size[found.number]
+            differs = np.stack(
+                [
+                    (self.shown.columns[j] != value) & (self.shown.columns[j] != self.sizes[j])
+                    for j, value in zip(chosen, person, strict=True)
+                ],
+                axis=1,
+            )
+            price = differs @ self.cost[list(chosen)]
+            order = np.lexsort((-crowd, price))
+            order = order[price[order] > 0]
+            taken = order[: self.shown.needed(price == 0, order, least)]
+            for place, j in enumerate(chosen):
+                self._hide_in(j, taken[differs[taken, place]])
+        return True
+
+    def column_losses(self) -> npt.NDArray[np.float64]:
+        """The part of its detail that each column loses."""
+        table = self.table
+        lost = np.zeros(len(self.sizes))
+        for j, (ladder, level) in enumerate(zip(table.ladders, self.levels, strict=True)):
+            leaf = float(ladder.share[0].min())
+            share = ladder.share[level][ladder.codes[level][table.codes[:, j]]]
+            share = np.where(self.shown.columns[j] == self.sizes[j], 1.0, share)
+            covered = float((share * table.count).sum() / table.count.sum())
+            lost[j] = max((covered - leaf) / (1 - leaf), 0.0) if leaf < 1 else 0.0
+        return lost
+
+
+# -- levels ------------------------------------------------------------------------------------------
+
+
+class _Chooser:
+    """Tries levels, and keeps those that lose least."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        table: _Table,
+        lowest: Sequence[int],
+        highest: Sequence[int],
+        time_limit: float | None,
+    ) -> None:
+        self.problem, self.table = problem, table
+        self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
+        self.most = min(2, table.demands.widest)
+        work = len(table.count) * len(table.demands.sets(self.most))
+        self.left = min(max(WORK // max(work, 1), FEWEST_TRIES), MOST_TRIES)
+        self.end = None if time_limit is None else time.monotonic() + time_limit
+        self.best: tuple[float, tuple[int, ...]] | None = None
+        self.columns = np.zeros(len(lowest))
+
+    def run(self) -> tuple[int, ...]:
+        top = int(self.highest.max())
+        if (self.lowest == self.highest).all():
+            return tuple(self.lowest.tolist())
+        tried: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]] = []
+        for level in range(max(top, 1)):
+            at = np.clip(np.full(len(self.lowest), level), self.lowest, self.highest)
+            # a column is not hidden altogether for the sake of one that has more levels
+            at = np.where(at == self.highest, np.maximum(self.highest - 1, self.lowest), at)
+            if self._over() or (tried and (at == tried[-1][0]).all()):
+                break
+            tried.append((at, self._try(at)))
+        own = np.stack([losses for _, losses in tried])
+        self._try(np.stack([at for at, _ in tried])[own.argmin(axis=0), np.arange(own.shape[1])])
+        self._step()
+        assert self.best is not None
+        return self.best[1]
+
+    def _over(self) -> bool:
+        return self.best is not None and (self.left <= 0 or (self.end is not None and time.monotonic() > self.end))
+
+    def _try(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        self.left -= 1
+        levels = tuple(int(level) for level in at)
+        hiding = _Hiding(self.table, levels)
+        hiding.run(self.most, to_the_end=False)
+        columns = hiding.column_losses()
+        loss = float((self.table.weight * np.log1p(columns)).sum() / self.table.weight.sum())
+        if self.best is None or (loss, levels) < self.best:
+            self.best, self.columns = (loss, levels), columns
+        self.problem.progress(f"choosing levels, least loss {np.expm1(self.best[0]):.4f}", None)
+        return columns
+
+    def _step(self) -> None:
+        """Move the columns that lose most by one level, many together at first, then fewer, then one by one."""
+        assert self.best is not None
+        together = max(1, int(len(self.lowest) * STEP))
+        seen = {self.best[1]}
+        while not self._over():
+            before = self.best[0]
+            order = np.argsort(-self.columns, kind="stable")
+            for start in range(0, len(order), together):
+                for move in (1, -1):
+                    at = np.asarray(self.best[1])
+                    chosen = order[start : start + together]
+                    at[chosen] = np.clip(at[chosen] + move, self.lowest[chosen], self.highest[chosen])
+                    if tuple(at.tolist()) in seen or self._over():
+                        continue
+                    seen.add(tuple(at.tolist()))
+                    self._try(at)
+            if self.best[0] == before:
+                if together == 1:
+                    return
+                together = max(1, together // 2)
+
+
+# -- what is published -------------------------------------------------------------------------------
+
+
+def _recoding(problem: Problem, table: _Table, levels: tuple[int, ...], hidden: Bools) -> ByCell:
+    """The groups of what is shown. Labels are made from the values that are shown: what is hidden is not heard."""
+    frequencies = problem.frequencies
+    ladders = []
+    for j, ladder in enumerate(problem.ladders):
+        present = np.zeros(len(ladder.codes[0]), np.bool_)
+        present[table.codes[~hidden[:, j], j]] = True
+        ladders.append(ladder.released(present))
+    lifted, sizes = recode_codes(table.codes, problem.ladders, levels)
+    shown = np.where(hidden, np.asarray(sizes, np.int32), lifted)
+    group, groups = group_keys(shown, [size + 1 for size in sizes])
+    first = np.zeros(groups, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+    labels, share, height = [], [], []
+    for j, (ladder, level) in enumerate(zip(ladders, levels, strict=True)):
+        texts = (*ladder.labels[level], TOP)
+        codes = shown[first, j]
+        labels.append(tuple(texts[code] for code in codes))
+        share.append(np.r_[ladder.share[level], 1.0][codes])
+        height.append(np.where(hidden[first, j], 1.0, level / max(ladder.height, 1)))
+    rows = frequencies.count
+    cells = [int(rows[hidden[table.unit, j]].sum()) for j in range(len(levels))]
+    facts = {
+        "levels": dict(zip(problem.names, levels, strict=True)),
+        "hidden_cells": sum(cells),
+        "hidden_part": sum(cells) / (frequencies.rows * len(levels)),
+        "hidden_cells_by_column": dict(zip(problem.names, cells, strict=True)),
+    }
+    entry = np.arange(len(rows), dtype=np.int64)
+    return ByCell(
+        entry, group[table.unit], rows, tuple(labels), np.stack(height, axis=1), np.stack(share, axis=1), facts,
+        levels=levels, ladders=tuple(ladders),
+    )  # fmt: skip

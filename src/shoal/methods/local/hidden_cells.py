@@ -1,0 +1,73 @@
+"""Levels, then hidden cells: what loses least where an intruder knows few of many columns.
+
+Every quasi-identifier is shown at one moderate level of its hierarchy; then, row by row, the cells are hidden that the
+row's rare combinations have in common. Where an intruder knows at most m columns, or one of some key sets, a row need
+not look like others in all its columns, and a rare value need not cost its whole column a level. Levels are chosen
+together with the hiding: see :mod:`shoal.methods.local.cell_search`. What is promised is in :mod:`shoal.models.known`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
+
+from annotated_types import Ge
+
+from shoal.checked import Seconds, Weight
+from shoal.encoding import ByCell
+from shoal.errors import PlanError
+from shoal.methods.base import Method, Problem
+from shoal.models import AllOf, Limited, limited
+from shoal.schema import Schema
+
+__all__ = ["HiddenCells", "require_few"]
+
+Level = Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True)
+class HiddenCells(Method):
+    """Show each column at one level, and hide single cells.
+
+    Parameters
+    ----------
+    levels
+        Bounds of levels by column: a number fixes the level, a pair gives the lowest and the highest.
+    importance
+        How much a column counts; 1 where nothing is said. The dearer a column, the fewer of its cells are hidden.
+    time_limit
+        Seconds after which no other levels are tried. Without it, so many are tried as a fixed amount of work allows.
+    """
+
+    levels: Mapping[str, Level | tuple[Level, Level]] = field(default_factory=dict)
+    importance: Mapping[str, Weight] = field(default_factory=dict)
+    time_limit: Seconds | None = None
+    name: ClassVar[str] = "hidden-cells"
+    serves_few: ClassVar[bool] = True
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for column in (*self.levels, *self.importance):
+            if column not in schema.quasi_identifiers:
+                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_few(self.name, model)
+
+    def decide(self, problem: Problem) -> ByCell:
+        """See :class:`shoal.methods.base.Method`. Each try of levels counts every set of columns a few times."""
+        from shoal.methods.full_domain.method import level_bounds
+        from shoal.methods.local.cell_search import hide_cells
+
+        lowest, highest = level_bounds(self.levels, problem)
+        return hide_cells(problem, lowest, highest, self.importance, self.time_limit)
+
+
+def require_few(method: str, model: AllOf) -> None:
+    """Raise unless every model is for an intruder who knows few of the columns."""
+    plain = [part for part in model.parts if not isinstance(part, Limited)]
+    if plain or not limited(model):
+        found = f"{plain[0].name} binds all columns at once" if plain else "there is no model"
+        raise PlanError(
+            f"The method {method} hides cells for an intruder who knows few columns: every model must say 'known', or "
+            f"the plan have [[keys]]; found that {found}. Add known = 2 or 3, or use full-domain, which serves both."
+        )

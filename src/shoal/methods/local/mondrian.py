@@ -1,0 +1,142 @@
+"""Mondrian: multidimensional partitioning by greedy cuts.
+
+LeFevre, DeWitt and Ramakrishnan, "Mondrian multidimensional k-anonymity", 2006. Of all cuts of a group after which
+every part meets the models, the one of least loss is made, whatever the models are. A column is cut
+
+* between two values, where its values have an order: numbers without a hierarchy, or any column for which ``publish``
+  asks for a range or the schema gives an order; of more than 64 values in a group, 64 that divide its rows evenly
+  are tried;
+* along its hierarchy otherwise: one part per child of the label that the group shares, children that fail together
+  in one part.
+
+``strict`` keeps rows that are equal in all quasi-identifiers together; relaxed partitioning may divide them, and a part
+that is too small takes single rows from another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from shoal.checked import Weight
+from shoal.encoding import ByGroup
+from shoal.errors import PlanError
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local.options import Choice, LocalLoss, LocalMethod, check_weights_of
+from shoal.models import AllOf
+from shoal.schema import Schema
+from shoal.schema.hierarchies import Ranges
+from shoal.schema.spelling import canonical
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from shoal.methods.local.problem import LocalProblem, Pieces
+
+__all__ = ["Mondrian", "Shown"]
+
+Shown = Literal["ancestor", "range", "centroid"]
+
+
+@dataclass(frozen=True)
+class Mondrian(LocalMethod):
+    """Multidimensional partitioning.
+
+    Parameters
+    ----------
+    strict
+        Whether equal rows stay together.
+    publish
+        What groups show, by column: ``ancestor``, ``range`` (an interval that covers the group's values) or
+        ``centroid`` (the mean of numbers). Numbers without a hierarchy, and columns with an order, show ranges, others
+        ancestors.
+    ranges
+        Where ranges end: ``round`` (at round numbers, the outermost open, so that no end is a value that fewer than k
+        rows of the group have), or ``exact`` (from the least to the largest value of the group: less is lost, and every
+        end tells that somebody in the group has that value).
+    loss, weights, choose
+        See :class:`shoal.methods.local.top_down.TopDown`.
+    """
+
+    strict: bool = True
+    publish: Mapping[str, Shown] = field(default_factory=dict)
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    choose: Choice = "best"
+    ranges: Ranges = "round"
+    name: ClassVar[str] = "mondrian"
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        check_weights_of(schema, self.publish)
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
+        from shoal.methods.local.release import publish_pieces
+
+        return publish_pieces(*self.partition(problem), {})
+
+    def partition(self, problem: Problem) -> tuple[LocalProblem, Pieces]:
+        """The groups alone, for methods that start from them."""
+        from shoal.methods.local.problem import make_local_problem
+        from shoal.methods.local.search import cut_pieces
+
+        require_feasible(problem)
+        ranks = ranks_of(problem)
+        shown = shown_by(problem, self.publish, ranks)
+        local = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=self.ranges == "exact")
+        return local, cut_pieces(local, local.whole(), strict=self.strict, choose=self.choose)
+
+
+def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
+    """For each quasi-identifier to which the schema gives an order, the place of its codes in it; missing is last."""
+    import numpy as np
+
+    ranks: list[npt.NDArray[np.int32] | None] = []
+    for dictionary in problem.frequencies.quasi:
+        column = problem.schema.columns.get(dictionary.name)
+        if column is None or column.order is None:
+            ranks.append(None)
+            continue
+        place = {canonical(value): index for index, value in enumerate(column.order)}
+        lacking = sum(text not in place for text in dictionary.text)
+        if lacking:
+            raise PlanError(
+                f"The order of column {dictionary.name!r} must list every value of the data; {lacking} distinct "
+                f"value(s) are not in it. Add them, or declare them as missing values."
+            )
+        listed = np.argsort(np.asarray([place[text] for text in dictionary.text], np.int64))
+        rank = np.empty(dictionary.size, np.int32)
+        rank[listed] = np.arange(len(listed), dtype=np.int32)
+        if dictionary.missing:
+            rank[-1] = len(listed)
+        ranks.append(rank)
+    return ranks
+
+
+def shown_by(problem: Problem, publish: Mapping[str, str], ranks: list[npt.NDArray[np.int32] | None]) -> list[str]:
+    """How each quasi-identifier is published; raises where a column without numbers shall show a centroid."""
+    shown = []
+    for dictionary, rank in zip(problem.frequencies.quasi, ranks, strict=True):
+        column = problem.schema.columns.get(dictionary.name)
+        bare = column is not None and column.hierarchy is None
+        numeric = _all_numbers(dictionary.text)
+        how = publish.get(dictionary.name, "range" if rank is not None or (bare and numeric) else "ancestor")
+        if how == "centroid" and not numeric:
+            raise PlanError(
+                f"Column {dictionary.name!r} must hold numbers to show a centroid; show a range or ancestor."
+            )
+        shown.append(how)
+    return shown
+
+
+def _all_numbers(text: tuple[str, ...]) -> bool:
+    import math
+
+    try:
+        return all(math.isfinite(float(value)) for value in text)
+    except ValueError:
+        return False

@@ -1,0 +1,60 @@
+"""Parameters that the methods of local recoding share, and how they are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from shoal.checked import make
+from shoal.errors import PlanError
+from shoal.methods.base import Method
+from shoal.schema import Schema
+
+__all__ = ["Choice", "LocalLoss", "LocalMethod", "Start", "check_weights_of", "start_method"]
+
+LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
+Choice = Literal["best", "loss", "rate"]
+if TYPE_CHECKING:
+    Start = Any  # once made, it is a method
+else:
+    Start = Method | str | Mapping[str, Any] | None
+"""The method from which another one starts: an object, its name, or a section with name and parameters."""
+
+
+@dataclass(frozen=True)
+class LocalMethod(Method):
+    """Base of the methods that recode rows differently: what they all load."""
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.local.release
+        import shoal.methods.local.search  # noqa: F401
+
+
+def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
+    """Raise where a column that is named is not a quasi-identifier."""
+    for column in columns:
+        if column not in schema.quasi_identifiers:
+            raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+
+
+def start_method(start: Start, owner: str, default: Method) -> Method:
+    """The method from which another one starts, or the one it starts from where nothing is said."""
+    if start is None:
+        return default
+    if isinstance(start, Method):
+        chosen = start
+    else:
+        from shoal.methods import METHODS
+
+        chosen = make(METHODS, {"name": start} if isinstance(start, str) else start, "method")
+    if chosen.name == owner:
+        raise PlanError(f"The method {owner!r} must start from another method.")
+    if not chosen.forms_groups:
+        raise PlanError(f"The method {chosen.name!r} publishes no groups of rows to start from; choose another start.")
+    if not chosen.reveals_source or chosen.promises:
+        raise PlanError(
+            f"The method {owner!r} cannot start from {chosen.name!r}: moving rows afterwards would void its promise."
+        )
+    return chosen

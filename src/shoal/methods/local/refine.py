@@ -1,0 +1,101 @@
+"""Refinement: any recoding, with less loss.
+
+Rows move to other groups or change places with rows of other groups, groups are dissolved into their neighbours, and
+groups that have become large are cut, as long as the loss falls and every group meets the models. It ends where no such
+change is found (a local optimum) or at a time limit. See :mod:`shoal.methods.local.kernels.exchange`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from shoal.checked import Seconds, Weight
+from shoal.encoding import ByGroup
+from shoal.methods.base import Problem
+from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
+from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
+from shoal.methods.local.top_down import TopDown
+from shoal.models import AllOf
+from shoal.schema import Schema
+from shoal.schema.hierarchies import Ranges
+
+__all__ = ["Refine"]
+
+
+@dataclass(frozen=True)
+class Refine(LocalMethod):
+    """Lower the loss of another method's release by moving and exchanging rows.
+
+    Parameters
+    ----------
+    start
+        The method whose groups are refined: an object, a name, or a table with name and parameters; top-down by
+        default. Rows that it leaves out stay out.
+    loss, weights
+        See :class:`shoal.methods.local.top_down.TopDown`.
+    publish
+        What groups show, by column, see :class:`shoal.methods.local.mondrian.Mondrian`; as that method does by default.
+    ranges
+        Where ranges end, see :class:`shoal.methods.local.mondrian.Mondrian`; as the start says by default.
+    time_limit
+        Seconds after which the best groups so far are taken. The result then depends on the machine.
+
+    Examples
+    --------
+    >>> Refine(start={"name": "mondrian", "strict": False}).start.strict
+    False
+    """
+
+    start: Start = None
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    publish: Mapping[str, Shown] = field(default_factory=dict)
+    time_limit: Seconds | None = None
+    ranges: Ranges | None = None
+    name: ClassVar[str] = "refine"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        check_weights_of(schema, self.publish)
+        self.start.check(schema, model)
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. A pass takes time in proportion to the distinct combinations."""
+        from shoal.methods.local.problem import make_local_problem
+        from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local.search import loss_of, refine_pieces
+
+        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
+        exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
+        ranks = ranks_of(problem)
+        shown = shown_by(problem, publish, ranks)
+        if isinstance(self.start, Mondrian | TopDown):  # nothing is left out, and the items are the same
+            _, pieces = self.start.partition(problem)
+            local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=exact), None
+        else:
+            part, started, rows = kept_part(problem, self.start.decide(problem))
+            local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
+            pieces = pieces_of(local, started)
+        before = loss_of(local, pieces)
+        refined = refine_pieces(local, pieces, deadline)
+        facts = {
+            "start": self.start.name,
+            "changes": refined.changes,
+            "loss_before": before,
+            "loss_after": loss_of(local, refined.pieces),
+            "local_optimum": refined.finished,
+        }
+        return publish_pieces(local, refined.pieces, facts, rows)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`shoal.methods.base.Method`."""
+        return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}

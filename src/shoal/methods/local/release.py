@@ -1,0 +1,179 @@
+"""From the groups of a local recoding to what they publish, and back: the groups of a recoding as pieces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, Recoding, publish_groups
+from shoal.encoding.groups import group_keys
+from shoal.encoding.intervals import Ends
+from shoal.errors import InfeasibleError
+from shoal.methods.base import EXACT_ENDS, Problem, least_rows
+from shoal.methods.local.problem import LocalProblem, Pieces
+from shoal.schema import TOP
+
+__all__ = ["count_groups", "kept_part", "pieces_of", "publish_pieces", "same_labels", "share_out"]
+
+
+def share_out(local: LocalProblem, pieces: Pieces) -> tuple[npt.NDArray[np.int64], ...]:
+    """Pieces as rows of the frequency set: (row, group, count).
+
+    An item that stands for several combinations fills its pieces with them in order.
+    """
+    order = np.lexsort((pieces.group, pieces.item))
+    piece_end = np.cumsum(pieces.count[order])
+    frequencies = local.problem.frequencies
+    row_end = np.cumsum(frequencies.count)
+    ends = np.union1d(piece_end, row_end)
+    begins = np.concatenate([[0], ends[:-1]])
+    row = np.searchsorted(row_end, begins, side="right")
+    piece = np.searchsorted(piece_end, begins, side="right")
+    return row.astype(np.int64), pieces.group[order][piece], (ends - begins).astype(np.int64)
+
+
+def publish_pieces(
+    local: LocalProblem,
+    pieces: Pieces,
+    facts: dict[str, object],
+    original: npt.NDArray[np.int64] | None = None,
+) -> ByGroup:
+    """The recoding of a partition, checked by the exact models.
+
+    Groups that show the same are one group, as they are to a reader. Where a group fails (a bound that floating point
+    took for met, or a model that does not survive a union), it is merged with the next one in the order of what they
+    show, until all hold or one group is left. The number of such merges is reported among the facts, where there were
+    any. ``original`` gives the combinations' numbers in the frequency set of which the problem is a part.
+    """
+    problem = local.problem
+    frequencies = problem.frequencies
+    if local.exact and "range" in local.shown:
+        facts = {**facts, "warning": EXACT_ENDS}
+    row, group, count = share_out(local, pieces)
+    merges = 0
+    while True:
+        recoding = _show(local, row, group, count, facts)
+        seen = same_labels(recoding)
+        groups = count_groups(frequencies, recoding.row, seen[recoding.group], recoding.count)
+        holds = problem.model.assess(groups).holds
+        if holds.all():
+            break
+        if groups.count == 1:
+            raise InfeasibleError(
+                f"No grouping was found that meets {problem.model}: even all rows as one group fail. Lower the "
+                f"parameters of the models."
+            )
+        row, count = recoding.row, recoding.count
+        group = _merge_failing(recoding, seen, holds)
+        merges += int((~holds).sum())
+    if merges:
+        recoding = replace(recoding, facts={**recoding.facts, "repairs": merges})
+    return recoding if original is None else replace(recoding, row=original[recoding.row])
+
+
+def _show(
+    local: LocalProblem,
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    count: npt.NDArray[np.int64],
+    facts: dict[str, object],
+) -> ByGroup:
+    """What the groups publish: ancestors, ranges over the columns' own orders, centroids."""
+    problem = local.problem
+    kinds = ["range" if how == "centroid" else how for how in local.shown]
+    ends = Ends(local.exact, least_rows(problem.model))
+    recoding = publish_groups(
+        problem.frequencies, problem.ladders, row, group, count, kinds, facts, ends=ends, ranks=local.ranks
+    )
+    labels = [
+        _centroids(local, a, recoding) if how == "centroid" else recoding.labels[a] for a, how in enumerate(local.shown)
+    ]
+    return replace(recoding, labels=tuple(labels))
+
+
+def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> tuple[str | None, ...]:
+    """The mean of each group's numbers, of six digits; missing where all are, `*` where some are."""
+    dictionary = local.problem.frequencies.quasi[a]
+    numbers = np.asarray([float(text) for text in dictionary.text] + [0.0] * dictionary.missing)
+    codes = local.problem.frequencies.codes[recoding.row, a]
+    groups = len(recoding.height)
+    known = codes < len(dictionary.text)
+    rows = np.bincount(recoding.group, weights=recoding.count, minlength=groups)
+    there = np.bincount(recoding.group[known], weights=recoding.count[known], minlength=groups)
+    total = np.bincount(recoding.group[known], weights=(recoding.count * numbers[codes])[known], minlength=groups)
+    return tuple(
+        None if not some else TOP if some < all_rows else f"{summed / some:.6g}"
+        for summed, some, all_rows in zip(total, there, rows, strict=True)
+    )
+
+
+def same_labels(recoding: ByGroup) -> npt.NDArray[np.int64]:
+    """For every group the number of what it shows."""
+    import pyarrow as pa
+
+    codes = []
+    for labels in recoding.labels:
+        shown = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
+        codes.append(shown.dictionary_encode("encode").indices.to_numpy())
+    table = np.stack(codes, axis=1).astype(np.int32)
+    return group_keys(table, [int(table[:, j].max(initial=0)) + 1 for j in range(table.shape[1])])[0]
+
+
+def count_groups(
+    frequencies: FrequencySet,
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    count: npt.NDArray[np.int64],
+) -> Groups:
+    """The groups of a partition whose combinations may be shared out."""
+    return frequencies.of(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
+
+
+def _merge_failing(
+    recoding: ByGroup, seen: npt.NDArray[np.int64], holds: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Merge every failing group with the next one in the order of what groups show; entries' new groups."""
+    joined = np.zeros(len(holds), np.bool_)  # whether a group goes to the one before it
+    failing = np.flatnonzero(~holds)
+    joined[np.maximum(failing, 1)] = True
+    number = np.cumsum(~joined) - 1
+    return number[seen[recoding.group]]
+
+
+def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:
+    """The groups of a recoding of the same problem that leaves no row out."""
+    if isinstance(recoding, ByLevel):
+        row, group = np.arange(len(recoding.group)), recoding.group
+        count = local.problem.frequencies.count
+    else:
+        row, group, count = recoding.row, same_labels(recoding)[recoding.group], recoding.count
+    item = np.searchsorted(local.first, row, side="right") - 1
+    order = np.lexsort((item, group))
+    item, group, count = item[order], group[order], count[order]
+    new = np.r_[True, (item[1:] != item[:-1]) | (group[1:] != group[:-1])]
+    at = np.flatnonzero(new)
+    starts = np.searchsorted(group[at], np.arange(int(group[-1]) + 2))
+    return Pieces(item[at].astype(np.int64), np.add.reduceat(count, at), starts.astype(np.int64))
+
+
+def kept_part(problem: Problem, recoding: Recoding) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
+    """The problem of the rows that a recoding keeps, the recoding in its terms, and which combinations they are.
+
+    Models that compare with the table mean the released one, so rows left out must not be counted there.
+    """
+    assert isinstance(recoding, ByGroup | ByLevel), "see Method.forms_groups"
+    frequencies = problem.frequencies
+    if isinstance(recoding, ByLevel):
+        kept = np.where(recoding.group >= 0, frequencies.count, 0)
+    else:
+        kept = np.bincount(recoding.row, weights=recoding.count, minlength=len(frequencies.count)).astype(np.int64)
+    rows = np.flatnonzero(kept)
+    part = frequencies.of(rows, kept[rows].astype(np.int64))
+    if isinstance(recoding, ByLevel):
+        group = np.unique(recoding.group[rows], return_inverse=True)[1].astype(np.int64)
+        return replace(problem, frequencies=part), replace(recoding, group=group), rows
+    number = np.full(len(frequencies.count), -1, np.int64)
+    number[rows] = np.arange(len(rows))
+    return replace(problem, frequencies=part), replace(recoding, row=number[recoding.row]), rows

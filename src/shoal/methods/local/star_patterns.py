@@ -1,0 +1,101 @@
+"""Which cells to suppress, under the strict and the loose reading; see :mod:`shoal.methods.local.suppression`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import ByGroup
+from shoal.encoding.groups import group_keys
+from shoal.encoding.wildcards import candidates
+from shoal.methods.base import Problem
+from shoal.methods.local.problem import make_local_problem
+from shoal.methods.local.release import publish_pieces
+from shoal.methods.local.search import cut_pieces, refine_pieces
+from shoal.schema import TOP, Flat
+
+__all__ = ["suppress_loosely", "suppress_strictly"]
+
+MOST_TRIALS = 200
+"""So many sets of stars are tried in a column, each of which costs a count of the table."""
+
+
+def suppress_strictly(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
+    """Groups of least stars: cuts on two-level hierarchies, then refinement."""
+    ladders = tuple(Flat().bind(d.text, d.missing, column=d.name) for d in problem.frequencies.quasi)
+    flat = replace(problem, ladders=ladders)
+    local = make_local_problem(flat, loss="precision", weights=importance)
+    pieces = refine_pieces(local, cut_pieces(local, local.whole(), strict=False, choose="best")).pieces
+    recoding = publish_pieces(local, pieces, {})
+    return _described(problem, recoding)
+
+
+def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
+    """The strict groups, with the stars taken back that nobody needs who knows that a star may stand for any value."""
+    frequencies = problem.frequencies
+    k = problem.model.least
+    sizes = [dictionary.size for dictionary in frequencies.quasi]
+    strict = suppress_strictly(problem, importance)
+    codes = frequencies.codes[strict.row]  # one unit: the rows of a combination in a group, which get the same stars
+    weight = np.asarray([float(importance.get(dictionary.name, 1.0)) for dictionary in frequencies.quasi])
+    stars = _take_back(codes, strict.count, (strict.height > 0)[strict.group], weight, k)
+    shown = np.where(stars, np.asarray(sizes, np.int32), codes)  # one more code than values: the star
+    group, groups = group_keys(shown, [size + 1 for size in sizes])
+    first = np.zeros(groups, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+    labels = []
+    for j, dictionary in enumerate(frequencies.quasi):
+        texts: list[str | None] = [*dictionary.text, *([None] * dictionary.missing), TOP]
+        labels.append(tuple(texts[code] for code in shown[first, j]))
+    height = stars[first].astype(np.float64)
+    share = np.stack(
+        [np.where(stars[first, j], 1.0, ladder.share[0].min()) for j, ladder in enumerate(problem.ladders)], axis=1
+    )
+    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share)
+    return _described(problem, recoding)
+
+
+def _described(problem: Problem, recoding: ByGroup) -> ByGroup:
+    """The recoding with the number of stars, by column and in all, among its facts."""
+    rows = np.bincount(recoding.group, weights=recoding.count, minlength=len(recoding.height))
+    cells = (rows[:, None] * (recoding.height > 0)).sum(axis=0).astype(int).tolist()
+    facts = {
+        **recoding.facts,
+        "suppressed_cells": sum(cells),
+        "suppressed_cells_by_column": dict(zip(problem.names, cells, strict=True)),
+    }
+    return replace(recoding, facts=facts)
+
+
+def _take_back(
+    codes: npt.NDArray[np.int32],
+    count: npt.NDArray[np.int64],
+    stars: npt.NDArray[np.bool_],
+    weight: npt.NDArray[np.float64],
+    k: int,
+) -> npt.NDArray[np.bool_]:
+    """Take back stars as long as k rows can be everybody's row, and k people behind every row; the dearest first.
+
+    All stars of a column are tried at once, then the halves of what could not be taken back, down to single units or
+    a bounded number of trials.
+    """
+    stars = stars.copy()
+    for j in np.lexsort((np.arange(len(weight)), -weight)).tolist():
+        waiting = [np.flatnonzero(stars[:, j])]
+        for _ in range(MOST_TRIALS):
+            if not waiting:
+                break
+            units = waiting.pop(0)
+            if not len(units):
+                continue
+            trial = stars.copy()
+            trial[units, j] = False
+            rows, people = candidates(codes, count, np.where(trial, -1, codes), count)
+            if rows.min() >= k and people.min() >= k:
+                stars = trial
+            elif len(units) > 1:
+                waiting += [units[: len(units) // 2], units[len(units) // 2 :]]
+    return stars

@@ -1,0 +1,95 @@
+"""Local suppression: single cells become `*`, as few as possible, and no value is generalized.
+
+What `*` means to a reader decides what is safe, and there are two readings:
+
+* **strict** (the default): `*` is a value of its own and matches only `*`. A group is what shows the same, stars
+  included, and every model can be kept. Groups are found from the top down on hierarchies of two levels (the value,
+  and `*`) and then refined; the loss is the number of stars, each by the importance of its column.
+* **loose**, only on request: `*` may stand for any value. Only k-anonymity has such a reading: whoever knows a person's
+  values finds at least k released rows that can be the person's (they show nothing that differs), and whoever looks at
+  a released row finds at least k people who can be behind it. Both are counted with the original at hand, and the
+  certificate tells the smaller number. It is not the count of sdcMicro, where two rows match as soon as neither shows
+  a value that the other contradicts: a row with stars then helps rows that cannot be its own.
+
+For an intruder who knows few columns (:mod:`shoal.models.known`) a star is what shows nothing, and cells are hidden as
+:mod:`shoal.methods.local.hidden_cells` does, with every column at its values.
+
+The loose reading starts from the strict groups, which meet it, and takes back the stars that nobody needs, those of the
+dearest column first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from shoal.checked import Weight
+from shoal.encoding import ByGroup
+from shoal.errors import PlanError
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local.hidden_cells import require_few
+from shoal.methods.local.options import LocalMethod, check_weights_of
+from shoal.models import AllOf, limited
+from shoal.schema import TOP, Schema
+
+__all__ = ["LocalSuppression"]
+
+
+@dataclass(frozen=True)
+class LocalSuppression(LocalMethod):
+    """Suppress single cells.
+
+    Parameters
+    ----------
+    importance
+        How much a suppressed cell of a column counts; 1 where nothing is said. The dearer a column, the fewer stars.
+    missing
+        ``strict``: `*` matches only `*`. ``loose``: `*` may stand for any value (k-anonymity only).
+    """
+
+    importance: Mapping[str, Weight] = field(default_factory=dict)
+    missing: Literal["strict", "loose"] = "strict"
+    name: ClassVar[str] = "local-suppression"
+    serves_few: ClassVar[bool] = True
+
+    @property
+    def wildcard(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        return TOP if self.missing == "loose" else None
+
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.missing == "strict":
+            return None
+        return "the loose reading of suppressed cells counts rows. Set missing = 'strict'."
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.importance)
+        if limited(model):
+            if self.missing == "loose":
+                raise PlanError("With 'known' or [[keys]], missing = 'loose' says nothing more; leave it out.")
+            require_few(self.name, model)
+        if self.missing == "loose" and not model.sizes_only:
+            raise PlanError(
+                "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
+                "which keeps every model."
+            )
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`.
+
+        Strict: time close to n log n for n distinct combinations. Loose: a bounded number of counts of the table more.
+        """
+        require_feasible(problem)
+        if limited(problem.model):
+            from shoal.methods.local.cell_search import hide_cells
+
+            bottom = (0,) * len(problem.ladders)
+            return hide_cells(problem, bottom, bottom, self.importance, None)
+        from shoal.methods.local.star_patterns import suppress_loosely, suppress_strictly
+
+        decide = suppress_loosely if self.missing == "loose" else suppress_strictly
+        return decide(problem, self.importance)

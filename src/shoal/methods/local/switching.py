@@ -1,0 +1,116 @@
+"""Switching rows between the groups of another method until they meet the models.
+
+Algorithm 2 of Sun, Wang, Truta, Li and Li, "(p+, α)-sensitive k-anonymity: a new enhanced privacy protection model",
+2008: begin with a p-sensitive k-anonymous table, switch rows between its groups until each has p categories and weight
+α, recode the new groups. The paper leaves open which rows; here it is the switch of least extra loss by what it mends.
+
+A switch keeps the total weight and the number of groups, so that where groups weigh less than α on average no switching
+ends well; groups that no switch can mend are merged. That this always ends is
+shown in :mod:`shoal.methods.local.kernels.switching`: every switch lowers what the groups lack and leaves their number,
+every merge lowers their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
+
+from shoal.checked import Number, Weight
+from shoal.encoding import ByGroup
+from shoal.errors import PlanError
+from shoal.methods.base import Problem, require_feasible
+from shoal.methods.local.mondrian import ranks_of, shown_by
+from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
+from shoal.methods.local.top_down import TopDown
+from shoal.models import AllOf, combine, make_model, starting
+from shoal.schema import Schema
+
+__all__ = ["Switching"]
+
+
+@dataclass(frozen=True)
+class Switching(LocalMethod):
+    """Switch rows between groups until all meet the models.
+
+    Parameters
+    ----------
+    p, alpha
+        The (p+, α) model to reach, beside the plan's models; both or neither.
+    start
+        The method that forms the first groups, see :class:`shoal.methods.local.refine.Refine`; top-down by default.
+        The first groups meet k-anonymity and p-sensitivity only, as in the paper: see :func:`weaker`.
+    polish
+        Whether the result is refined at the end, see :class:`shoal.methods.local.refine.Refine`.
+    loss, weights
+        See :class:`shoal.methods.local.top_down.TopDown`.
+    """
+
+    p: Annotated[int, Ge(1)] | None = None
+    alpha: Annotated[Number, Ge(0)] | None = None
+    start: Start = None
+    polish: bool = True
+    loss: LocalLoss = "ncp"
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    name: ClassVar[str] = "switching"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))
+        if (self.p is None) != (self.alpha is None):
+            raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
+
+    def goal(self, model: AllOf) -> AllOf:
+        """The models to reach: those of the plan, and (p+, α) where it is given."""
+        if self.p is None or self.alpha is None:
+            return model
+        return combine((*model.parts, make_model("p-plus-alpha-sensitive", p=self.p, alpha=self.alpha)))
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_weights_of(schema, self.weights)
+        self.start.check(schema, starting(self.goal(model)))
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`.
+
+        A group that fails costs the pairs of its rows and those of its near groups for every switch.
+        """
+        from shoal.methods.local.problem import make_local_problem
+        from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local.search import loss_of, refine_pieces, switch
+
+        problem = replace(problem, model=self.goal(problem.model))
+        problem.model.check(problem.frequencies.domains)
+        require_feasible(problem)
+        recoding = self.start.decide(replace(problem, model=starting(problem.model)))
+        part, started, rows = kept_part(problem, recoding)
+        ranks = ranks_of(part)
+        shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
+        exact = getattr(self.start, "ranges", "round") == "exact"
+        local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
+        pieces = pieces_of(local, started)
+        before, groups = loss_of(local, pieces), len(pieces.start) - 1
+        switched = switch(local, pieces)
+        pieces = switched.pieces
+        if self.polish:
+            pieces = refine_pieces(local, pieces).pieces
+        facts = {
+            "start": self.start.name,
+            "groups_before": groups,
+            "failing_groups_before": switched.failing_groups,
+            "failing_rows_before": switched.failing_rows,
+            "switches": switched.exchanged + switched.taken_over,
+            "exchanged": switched.exchanged,
+            "taken_over": switched.taken_over,
+            "merges": switched.merges,
+            "loss_before": before,
+            "loss_after": loss_of(local, pieces),
+        }
+        return publish_pieces(local, pieces, facts, rows)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`shoal.methods.base.Method`."""
+        return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}

@@ -1,0 +1,493 @@
+"""Rows as points: one distance over numbers, dates, orders, names and hierarchies; and what groups of points publish.
+
+Every column becomes coordinates whose squared Euclidean distance is the one wanted, so that the kernels need to know
+one distance only:
+
+* numbers and dates: the value over the standard deviation (or its rank, or winsorised first);
+* values with a hierarchy: of its H levels, the part on which two values differ;
+* other values: 0 where equal, 1 where not.
+
+A missing number stands at the mean, with a coordinate of its own that is one apart from every known value. A group that
+holds a missing number publishes it as missing: it is not guessed, and no one is singled out by having it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.checked import LARGEST_WHOLE
+from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
+from shoal.encoding.intervals import Ends
+from shoal.errors import InfeasibleError, PlanError
+from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
+from shoal.methods.base import EXACT_ENDS, Problem, Progress, require_feasible
+from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
+from shoal.methods.microaggregation.kernels.p_first import merge_failing
+from shoal.methods.microaggregation.kernels.refinement import refine_partition
+from shoal.methods.rules import bind_rules, totals_of
+from shoal.models import AllOf
+from shoal.schema import Domain, Ladder
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.methods.microaggregation.method import _Microaggregation
+
+__all__ = [
+    "Extent", "PointColumn", "aggregate", "choices", "grow_size", "level_coordinates",
+    "numbers_of", "partition_rows", "publish", "settle", "show_groups", "strata_of",
+]  # fmt: skip
+
+LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
+SMALL = 20_000  # rows up to which every group size is tried
+MOST_PROPOSALS = 10_000_000
+LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
+
+YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second that a calendar has
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The mean, the lowest and the highest number of a column of the whole table."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PointColumn:
+    """One quasi-identifier as points: coordinates by code, and the numbers behind them (None for other values).
+
+    ``extent`` is given where a block must be told of the whole table.
+    """
+
+    dictionary: Dictionary
+    ladder: Ladder
+    coordinates: npt.NDArray[np.float64]
+    numbers: npt.NDArray[np.float64] | None
+    shown: str
+    extent: Extent | None = None
+
+
+def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
+    """Form groups by a microaggregation method, stratum by stratum, and publish them."""
+    frequencies = problem.frequencies
+    require_feasible(problem)
+    k = method.group_size(problem.model)
+    if frequencies.rows < k:
+        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
+    if method.block is not None and frequencies.rows > method.block:
+        from shoal.methods.microaggregation.points_blocks import aggregate_in_blocks
+
+        return aggregate_in_blocks(method, problem)
+    row = np.repeat(np.arange(len(frequencies.count), dtype=np.int64), frequencies.count)
+    columns = [_column(method, problem, j, row) for j in range(len(problem.names))]
+    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
+    bound = bind_rules(problem.model, frequencies.domains, totals, k, every=True)
+    ruled = bound.columns(frequencies.secrets)[row]
+    facts: dict[str, Any] = {}
+    if len(bound.rules.kind):
+        facts["most_groups_possible"] = most_groups(bound.rules, bound.rules.totals, len(row))
+    group = np.full(len(row), -1, np.int32)
+    made = 0
+    stratum = strata_of(method, problem.names, frequencies.codes)[row]
+    for number in range(int(stratum.max()) + 1):
+        members = np.flatnonzero(stratum == number)
+        problem.progress(f"{method.name}: forming groups", None)
+        points = np.ascontiguousarray(
+            np.concatenate([c.coordinates[frequencies.codes[row[members], j]] for j, c in enumerate(columns)], axis=1)
+        )
+        own = np.ascontiguousarray(ruled[members])
+        found = partition_rows(method, points, own, bound.rules, facts, len(members), problem.seed, problem.progress)
+        group[members] = found + made
+        made += int(found.max(initial=-1)) + 1
+    settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
+    return publish(frequencies, problem.ladders, columns, row, settled, facts, method.ends(problem.model))
+
+
+def partition_rows(
+    method: _Microaggregation,
+    points: npt.NDArray[np.float64],
+    columns: npt.NDArray[np.int32],
+    rules: Rules,
+    facts: dict[str, Any],
+    rows: int,
+    seed: int,
+    progress: Progress,
+) -> npt.NDArray[np.int32]:
+    """Groups of some rows by themselves: a stratum, a block, or the table; ``rows`` share the proposals of refinement.
+
+    Judged with a tolerance: see :func:`settle`.
+    """
+    if len(points) < rules.least[0]:
+        raise InfeasibleError(
+            f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
+        )
+    group = method.partition(points, columns, rules, facts)
+    group = merge_failing(points, columns, make_judge(rules), group)
+    if method.refine and len(points) >= 2 * rules.least[0]:
+        part = MOST_PROPOSALS * len(points) // rows
+        steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
+        progress(f"{method.name}: improving groups", None)
+        group = refine_partition(points, columns, rules, group, steps, seed)
+    return np.asarray(group, np.int32)
+
+
+def strata_of(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The stratum of each combination, int64 (n,), numbered in the order of their codes."""
+    places = [list(names).index(name) for name in method.strata]
+    if not places:
+        return np.zeros(len(codes), np.int64)
+    return np.unique(codes[:, places], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def settle(
+    model: AllOf,
+    domains: tuple[Domain, ...],
+    secrets: npt.NDArray[np.int32],
+    group: npt.NDArray[np.int32],
+    strata: bool,
+    totals: Sequence[npt.NDArray[np.int64]] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Join groups that fail the exact models to the next one, until none fails: kernels compare with a tolerance.
+
+    ``secrets`` and ``group`` are those of each row. ``totals`` are the whole table's, by sensitive column, where these
+    rows are a part of it.
+    """
+    entries = FrequencySet((), (), domains, secrets[:, :0], secrets, np.ones(len(secrets), np.int64))
+    settled = group.astype(np.int64)
+    while True:
+        settled = np.unique(settled, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        groups = int(settled.max()) + 1
+        found = entries.groups_of(settled, groups)
+        failing = np.flatnonzero(~model.assess(found if totals is None else found.within(totals)).holds)
+        if not len(failing):
+            return settled
+        if strata:
+            raise InfeasibleError(
+                f"{len(failing)} of the strata's {groups} groups cannot meet the models by themselves. Drop strata, or "
+                f"lower the models' parameters."
+            )
+        if groups == 1:
+            return settled
+        settled[settled == failing[0]] = failing[0] - 1 if failing[0] else 1
+
+
+# -- columns as coordinates -----------------------------------------------------------------------------------------
+
+
+def _column(method: _Microaggregation, problem: Problem, j: int, row: npt.NDArray[np.int64]) -> PointColumn:
+    dictionary, ladder = problem.frequencies.quasi[j], problem.ladders[j]
+    name = dictionary.name
+    numbers = numbers_of(dictionary)
+    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
+    if numbers is not None:
+        coordinates = _numeric(numbers, problem.frequencies.codes[row, j], scale, name)
+    else:
+        coordinates = level_coordinates(ladder)
+    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
+
+
+def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> tuple[float, str, str]:
+    """A column's weight, its scale, and what groups show of it; ``flat`` is a column without a hierarchy."""
+    weight = float(method.weights.get(name, 1.0))
+    scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
+    shown = method.publish.get(name) or ("mean" if numeric else "mode" if flat else "ancestor")
+    if not numeric and shown in ("mean", "median"):
+        raise PlanError(
+            f"Column {name!r} has no {shown}: its values are not numbers or dates. Publish its mode or ancestor."
+        )
+    return weight, scale, shown
+
+
+def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
+    """The values of a column as numbers by code (dates as days), NaN for missing; None if they are no numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = dictionary.values
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return None
+    if pa.types.is_date(kind):
+        days = pc.cast(pc.cast(values, pa.date32()), pa.int32())
+        numbers = np.asarray(days.to_numpy(zero_copy_only=False), np.float64)
+    elif pa.types.is_timestamp(kind):
+        numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+        second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        if len(numbers) and not (YEAR_1 * second <= numbers.min() and numbers.max() <= YEAR_9999 * second):
+            raise PlanError(
+                f"Column {dictionary.name!r} holds times before year 1 or after year 9999, which have no mean. Declare "
+                f"them as missing, or give the column another role."
+            )
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        try:
+            numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:  # Arrow quotes the value
+            raise PlanError(
+                f"Column {dictionary.name!r} holds whole numbers beyond 2^53, whose distances cannot be told apart. "
+                f"Declare it as another role, or as text with a hierarchy."
+            ) from None
+    else:
+        try:
+            numbers = np.asarray([float(text) for text in dictionary.text], np.float64)
+        except ValueError:
+            return None
+    if not len(numbers):
+        return None
+    if pa.types.is_decimal(kind) and np.abs(numbers).max() > LARGEST_WHOLE:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
+            f"as another role, or as text with a hierarchy."
+        )
+    if np.isfinite(numbers).all() and np.abs(numbers).max() > LARGEST_SQUARED:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 10^150, whose squares are too large to be computed with. "
+            f"Declare them as missing, or change the unit."
+        )
+    if not np.isfinite(numbers).all():
+        raise PlanError(
+            f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."
+        )
+    return np.r_[numbers, np.nan] if dictionary.missing else numbers
+
+
+def _numeric(
+    numbers: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], scale: str, name: str
+) -> npt.NDArray[np.float64]:
+    """Coordinates by code: the scaled number and, where values are missing, a second one that sets them apart."""
+    by_row = numbers[codes]
+    known = by_row[~np.isnan(by_row)]
+    scaled = numbers
+    if scale == "rank":
+        order = np.sort(known)
+        scaled = _mean_rank(order, numbers)
+        known = _mean_rank(order, known)
+    elif scale == "winsorised" and len(known):
+        low, high = np.quantile(known, [0.01, 0.99])
+        scaled = np.clip(numbers, low, high)
+        known = np.clip(known, low, high)
+    spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
+    missing = np.isnan(numbers)
+    middle = float(known.mean()) if len(known) else 0.0
+    scaled = (np.where(missing, middle, scaled) - middle) / (spread or 1.0)
+    if not missing.any():
+        return scaled[:, None]
+    return np.stack([scaled, missing.astype(np.float64)], axis=1)
+
+
+def _mean_rank(order: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The rank of numbers among sorted ones; equal ones share the mean of their ranks."""
+    low, high = np.searchsorted(order, numbers, side="left"), np.searchsorted(order, numbers, side="right")
+    return np.asarray((low + high) / 2, np.float64)
+
+
+def level_coordinates(ladder: Ladder) -> npt.NDArray[np.float64]:
+    """Coordinates by code, one per label below the top: two values differ by the part of levels they differ on."""
+    parts = []
+    for level in range(ladder.height):
+        part = np.zeros((len(ladder.codes[0]), ladder.size(level)))
+        part[np.arange(len(part)), ladder.codes[level]] = np.sqrt(0.5 / ladder.height)
+        parts.append(part)
+    return np.concatenate(parts, axis=1)
+
+
+# -- Algorithm 1 -------------------------------------------------------------------------------------------------------
+
+
+def grow_size(
+    points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, base: str, facts: dict[str, Any]
+) -> npt.NDArray[np.int32]:
+    """Algorithm 1: the smallest group size, from k on, at which every group meets the models."""
+    rows = len(points)
+    form = mdav if base == "mdav" else cbfs
+    judge = make_judge(rules)
+
+    def attempt(size: int) -> npt.NDArray[np.int32] | None:
+        group = form(points, size)
+        sizes, histograms = count_rows(columns, group, int(group.max()) + 1, len(rules.owner))
+        return None if failing_groups(judge, sizes, histograms).any() else np.asarray(group, np.int32)
+
+    # more groups than the values allow cannot all meet the models, whatever the partition
+    most = most_groups(rules, value_counts(columns, rules), rows)
+    least = min(max(int(rules.least[0]), -(-rows // (most + 1)) if most else rows), rows)
+    if rows <= SMALL:
+        for size in range(least, rows + 1):
+            if (group := attempt(size)) is not None:
+                facts |= {"group_size": size, "smallest_size": True}
+                return group
+        return np.zeros(rows, np.int32)
+    low, high = least - 1, least
+    while (found := attempt(high)) is None and high < rows:
+        low, high = high, min(2 * high, rows)
+    if found is None:
+        return np.zeros(rows, np.int32)
+    while high - low > max(1, high // 50):
+        middle = (low + high) // 2
+        group = attempt(middle)
+        low, high, found = (low, middle, group) if group is not None else (middle, high, found)
+    facts |= {"group_size": high, "smallest_size": high == least}
+    return found
+
+
+# -- what groups publish ---------------------------------------------------------------------------------------------
+
+
+def publish(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    columns: Sequence[PointColumn],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    facts: dict[str, Any],
+    ends: Ends,
+) -> ByGroup:
+    """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
+    recoding, measured = show_groups(frequencies, ladders, columns, row, group, ends)
+    loss, per_column = _distances(measured)
+    if ends.exact and any(column.shown == "range" for column in columns):
+        facts = {**facts, "warning": EXACT_ENDS}
+    return replace(recoding, facts={**facts, **({"sse_sst_by_column": per_column} if per_column else {})}, loss=loss)
+
+
+Measured = tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]
+"""A column of numbers, its numbers by row, and those that are shown in their place."""
+
+
+def show_groups(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    columns: Sequence[PointColumn],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    ends: Ends,
+) -> tuple[ByGroup, list[Measured]]:
+    """What groups show, and beside it what became of the numbers."""
+    groups = int(group.max()) + 1
+    pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
+    entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
+    how = ["range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns]
+    recoding = publish_groups(frequencies, ladders, entry_row, entry_group, entry_count, how, ends=ends, parts=True)
+    labels: list[Any] = list(recoding.labels)
+    height, share = recoding.height.copy(), recoding.share.copy()
+    measured = []
+    for j, column in enumerate(columns):
+        codes = frequencies.codes[row, j]
+        if column.shown == "mode":
+            labels[j], height[:, j], share[:, j] = _modes(codes, group, groups, column)
+        if column.numbers is not None and column.shown in ("mean", "median"):
+            labels[j], shown = _centres(column, codes, group, groups)
+            height[:, j] = share[:, j] = _range_share(column.numbers[codes], group, groups, column.extent)
+            measured.append((column.dictionary.name, column.numbers[codes], shown[group]))
+    return replace(recoding, labels=tuple(labels), height=height, share=share), measured
+
+
+def _centres(
+    column: PointColumn, codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
+) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """What each group shows, in the column's own type, and as numbers; missing where a member is missing."""
+    assert column.numbers is not None
+    values = column.numbers[codes]
+    size = np.bincount(group, minlength=groups)
+    if column.shown == "mean":
+        offset = np.nanmean(values) if not np.isnan(values).all() else 0.0  # sums of large numbers lose digits
+        if column.extent is not None:  # the same in every block
+            offset = column.extent.mean
+        centre = offset + np.bincount(group, weights=values - offset, minlength=groups) / size
+    else:
+        order = np.lexsort((values, group))
+        start = np.r_[0, np.cumsum(size)[:-1]]
+        low, high = values[order][start + (size - 1) // 2], values[order][start + size // 2]
+        centre = np.where(np.bincount(group, weights=np.isnan(values), minlength=groups) > 0, np.nan, (low + high) / 2)
+    return _typed(column.dictionary, centre)
+
+
+def _typed(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """Whole numbers stay whole, dates stay dates, text stays text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = dictionary.values.type
+    gaps = np.isnan(centre)
+    whole = np.where(gaps, 0, np.rint(centre)).astype(np.int64)
+    if pa.types.is_integer(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_date(kind):
+        days = pc.cast(pa.array(whole.astype(np.int32), mask=gaps), pa.date32())
+        return pc.cast(days, kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_timestamp(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_floating(kind):
+        return pc.cast(pa.array(centre, mask=gaps), kind), centre
+    if pa.types.is_decimal(kind):
+        return pa.array(centre, mask=gaps), centre
+    integral = all(_is_whole(text) for text in dictionary.text)
+    shown = whole if integral else centre
+    texts = [
+        None if gap else str(int(value)) if integral else repr(float(value))
+        for value, gap in zip(shown, gaps, strict=True)
+    ]
+    return pa.array(texts, pa.string()), np.where(gaps, np.nan, shown.astype(np.float64))
+
+
+def _is_whole(text: str) -> bool:
+    stripped = text.strip()
+    return stripped.lstrip("+-").isdigit()
+
+
+def _modes(
+    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, column: PointColumn
+) -> tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The most frequent value of each group, the lower code of equals; its loss is the share of rows it is not."""
+    pairs, count = np.unique(np.stack([group, codes], axis=1), axis=0, return_counts=True)
+    order = np.lexsort((pairs[:, 1], -count, pairs[:, 0]))
+    first = np.r_[True, np.diff(pairs[order, 0]) > 0]
+    chosen = pairs[order, 1][first]
+    other = 1 - count[order][first] / np.bincount(group, minlength=groups)
+    return (
+        tuple(column.ladder.labels[0][code] for code in chosen),
+        other,
+        np.maximum(other, column.ladder.share[0][chosen]),
+    )
+
+
+def _range_share(
+    values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int, extent: Extent | None
+) -> npt.NDArray[np.float64]:
+    """Of each group, how far its values reach as part of how far all do."""
+    known = ~np.isnan(values)
+    if extent is None and known.any():
+        extent = Extent(0.0, float(values[known].min()), float(values[known].max()))
+    if extent is None or extent.low == extent.high:
+        return np.zeros(groups)
+    low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
+    np.minimum.at(low, group[known], values[known])
+    np.maximum.at(high, group[known], values[known])
+    share = (high - low) / (extent.high - extent.low)
+    share[group[~known]] = 1.0  # such a group shows nothing of this column
+    return np.asarray(share, np.float64)
+
+
+def _distances(measured: Sequence[Measured]) -> tuple[dict[str, float], dict[str, float]]:
+    """SSE/SST over all numeric columns and by column, and IL1s; rows published as missing are left out.
+
+    Every column is standardised first, so SST is the same for each; a constant column has nothing to lose.
+    """
+    per_column: dict[str, float] = {}
+    absolute = []
+    for name, before, after in measured:
+        both = ~np.isnan(before) & ~np.isnan(after)
+        total = float(((before[both] - before[both].mean()) ** 2).sum()) if both.any() else 0.0
+        if total > 0:
+            per_column[name] = float(((before[both] - after[both]) ** 2).sum()) / total
+            spread = float(np.sqrt(2 * total / max(both.sum() - 1, 1)))
+            absolute.append(float(np.abs(before[both] - after[both]).mean() / spread))
+    if not per_column:
+        return {}, {}
+    return {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}, per_column

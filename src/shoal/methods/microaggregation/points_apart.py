@@ -1,0 +1,400 @@
+"""Microaggregation of a table that no one machine holds: the driver sees counts, sums and a sample, never the rows.
+
+1. Lists of values of the columns that need one (text, hierarchies, ranks, sensitive columns) come to the driver with
+   their counts; of plain numbers, only exact sums do. With them comes a sample by the hash of the values.
+2. The splitter is grown from the sample, the rows of its leaves are counted where they are, and leaves are joined to
+   blocks.
+3. Every block is aggregated where it is, by the same code as on one machine (see points_blocks).
+
+How the engine moves what is needed is its own business: see :class:`shoal.engines.base.Apart`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.encoding import Dictionary, FrequencySet, Groups
+from shoal.encoding.apart import SensitiveLists, codes_in, list_sensitive, list_values
+from shoal.encoding.frequency import encode_column
+from shoal.encoding.groups import histogram
+from shoal.engines.base import Apart, Relation
+from shoal.errors import InfeasibleError, ShoalError
+from shoal.methods.base import Outcome, Progress, require_whole
+from shoal.methods.microaggregation.blocks import Forest, hash_rows, sample_rate, sampled
+from shoal.methods.microaggregation.moments import Moments, moments
+from shoal.methods.microaggregation.points import Extent, PointColumn, choices, numbers_of, show_groups
+from shoal.methods.microaggregation.points_blocks import (
+    Scaling,
+    Shared,
+    ValueCounts,
+    cut_table,
+    group_block,
+    is_measured,
+    number_keys,
+    require_span,
+    scaled_column,
+    share_facts,
+    shared_by_blocks,
+)
+from shoal.models import AllOf
+from shoal.models.base import SensitiveModel
+from shoal.schema import Flat, Schema
+from shoal.utility.loss import weighted_sums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from shoal.methods.microaggregation.method import _Microaggregation
+
+__all__ = ["aggregate_apart"]
+
+
+def _numbers(table: pa.Table, name: str, place: int) -> npt.NDArray[np.float64]:
+    """The numbers of a measured column, float64 (n,); NaN is missing."""
+    column = table.column(f"c{place}").combine_chunks()
+    numbers = np.full(len(column), np.nan)
+    known = column.drop_null()
+    found = numbers_of(Dictionary(name, place, known, (), False))
+    if found is not None:
+        numbers[np.asarray(column.is_valid().to_numpy(zero_copy_only=False), np.bool_)] = found
+    return numbers
+
+
+@dataclass(frozen=True)
+class _Quasi:
+    """A quasi-identifier: ``listed`` where its values are, else how its numbers are measured."""
+
+    name: str
+    place: int
+    listed: PointColumn | None
+    scaling: Scaling | None = None
+    weight: float = 1.0
+    shown: str = "mean"
+    extent: Extent | None = None
+    size: int = 0
+
+    def raw(self, table: pa.Table) -> npt.NDArray[np.float64]:
+        """Numbers, or codes as numbers, float64 (n,)."""
+        if self.listed is None:
+            return _numbers(table, self.name, self.place)
+        dictionary = self.listed.dictionary
+        return codes_in(table, dictionary, len(dictionary.text)).astype(np.float64)
+
+    def keys(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+        """What decides whether a row is in the sample, uint64 (n,)."""
+        return number_keys(raw) if self.listed is None else raw.astype(np.uint64)
+
+    def coordinates(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates, float64 (n, d), of what :meth:`raw` gives."""
+        if self.listed is not None:
+            return self.listed.coordinates[raw.astype(np.int64)]
+        assert self.scaling is not None
+        return np.asarray(self.scaling(raw) * np.sqrt(self.weight), np.float64)
+
+    def column(self, table: pa.Table) -> tuple[PointColumn, npt.NDArray[np.int32]]:
+        """The column of one block as points, and its codes."""
+        if self.listed is not None:
+            return self.listed, codes_in(table, self.listed.dictionary, len(self.listed.dictionary.text))
+        dictionary, codes = encode_column(table.column(f"c{self.place}"), self.name, self.place)
+        numbers = numbers_of(dictionary)
+        if numbers is None:  # all of the block is missing
+            numbers = np.full(dictionary.size, np.nan)
+        ladder = Flat().bind(dictionary.text, dictionary.missing, column=self.name)
+        return PointColumn(dictionary, ladder, self.coordinates(numbers), numbers, self.shown, self.extent), codes
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What goes to the machines of the columns; the splitter follows once it is known."""
+
+    quasi: tuple[_Quasi, ...]
+    sensitive: SensitiveLists
+    strata: tuple[int, ...]
+    seed: int
+
+    def raw(self, table: pa.Table) -> npt.NDArray[np.float64]:
+        """Numbers and codes of the quasi-identifiers, float64 (n, q)."""
+        return np.stack([column.raw(table) for column in self.quasi], axis=1)
+
+    def points(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Points, float64 (n, d)."""
+        return np.concatenate([column.coordinates(raw[:, j]) for j, column in enumerate(self.quasi)], axis=1)
+
+    def strata_keys(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """A number for each row's stratum, in the order of the codes, int64 (n,)."""
+        key = np.zeros(len(raw), np.int64)
+        for j in self.strata:
+            listed = self.quasi[j].listed
+            assert listed is not None
+            key = key * listed.dictionary.size + raw[:, j].astype(np.int64)
+        return key
+
+
+@dataclass(frozen=True)
+class _Survey:
+    """What a part of the table tells at first: moments of the measured columns, its sample, and its strata."""
+
+    moments: tuple[Moments, ...]
+    sample: npt.NDArray[np.float64]
+    count: npt.NDArray[np.int64]
+    strata: npt.NDArray[np.int64]
+
+
+def _survey(scene: _Scene, lows: Mapping[int, float], rate: float, table: pa.Table) -> _Survey:
+    raw = scene.raw(table)
+    count = np.asarray(table.column("n").to_numpy(), np.int64)
+    keys = np.stack([column.keys(raw[:, j]) for j, column in enumerate(scene.quasi)], axis=1)
+    chosen = sampled(hash_rows(keys, scene.seed), rate)
+    return _Survey(
+        tuple(moments(raw[:, j], count, low) for j, low in lows.items()),
+        raw[chosen],
+        count[chosen],
+        np.unique(scene.strata_keys(raw)),
+    )
+
+
+def _tag(
+    scene: _Scene,
+    forest: Forest,
+    strata: npt.NDArray[np.int64],
+    block: npt.NDArray[np.int64] | None,
+    table: pa.Table,
+) -> npt.NDArray[np.int64]:
+    """The leaf of each combination or, once leaves are joined, its block."""
+    raw = scene.raw(table)
+    stratum = np.searchsorted(strata, scene.strata_keys(raw))
+    leaf = forest.leaf_of(scene.points(raw), stratum)
+    return leaf if block is None else block[leaf]
+
+
+def aggregate_apart(
+    method: _Microaggregation,
+    counted: Apart,
+    table: Relation,
+    schema: Schema,
+    model: AllOf,
+    seed: int,
+    progress: Progress,
+) -> Outcome:
+    """Form groups block by block where the rows are, and publish them there.
+
+    The driver needs memory for the lists of values, for the sample (some 256 rows of every block) and for the sensitive
+    values that each leaf of the splitter holds.
+    """
+    assert method.block is not None
+    places = table.places(schema.quasi_identifiers)
+    sensitive = list_sensitive(counted, table, schema)
+    model.check(sensitive.domains)
+    k = method.group_size(model)
+    if counted.rows < k:
+        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {counted.rows}. Lower k.")
+    shared = shared_by_blocks(method, model, seed, sensitive.domains, sensitive.totals, counted.rows)
+    require_whole(_whole(shared), model)
+    progress(f"{method.name}: cutting blocks", None)
+    scene, lows = _columns(method, counted, schema, places, sensitive, seed)
+    surveys: list[_Survey] = counted.gather(functools.partial(_survey, scene, lows, sample_rate(method.block)))
+    scene = _scaled(scene, lows, surveys, counted.rows)
+    strata = np.unique(np.concatenate([survey.strata for survey in surveys]))
+    raw = np.concatenate([survey.sample for survey in surveys])
+    weight = np.concatenate([survey.count for survey in surveys])
+    stratum = np.searchsorted(strata, scene.strata_keys(raw))
+    forest = cut_table(shared, scene.points(raw), weight, stratum, len(strata))
+    blocks = _tally(shared, counted, scene, forest, strata).blocks(shared, forest, method.block)
+    progress(f"{method.name}: forming groups", None)
+    entries, told = counted.by_block(
+        functools.partial(_tag, scene, forest, strata, blocks.of_leaf),
+        len(blocks.rows),
+        functools.partial(_run_block, shared, scene),
+        _published(scene, counted),
+    )
+    loss, per_column = _losses(scene, told)
+    facts = share_facts(shared, blocks) | ({"sse_sst_by_column": per_column} if per_column else {})
+    released = sum(one["rows"] for one in told)
+    if released != counted.rows or len(told) != len(blocks.rows):
+        raise ShoalError(
+            f"Blocks have accounted for {released} of {counted.rows} rows: the source changed while it was read, or "
+            f"this is a fault in shoal. Nothing was written."
+        )
+    return Outcome(entries, tuple(places), counted.rows, facts, loss)
+
+
+def _whole(shared: Shared) -> Groups:
+    """The whole table as one group."""
+    found = []
+    for domain, total in zip(shared.domains, shared.totals, strict=True):
+        values = np.flatnonzero(total)
+        one = np.zeros(len(values), np.int64)
+        found.append(histogram(one, values.astype(np.int32), total[values], 1, domain))
+    return Groups(np.asarray([shared.rows], np.int64), tuple(found))
+
+
+def _columns(
+    method: _Microaggregation,
+    counted: Apart,
+    schema: Schema,
+    places: Sequence[int],
+    sensitive: SensitiveLists,
+    seed: int,
+) -> tuple[_Scene, dict[int, float]]:
+    """The quasi-identifiers, and the lowest number of those that are measured, by their place among them."""
+    names = schema.quasi_identifiers
+    kinds = [counted.schema.field(f"c{place}").type for place in places]
+    measured = [is_measured(method, schema, name, kind) for name, kind in zip(names, kinds, strict=True)]
+    ends = counted.ends([place for place, yes in zip(places, measured, strict=True) if yes])
+    quasi, lows = [], {}
+    for j, (name, place) in enumerate(zip(names, places, strict=True)):
+        low, high = (math.nan, math.nan) if not measured[j] else _numbers(ends, name, place).tolist()
+        if math.isnan(low):  # its values are to be listed, or all are missing
+            dictionary, count = list_values(counted, name, place)
+            ladder = schema.ladder(name, dictionary.text, dictionary.missing)
+            quasi.append(_Quasi(name, place, scaled_column(method, dictionary, ladder, count)))
+            continue
+        weight, _, shown = choices(method, name, True, True)
+        require_span(low, high, name)
+        lows[j] = low
+        quasi.append(_Quasi(name, place, None, None, weight, shown, Extent(0.0, low, high), counted.distinct(place)))
+    strata = tuple(names.index(name) for name in method.strata)
+    return _Scene(tuple(quasi), sensitive, strata, seed), lows
+
+
+def _scaled(scene: _Scene, lows: Mapping[int, float], surveys: Sequence[_Survey], rows: int) -> _Scene:
+    """The scene with the scaling of the measured columns."""
+    quasi = list(scene.quasi)
+    for number, (j, low) in enumerate(lows.items()):
+        found = sum((survey.moments[number] for survey in surveys), Moments(low))
+        extent = quasi[j].extent
+        assert extent is not None
+        scaling = Scaling(found.mean, found.deviation, found.count < rows)
+        quasi[j] = replace(quasi[j], scaling=scaling, extent=replace(extent, mean=found.mean))
+    return replace(scene, quasi=tuple(quasi))
+
+
+def _tally(shared: Shared, counted: Apart, scene: _Scene, forest: Forest, strata: npt.NDArray[np.int64]) -> ValueCounts:
+    """Count the rows of the leaves and, where models ask for them, their sensitive values."""
+    tag = functools.partial(_tag, scene, forest, strata, None)
+    rows = np.zeros(forest.leaves, np.int64)
+    found = counted.count_by(tag, ())
+    rows[found.column("b").to_numpy()] = found.column("n").to_numpy()
+    asked = any(isinstance(part, SensitiveModel) for part in shared.model.parts)
+    entries = []
+    for s, dictionary in enumerate(scene.sensitive.dictionaries):
+        leaf, value, count = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64)
+        if asked:
+            found = counted.count_by(tag, (dictionary.place,))
+            codes = scene.sensitive.column(found, s)
+            known = codes >= 0
+            leaf = np.asarray(found.column("b").to_numpy(), np.int64)[known]
+            value, count = codes[known], np.asarray(found.column("n").to_numpy(), np.int64)[known]
+        entries.append((leaf, value, count))
+    return ValueCounts(rows, tuple(entries))
+
+
+def _published(scene: _Scene, counted: Apart) -> pa.Schema:
+    """The types of what is shown, l<i>."""
+    import pyarrow as pa
+
+    fields = []
+    for column in scene.quasi:
+        shown = column.shown if column.listed is None else column.listed.shown
+        kind = counted.schema.field(f"c{column.place}").type
+        if shown not in ("mean", "median") or pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            kind = pa.string()
+        elif pa.types.is_decimal(kind):
+            kind = pa.float64()
+        fields.append(pa.field(f"l{column.place}", kind))
+    return pa.schema(fields)
+
+
+# -- one block, where its rows are -----------------------------------------------------------------------------------
+
+
+def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
+    """Groups of one block, as entries and as figures for the losses."""
+    import pyarrow as pa
+
+    found = [column.column(table) for column in scene.quasi]
+    codes = np.stack([codes for _, codes in found], axis=1)
+    secrets = scene.sensitive.codes(table)
+    order = np.lexsort((*scene.sensitive.written(table).T[::-1], *secrets.T[::-1], *codes.T[::-1]))
+    codes, secrets, table = codes[order], secrets[order], table.take(pa.array(order))
+    count = np.asarray(table.column("n").to_numpy(), np.int64)
+    columns = [column for column, _ in found]
+    parts = [column.coordinates[codes[:, j]] for j, column in enumerate(columns)]
+    row, group = group_block(shared, np.ascontiguousarray(np.concatenate(parts, axis=1)), secrets, count)
+    quasi = tuple(column.dictionary for column in columns)
+    block = FrequencySet(quasi, scene.sensitive.dictionaries, shared.domains, codes, secrets, count)
+    ends = shared.method.ends(shared.model)
+    recoding, measured = show_groups(block, [column.ladder for column in columns], columns, row, group, ends)
+    high = np.cumsum(recoding.count)
+    first = np.r_[True, recoding.row[1:] != recoding.row[:-1]]
+    base = (high - recoding.count)[first][np.cumsum(first) - 1]
+    entries = table.drop_columns(["n"]).take(pa.array(recoding.row))
+    entries = entries.append_column("low", pa.array(high - recoding.count - base))
+    entries = entries.append_column("high", pa.array(high - base))
+    of_group = pa.array(recoding.group)
+    for dictionary, labels in zip(quasi, recoding.labels, strict=True):
+        shown = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
+        entries = entries.append_column(f"l{dictionary.place}", shown.take(of_group))
+    size = np.bincount(recoding.group, weights=recoding.count).astype(np.int64)
+    told = {
+        "rows": int(recoding.count.sum()),
+        "groups": len(size),
+        "squares": float((size.astype(np.float64) ** 2).sum()),
+        "height": weighted_sums(recoding.count, recoding.height[recoding.group]),
+        "share": weighted_sums(recoding.count, recoding.share[recoding.group]),
+        "measured": {name: _figures(scene, name, before, after) for name, before, after in measured},
+    }
+    return entries, told
+
+
+def _figures(
+    scene: _Scene, name: str, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
+) -> tuple[float, ...]:
+    """Rows that show a number; sums of their distances from the mean, of the squares, and of what was changed."""
+    quasi = next(column for column in scene.quasi if column.name == name)
+    extent = quasi.extent if quasi.listed is None else quasi.listed.extent
+    assert extent is not None
+    both = ~np.isnan(before) & ~np.isnan(after)
+    apart, change = before[both] - extent.mean, before[both] - after[both]
+    figures = (apart.sum(), (apart**2).sum(), (change**2).sum(), np.abs(change).sum())
+    return (int(both.sum()), *(float(figure) for figure in figures))
+
+
+def _losses(scene: _Scene, told: Sequence[Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, float]]:
+    """The measures of :mod:`shoal.utility.loss`, and SSE/SST by column, from the figures of the blocks."""
+    rows = sum(one["rows"] for one in told)
+    ladders = [None if column.listed is None else column.listed.ladder for column in scene.quasi]
+    heights = np.asarray([1.0 if ladder is None else float(ladder.height) for ladder in ladders])
+    sizes = [column.size for column in scene.quasi]
+    leaf = np.asarray([1 / s if lad is None else lad.share[0].min() for lad, s in zip(ladders, sizes, strict=True)])
+    height, share = (
+        np.asarray([math.fsum(float(one[key][j]) for one in told) / rows for j in range(len(ladders))])
+        for key in ("height", "share")
+    )
+    scaled = np.divide(share - leaf, 1 - leaf, out=np.zeros_like(share), where=leaf < 1)
+    per_column: dict[str, float] = {}
+    absolute = []
+    for name in told[0]["measured"]:
+        figures = zip(*(one["measured"][name] for one in told), strict=True)
+        count, apart, squares, change, moved = (math.fsum(f) for f in figures)
+        total = squares - apart * apart / count if count else 0.0
+        if total > 0:
+            per_column[name] = change / total
+            absolute.append(moved / count / math.sqrt(2 * total / max(count - 1, 1)))
+    loss = {}
+    if per_column:
+        loss = {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}
+    return loss | {
+        "distortion_ratio": float((height * heights).sum() / heights.sum()),
+        "precision": float(height.mean()),
+        "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
+        "discernibility": math.fsum(one["squares"] for one in told),
+        "average_group_size": rows / sum(one["groups"] for one in told),
+    }, per_column

@@ -1,0 +1,459 @@
+"""Groups by anti-unification: a group shows what its records share, and `*` where they differ.
+
+No hierarchy is needed, and an unknown value is a value like any other. Three readings of what is released:
+
+* ``disjoint``: every record belongs to one pattern of at least k records and is published as a row;
+* ``model-aware``: the same, but patterns are not built inside a confidential class, and every group meets all models;
+* ``overlapping``: the paper's own, one row per pattern with its support. A record may fit several patterns, so this is
+  not k-anonymous, and each pattern shows one confidential class; it is published with the figures of what it tells.
+
+Armengol and Torra, "Generalization-based k-anonymization", section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, MinLen
+
+from shoal.checked import exact_number
+from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes, released_ladders
+from shoal.encoding.groups import group_keys, histogram
+from shoal.errors import InfeasibleError, PlanError
+from shoal.methods.base import Method, Problem, require_feasible, suppress_failing, told_count
+from shoal.methods.patterns.pattern_set import Pattern, describe_groups
+from shoal.models import AllOf
+from shoal.schema import TOP, Role, Schema
+
+__all__ = ["READINGS", "AntiUnification"]
+
+READINGS = {
+    "disjoint": "Every record belongs to one pattern of at least k records; one row per record.",
+    "model-aware": "Every record belongs to one pattern whose records meet all models; one row per record.",
+    "overlapping": "One row per pattern with the number of records that fit it; a record may fit several patterns.",
+}
+"""The readings of a release, and what each claims."""
+
+Order = Literal["<", ">"]
+SUPPORT = "support"
+SHOWN = 10
+"""How many patterns and reasons the certificate lists."""
+
+ROUNDS = 4
+"""How often model-aware groups are formed anew because the released table's distribution has moved."""
+
+Codes = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AntiUnification(Method):
+    """Patterns of what records share.
+
+    Parameters
+    ----------
+    indifferent
+        The most quasi-identifiers of a pattern that may be published as `*`.
+    order
+        The passes: sets are cut by the attribute of fewest (``<``) or most (``>``) values first, each pass on the
+        records that the one before left.
+    patterns
+        ``disjoint``, ``model-aware`` or ``overlapping``; see :data:`READINGS`.
+    keep_rest
+        Keep the records that fit no pattern, by patterns of more `*`, in place of leaving them out.
+    levels
+        The level of its hierarchy at which a column starts. Without a word of the user, columns whose hierarchy cuts
+        numbers or dates (intervals, cuts, dates) start at level 1, as age does in section 4 of the paper, and all
+        others at level 0, the value itself.
+
+    The least records of a pattern, k, come from the plan's k-anonymity. Where model-aware patterns have none, k is what
+    the other models need at least: p records for p different values, l for l-diversity.
+    """
+
+    indifferent: Annotated[int, Ge(0)] = 2
+    order: Annotated[tuple[Order, ...], MinLen(1)] = ("<", ">")
+    patterns: Literal["disjoint", "model-aware", "overlapping"] = "disjoint"
+    keep_rest: bool = False
+    levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
+    name: ClassVar[str] = "anti-unification"
+
+    def __post_init__(self) -> None:
+        if self.keep_rest and self.patterns == "overlapping":
+            raise PlanError(
+                "Overlapping patterns have no rest to keep: keep_rest needs patterns = 'disjoint' or 'model-aware'."
+            )
+
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.patterns == "model-aware":
+            return None
+        return f"the patterns = {self.patterns!r} count rows. Set patterns = 'model-aware'."
+
+    @property
+    def forms_groups(self) -> bool:
+        """See :class:`shoal.methods.base.Method`."""
+        return self.patterns != "overlapping"
+
+    def warm(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        import shoal.methods.patterns.kernels.groups  # noqa: F401 - compiled code takes a moment to load
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for column in self.levels:
+            if column not in schema.quasi_identifiers:
+                raise PlanError(f"A level is given for column {column!r}, which is not a quasi-identifier of the plan.")
+        others = [part.name for part in model.parts if not part.sizes_only]
+        if others and self.patterns != "model-aware":
+            raise PlanError(
+                f"Anti-unification with patterns = {self.patterns!r} can serve k-anonymity alone; the plan also has "
+                f"{', '.join(others)}. Set patterns = 'model-aware'."
+            )
+        if self.patterns == "overlapping":
+            kept = [name for name, column in schema.columns.items() if column.role is Role.OTHER]
+            if kept:
+                raise PlanError(
+                    f"A pattern set has one row per pattern and cannot show {kept[0]!r}, which belongs to single "
+                    f"records. Make its role drop, or choose patterns = 'disjoint'."
+                )
+            if SUPPORT in schema.columns and SUPPORT not in schema.unpublished:
+                raise PlanError(f"The pattern set has a column {SUPPORT!r} of its own; rename that of the table.")
+
+    def decide(self, problem: Problem) -> Recoding:
+        """See :class:`shoal.methods.base.Method`. Time grows as that of the kernels: see `form_groups`."""
+        lifted = _lift(problem, self.levels)
+        return self._overlapping(lifted) if self.patterns == "overlapping" else self._disjoint(lifted)
+
+    def _disjoint(self, lifted: _Lifted) -> ByGroup:
+        if self.keep_rest:
+            require_feasible(lifted.problem)
+        outcome = self._form(lifted)
+        left = lifted.table.rows - outcome.groups.rows
+        if outcome.groups.rows == 0 or (self.keep_rest and left):
+            raise InfeasibleError(self._why(lifted))
+        group = outcome.group[lifted.inverse].astype(np.int64)
+        row = np.flatnonzero(group >= 0)
+        labels = lifted.labels(outcome.codes, row)
+        facts = {
+            **self._facts(lifted),
+            **({"rounds": outcome.rounds} if self.patterns == "model-aware" else {}),
+            "passes": _tell_passes(self.order, outcome.passes, outcome.groups.size, lifted.table.rows),
+            "discarded": _tell_discarded(lifted, outcome.group < 0),
+            "pattern_set": _tell(describe_groups(lifted.table, outcome.groups, labels, lifted.k, SHOWN)),
+        }
+        count = lifted.problem.frequencies.count[row]
+        return ByGroup(row, group[row], count, labels, *lifted.extent(outcome.codes), facts)
+
+    def _form(self, lifted: _Lifted) -> _Outcome:
+        """Groups whose released rows meet the model.
+
+        Some models measure a group against the released table, which is known only in the end. So groups are formed
+        against the distribution of the table, then, where the model does not hold in the result, against that of the
+        rows released last time; whatever still fails is left out, and the round that releases most is taken.
+        """
+        from shoal.methods.patterns.kernels.groups import group_by_patterns
+
+        table, model = lifted.table, lifted.problem.model
+        aware = self.patterns == "model-aware"
+        classes = np.zeros(len(table.count), np.int32) if aware else lifted.classes
+        totals = [part.total for part in table.groups_of(np.zeros(len(table.count), np.int64), 1).histograms]
+        best: _Outcome | None = None
+        for turn in range(1, ROUNDS + 1):
+            accept = _accept(table, model, totals) if aware else None
+            formed = group_by_patterns(
+                table.codes, classes, table.count, lifted.k, self.indifferent, self.order, accept, self.keep_rest
+            )
+            outcome, held = _settle(lifted, formed.codes, formed.assignment, formed.passes, turn)
+            if best is None or outcome.groups.rows > best.groups.rows:
+                best = outcome
+            if held or not len(formed.sizes):
+                break
+            released = table.groups_of(formed.assignment.astype(np.int64), len(formed.sizes))
+            totals = [part.total for part in released.histograms]
+        assert best is not None
+        return best
+
+    def _overlapping(self, lifted: _Lifted) -> ByPattern:
+        import pyarrow as pa
+
+        from shoal.methods.patterns.kernels.finding import find_patterns
+        from shoal.methods.patterns.kernels.matching import fit_patterns, measure_overlap
+
+        table = lifted.table
+        found = find_patterns(table.codes, lifted.classes, table.count, lifted.k, self.indifferent, self.order)
+        if not len(found.codes):
+            raise InfeasibleError(self._why(lifted))
+        support = measure_overlap(table.codes, lifted.classes, table.count, found).support
+        # each row's pattern of fewest `*`, then of most records, then the first
+        starts, fits = fit_patterns(table.codes, found.codes)
+        row_of_fit = np.repeat(np.arange(len(table.count)), np.diff(starts))
+        own = found.classes[fits] == lifted.classes[row_of_fit]
+        ranked = np.lexsort((-support, (found.codes == -1).sum(axis=1)))
+        rank = np.empty(len(ranked), np.int64)
+        rank[ranked] = np.arange(len(ranked))
+        best = np.full(len(table.count), len(ranked), np.int64)
+        np.minimum.at(best, row_of_fit[own], rank[fits[own]])
+        group = np.append(ranked, -1)[best][lifted.inverse]
+        row = np.flatnonzero(group >= 0)
+        labels = lifted.labels(found.codes, row)
+        # a class is shown by the values of any of its rows
+        of_class = np.zeros(int(lifted.classes.max(initial=-1)) + 1, np.int64)
+        of_class[lifted.classes] = np.arange(len(lifted.classes))
+        secrets = table.secrets[of_class[found.classes]]
+        columns: dict[int, tuple[str, Any]] = {
+            dictionary.place: (dictionary.name, pa.array(shown, pa.string()))
+            for dictionary, shown in zip(table.quasi, labels, strict=True)
+        }
+        for dictionary, codes in zip(table.sensitive, secrets.T, strict=True):
+            values = dictionary.values.take(pa.array([None if code < 0 else int(code) for code in codes], pa.int64()))
+            columns[dictionary.place] = (dictionary.name, values)
+        named = dict(column for _, column in sorted(columns.items(), key=lambda item: item[0]))
+        facts = {
+            **self._facts(lifted),
+            "warning": (
+                "This is a set of overlapping patterns, one row each. It is not k-anonymous: supports can be "
+                "subtracted from one another, and every pattern shows one confidential class. See the risk figures."
+            ),
+            "passes": _tell_overlapping(self.order, found.passes, found.identified, table.count),
+            "discarded": _tell_discarded(lifted, found.identified < 0),
+            "pattern_set": _tell(_largest(lifted, labels, secrets, support)),
+            "ties_cut": found.ties_cut,
+        }
+        return ByPattern(
+            row,
+            group[row],
+            lifted.problem.frequencies.count[row],
+            labels,
+            *lifted.extent(found.codes),
+            facts,
+            table=pa.table({**named, SUPPORT: pa.array(support)}),
+            support=SUPPORT,
+            levels=lifted.levels,
+        )
+
+    def _facts(self, lifted: _Lifted) -> dict[str, object]:
+        cut = {name: level for name, level in zip(lifted.problem.names, lifted.levels, strict=True) if level}
+        return {"reading": READINGS[self.patterns], "cut": cut}
+
+    def _why(self, lifted: _Lifted) -> str:
+        """Why there is no release, and what the best is that can be reached."""
+        from shoal.methods.patterns.kernels.groups import group_by_patterns, sweep_patterns
+
+        table, k = lifted.table, lifted.k
+        fewest = min(self.indifferent, table.codes.shape[1] - 1)
+        hint = "Raise indifferent, lower k" + ("" if self.keep_rest else ", or set keep_rest = true")
+        if self.patterns == "overlapping":
+            classes = np.bincount(lifted.classes, weights=table.count).astype(np.int64)
+            return (
+                f"No pattern with at most {fewest} of {table.codes.shape[1]} quasi-identifiers indifferent has {k} "
+                f"records of one confidential class; {int((classes >= k).sum())} of {len(classes)} classes have as "
+                f"many records at all, the largest has {classes.max()}. Raise indifferent, lower k, or choose patterns "
+                f"= 'disjoint', which does not build its patterns inside a class only."
+            )
+        swept = sweep_patterns(table.codes, table.count, 1, fewest)
+        largest = int(swept.found.max(initial=0))
+        if largest < k:
+            return f"No {k} of {table.rows} rows agree in all but {fewest} columns; at most {largest} do. {hint}."
+        formed = group_by_patterns(
+            table.codes, np.zeros_like(lifted.classes), table.count, k, self.indifferent, self.order
+        )
+        groups = table.groups_of(formed.assignment.astype(np.int64), len(formed.sizes))
+        reached = []
+        for part in lifted.problem.model.parts:
+            verdict = part.assess(groups)
+            if not verdict.holds.all():
+                best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
+                reached.append(f"{part} fails in {int((~verdict.holds).sum())} of {groups.count} (they reach {best})")
+        return (
+            f"No pattern with at most {fewest} quasi-identifiers indifferent leads to a release that meets all models. "
+            f"Of the groups of at least {k} rows, {'; '.join(reached) or 'all fail together'}. {hint}, or lower the "
+            f"other models' parameters."
+        )
+
+
+@dataclass(frozen=True)
+class _Lifted:
+    """The problem at the levels where patterns start, equal combinations as one.
+
+    ``inverse`` int64 (n,) gives for each combination of the problem its row in ``table``; ``classes`` int32 numbers
+    the combinations of sensitive values.
+    """
+
+    problem: Problem
+    levels: tuple[int, ...]
+    table: FrequencySet
+    inverse: Counts
+    classes: Codes
+
+    @property
+    def k(self) -> int:
+        """The least records of a pattern: k, or what p different values or l-diversity need at least."""
+        parts = self.problem.model.parts
+        return max(math.ceil(exact_number(part.parameters.get(name, 1))) for part in parts for name in ("k", "p", "l"))
+
+    def labels(self, codes: Codes, kept: Counts) -> tuple[tuple[str | None, ...], ...]:
+        """What patterns (P, q) publish, column by column, where ``kept`` are the combinations that are released."""
+        ladders = released_ladders(self.problem.frequencies, self.problem.ladders, kept)
+        return tuple(
+            tuple(TOP if code < 0 else ladder.labels[level][code] for code in codes[:, j])
+            for j, (ladder, level) in enumerate(zip(ladders, self.levels, strict=True))
+        )
+
+    def extent(self, codes: Codes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """How high patterns stand in the hierarchies, and which part of each domain they cover."""
+        height = np.ones(codes.shape)
+        share = np.ones(codes.shape)
+        for j, (ladder, level) in enumerate(zip(self.problem.ladders, self.levels, strict=True)):
+            shown = codes[:, j] >= 0
+            height[shown, j] = level / ladder.height
+            share[shown, j] = ladder.share[level][codes[shown, j]]
+        return height, share
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """Groups that meet the model: ``group`` int64 by row of the lifted table, -1 where it is left out."""
+
+    codes: Codes
+    group: Counts
+    passes: npt.NDArray[np.int8]
+    groups: Groups
+    rounds: int
+
+
+def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
+    levels = []
+    for name, ladder in zip(problem.names, problem.ladders, strict=True):
+        column = problem.schema.columns.get(name)
+        cuts = column is not None and getattr(column.hierarchy, "cuts", False)
+        level = given.get(name, int(cuts))
+        if isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= ladder.height:
+            raise PlanError(
+                f"The level of column {name!r} must be a whole number from 0 to {ladder.height}; found {level!r}."
+            )
+        levels.append(level)
+    frequencies = problem.frequencies
+    codes, sizes = recode_codes(frequencies.codes, problem.ladders, levels)
+    secrets = frequencies.secrets + 1
+    of_domains = [domain.size + 1 for domain in frequencies.domains]
+    inverse, number = group_keys(np.concatenate([codes, secrets], axis=1), [*sizes, *of_domains])
+    first = np.zeros(number, np.int64)
+    first[inverse[::-1]] = np.arange(len(inverse))[::-1]
+    count = np.bincount(inverse, weights=frequencies.count, minlength=number).astype(np.int64)
+    table = replace(frequencies.of(first, count), codes=np.ascontiguousarray(codes[first]))
+    classes = group_keys(table.secrets + 1, of_domains)[0].astype(np.int32)
+    return _Lifted(problem, tuple(levels), table, inverse, classes)
+
+
+def _accept(table: FrequencySet, model: AllOf, totals: Sequence[Counts]) -> Callable[[Counts, Counts, int], Any]:
+    """Which groups of rows meet the model, by its own exact assessment, in a table of these totals."""
+
+    def accept(rows: Counts, groups: Counts, number: int) -> npt.NDArray[np.bool_]:
+        counts = table.count[rows]
+        size = np.bincount(groups, weights=counts, minlength=number).astype(np.int64)
+        histograms = tuple(
+            replace(histogram(groups, table.secrets[rows, s], counts, number, domain), total=totals[s])
+            for s, domain in enumerate(table.domains)
+        )
+        # a group may hold a value that the released table has lost: its share rises without end, and the group fails
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return model.assess(Groups(size, histograms)).holds
+
+    return accept
+
+
+def _settle(
+    lifted: _Lifted, codes: Codes, assignment: Codes, passes: npt.NDArray[np.int8], rounds: int
+) -> tuple[_Outcome, bool]:
+    """Groups as a reader sees them, without those that fail the model; and whether none did.
+
+    A label that is `*` itself looks like a value that is not shown, so groups that differ only there are one.
+    """
+    from shoal.methods.patterns.kernels.assignment import distinct_rows
+
+    shown = codes.copy()
+    for j, (ladder, level) in enumerate(zip(lifted.problem.ladders, lifted.levels, strict=True)):
+        if TOP in ladder.labels[level]:
+            shown[shown[:, j] == ladder.labels[level].index(TOP), j] = -1
+    distinct, place = distinct_rows(shown)
+    group = np.append(place, -1)[assignment].astype(np.int64)
+    first = np.full(len(distinct), np.iinfo(np.int8).max, np.int8)
+    np.minimum.at(first, place, passes)
+    kept, groups = suppress_failing(lifted.table, group, len(distinct), lifted.problem.model)
+    survivor = np.zeros(groups.count, np.int64)
+    survivor[kept[kept >= 0]] = group[kept >= 0]
+    outcome = _Outcome(distinct[survivor], kept, first[survivor], groups, rounds)
+    return outcome, groups.count == len(distinct)
+
+
+def _pass_names(order: Sequence[str]) -> list[str]:
+    """The passes of `form_groups`: those of the order, the sweep of all patterns, and the groups of the rest."""
+    return [*order, "sweep", "rest"]
+
+
+def _tell_passes(
+    order: Sequence[str], passes: npt.NDArray[np.int8], sizes: Counts, rows: int
+) -> list[dict[str, object]]:
+    """How many patterns and records each pass brought, and how many records it left."""
+    told: list[dict[str, object]] = []
+    left = rows
+    for number, name in enumerate(_pass_names(order)):
+        records = int(sizes[passes == number].sum())
+        left -= records
+        if number < len(order) or records:
+            told.append({"pass": name, "patterns": int((passes == number).sum()), "records": records, "left": left})
+    return told
+
+
+def _tell_overlapping(
+    order: Sequence[str], passes: npt.NDArray[np.int8], identified: npt.NDArray[np.int8], counts: Counts
+) -> list[dict[str, object]]:
+    """The same for overlapping patterns: a record counts for the pass that first identified it."""
+    told: list[dict[str, object]] = []
+    left = int(counts.sum())
+    for number, name in enumerate(order):
+        records = int(counts[identified == number].sum())
+        left -= records
+        told.append({"pass": name, "patterns": int((passes == number).sum()), "records": records, "left": left})
+    return told
+
+
+def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> dict[str, object]:
+    """How many records are left out, and which columns make them rare: fewer than k records are alike in these."""
+    from shoal.methods.patterns.kernels.rarity import rare_columns
+
+    table = lifted.table
+    told: dict[str, object] = {"records": int(table.count[discarded].sum())}
+    if discarded.any():
+        names = lifted.problem.names
+        reasons, others = rare_columns(table.codes, table.count, discarded, lifted.k)
+        told["rare"] = [
+            {"columns": [names[j] for j in columns], "records": told_count(records, lifted.k)}
+            for columns, records in reasons[:SHOWN]
+        ]
+        told["rare_in_more_columns_only"] = told_count(others, lifted.k)
+    return told
+
+
+def _tell(patterns: Sequence[Pattern]) -> list[dict[str, object]]:
+    return [pattern.to_dict() for pattern in patterns]
+
+
+def _largest(lifted: _Lifted, labels: Sequence[Sequence[str | None]], secrets: Codes, support: Counts) -> list[Pattern]:
+    """The overlapping patterns of most records; each has one value of every sensitive column."""
+    names = lifted.problem.names
+    patterns = []
+    for place in np.argsort(-support, kind="stable")[:SHOWN]:
+        shown = {name: column[place] for name, column in zip(names, labels, strict=True)}
+        shares = {
+            dictionary.name: {dictionary.text[code]: 1.0} if code >= 0 else {}
+            for dictionary, code in zip(lifted.table.sensitive, secrets[place], strict=True)
+        }
+        patterns.append(Pattern(shown, int(support[place]), shares))
+    return patterns
