@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shoal.formats.addresses import shown_path
 from shoal.showing import Grid, Page, Sheet, Shown
@@ -19,6 +19,9 @@ from shoal.showing import Grid, Page, Sheet, Shown
 if TYPE_CHECKING:
     from shoal.description import Description
     from shoal.plan import Plan
+
+Table = TypeVar("Table")
+"""The kind of table that was given: a release in memory is of the same kind; None where it was written."""
 
 __all__ = ["Certificate", "Release", "about_people", "about_worth", "fingerprint"]
 
@@ -64,7 +67,7 @@ class Certificate(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Release(Shown):
+class Release(Shown, Generic[Table]):
     """The result of a plan.
 
     Attributes
@@ -83,7 +86,7 @@ class Release(Shown):
         What was decided on the way to the plan, where it was made from a few words; part of ``warnings``.
     """
 
-    table: Any
+    table: Table
     certificate: Certificate
     path: Path | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -145,7 +148,7 @@ class Release(Shown):
 
         return Page(report.render(self))
 
-    def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release:
+    def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release[None]:
         """Write the table into a folder, with certificate and report beside it: whole, or not at all.
 
         What was written is read again and checked against the models before it takes its place. ``name`` ends in .csv

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from shoal import exploration, pipeline, risk, utility
 from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_column, as_models, as_names
-from shoal.certificate import Release
+from shoal.certificate import Release, Table
 from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
@@ -90,7 +90,7 @@ minimal_recodings = _watched(pipeline.minimal_recodings)
 
 
 def anonymize(
-    data: Any,
+    data: Table,
     plan: AskedPlan | None = None,
     *,
     quasi_identifiers: AskedNames | Mapping[str, AskedColumn] | None = None,
@@ -109,7 +109,7 @@ def anonymize(
     missing: AskedNames | None = None,
     seed: int | None = None,
     progress: Watch = None,
-) -> Release:
+) -> Release[Table]:
     """Anonymize a table in memory: by a plan, or by a few words.
 
     Parameters

@@ -20,7 +20,7 @@ from typing import Any, TypeGuard
 
 from shoal import __version__, stopping
 from shoal.asking import AskedModels, AskedNames, as_models, as_names
-from shoal.certificate import Certificate, Release, fingerprint
+from shoal.certificate import Certificate, Release, Table, fingerprint
 from shoal.description import Description, describe, describe_apart
 from shoal.encoding import (
     ByCell,
@@ -106,7 +106,9 @@ MOST_ROWS_OF_ONE = 1000
 """An identifier that has more rows than these for each of its values is taken for no person's."""
 
 
-def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progress: Progress = quiet) -> Release:
+def anonymize(
+    data: Table, plan: Plan | Mapping[str, Any] | str | Path, *, progress: Progress = quiet
+) -> Release[Table]:
     """Anonymize a table in memory.
 
     Parameters
@@ -143,7 +145,7 @@ def anonymize(data: Any, plan: Plan | Mapping[str, Any] | str | Path, *, progres
     return Release(_like(released, data), certificate, seconds=watch.seconds, description=description, plan=plan)
 
 
-def save(made: Release, path: Path, *, overwrite: bool = False) -> Release:
+def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[None]:
     """Write a release that is in memory, with its certificate and report; see :meth:`Release.save`."""
     if made.table is None or made.plan is None:
         raise OutputError("Only a release whose table is in memory can be saved; this one was written by its plan.")
@@ -183,7 +185,7 @@ def release(
     previous: Path | None = None,
     save_recoding: bool = False,
     progress: Progress = quiet,
-) -> Release:
+) -> Release[None]:
     """Do what a plan says, from its source to its output: the table, and the certificate and report beside it.
 
     Parameters
@@ -258,7 +260,7 @@ def release(
     return Release(None, certificate, path, watch.seconds, description)
 
 
-def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool, progress: Progress) -> Release:
+def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool, progress: Progress) -> Release[None]:
     """Write, read back from the server, verify and publish, in one transaction of the server's."""
     assert plan.output is not None
     database, name = plan.output.database or "", plan.output.table or ""
@@ -293,7 +295,7 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
     return Release(None, certificate, seconds=watch.seconds)
 
 
-def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progress) -> Release:
+def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progress) -> Release[None]:
     """Release to a private folder, and put what is there into an object store, the certificate last."""
     assert plan.output is not None
     if more or runs_on_spark(plan.engine):
@@ -322,7 +324,7 @@ def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progres
     return replace(made, certificate=certificate, path=path.parent / objects[0]["name"], seconds=watch.seconds)
 
 
-def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> Release:
+def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> Release[None]:
     """Make the release ready as a CSV in a private folder, verify it there, and only then let its first byte out."""
     assert plan.output is not None
     if more or plan.output.spreadsheet_safe:
@@ -387,7 +389,7 @@ def _inputs(plan: Plan) -> dict[str, tuple[Path, ...]]:
     }
 
 
-def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release:
+def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release[None]:
     """What a plan would release: decided, applied and verified, with nothing written and no table kept."""
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")

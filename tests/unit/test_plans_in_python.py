@@ -196,9 +196,10 @@ plan: Plan = Plan(
 )
 other: Plan = plan.with_(k=10, method="full-domain", models="k-anonymity k=3")
 text: str = plan.to_toml()
-release: Release = shoal.anonymize(pd.DataFrame(), quasi_identifiers="age", sensitive=["illness"], k=5, method=Mondrian)
+release: Release[pd.DataFrame] = shoal.anonymize(pd.DataFrame(), quasi_identifiers="age", sensitive=["illness"], k=5, method=Mondrian)
 held: bool = shoal.check("t.csv", "k-anonymity k=5", quasi_identifiers="age").holds
 loss: float = shoal.compare("a.csv", "b.csv", plan).propensity.ratio
+rows: list[int] = shoal.anonymize([1], k=5).table
 """
 BAD = """
 from shoal import Plan, anonymize, intervals, quasi
@@ -207,6 +208,7 @@ quasi("age")
 intervals("5")
 anonymize(None, quasi_identifier="age")
 anonymize(None, k="5")
+wrong: str = anonymize([1], k=5).table
 """
 
 
@@ -224,4 +226,4 @@ def test_types_tell_right_from_wrong(tmp_path):
     faults = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert not [line for line in faults if "good.py" in line]
     found = {int(line.split(":")[1]) for line in faults if "bad.py" in line}
-    assert found == {3, 4, 5, 6, 7}
+    assert found == {3, 4, 5, 6, 7, 8}

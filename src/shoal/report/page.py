@@ -23,7 +23,7 @@ LEGEND = (
 )
 
 
-def render(certificate: Certificate | Release, description: Description | None = None) -> str:
+def render(certificate: Certificate | Release[Any], description: Description | None = None) -> str:
     """The report on a release, as HTML.
 
     Parameters
