@@ -16,7 +16,7 @@ from shoal.encoding import read_frequency_set
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
-from shoal.methods import lattice_search as search
+from shoal.methods.full_domain import search
 from shoal.models import (
     AlphaK,
     DeltaDisclosure,

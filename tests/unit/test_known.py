@@ -275,7 +275,7 @@ def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():
 
 
 def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
-    from shoal.methods import cell_search
+    from shoal.methods.local import cell_search
 
     real = cell_search._recoding
 
@@ -293,7 +293,7 @@ ZERO = dict.fromkeys(NAMES, 0)
 
 
 def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
-    from shoal.methods import cell_search
+    from shoal.methods.local import cell_search
     from shoal.models.known import SetsVerdict
 
     monkeypatch.setattr(cell_search._Hiding, "run", lambda *_, **__: None)
@@ -410,7 +410,7 @@ def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_fea
     """Against all nodes, each asked of the definition."""
     from itertools import product
 
-    from shoal.methods import lattice_search
+    from shoal.methods.full_domain import search as lattice_search
 
     table = table_of(120, known + 10)
     model = (Known(shoal.KAnonymity(4), known),)

@@ -196,7 +196,8 @@ plan: Plan = Plan(
 )
 other: Plan = plan.with_(k=10, method="full-domain", models="k-anonymity k=3")
 text: str = plan.to_toml()
-release: Release[pd.DataFrame] = shoal.anonymize(pd.DataFrame(), quasi_identifiers="age", sensitive=["illness"], k=5, method=Mondrian)
+asked: pd.DataFrame = pd.DataFrame()
+release: Release[pd.DataFrame] = shoal.anonymize(asked, quasi_identifiers="age", sensitive=["i"], k=5, method=Mondrian)
 held: bool = shoal.check("t.csv", "k-anonymity k=5", quasi_identifiers="age").holds
 loss: float = shoal.compare("a.csv", "b.csv", plan).propensity.ratio
 rows: list[int] = shoal.anonymize([1], k=5).table
