@@ -1,4 +1,4 @@
-"""What installed packages add: models, methods and hierarchies by name, as entry points.
+"""What installed packages add: models, methods, hierarchies, formats and engines by name, as entry points.
 
 A registry of shoal is a plain dictionary and, behind it, what other packages have declared under its group:
 
@@ -19,14 +19,17 @@ from shoal.errors import PlanError
 
 __all__ = ["Extended"]
 
-Kind = TypeVar("Kind", bound=type)
+Kind = TypeVar("Kind")
 
 
 class Extended(Mapping[str, Kind], Generic[Kind]):
-    """Names and what they stand for: shoal's own, then what is installed under ``group``; all are of one ``base``."""
+    """Names and what they stand for: shoal's own, then what is installed under ``group``.
 
-    def __init__(self, own: Mapping[str, Kind], group: str, base: type) -> None:
-        self.own, self.group, self.base = dict(own), group, base
+    All are classes made from ``base``; with ``made`` they are objects of it.
+    """
+
+    def __init__(self, own: Mapping[str, Kind], group: str, base: type, *, made: bool = False) -> None:
+        self.own, self.group, self.base, self.made = dict(own), group, base, made
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
@@ -44,11 +47,11 @@ class Extended(Mapping[str, Kind], Generic[Kind]):
             found: Any = point.load()
         except Exception as error:  # what a stranger's package raises when it is imported
             raise PlanError(f"{point.name!r}{of} cannot be loaded: {type(error).__name__}.") from None
-        if not (isinstance(found, type) and issubclass(found, self.base)):
-            raise PlanError(
-                f"{point.name!r}{of} must be a class made from shoal's {self.base.__name__}; it is not one."
-            )
-        return found  # type: ignore[return-value]
+        fits = isinstance(found, self.base) if self.made else isinstance(found, type) and issubclass(found, self.base)
+        if not fits:
+            kind = "an object of" if self.made else "a class made from"
+            raise PlanError(f"{point.name!r}{of} must be {kind} shoal's {self.base.__name__}; it is not one.")
+        return found  # type: ignore[no-any-return]
 
     def __contains__(self, name: object) -> bool:
         return name in self.own or name in self.installed

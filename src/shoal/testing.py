@@ -1,6 +1,6 @@
-"""Whether a model, a method or a hierarchy of one's own keeps what shoal relies on: run these on it, in a test.
+"""Whether a model, a method, a hierarchy or a format of one's own keeps what shoal relies on: run these in a test.
 
-    from shoal.testing import check_hierarchy, check_method, check_model
+    from shoal.testing import check_format, check_hierarchy, check_method, check_model
 
     def test_my_model():
         check_model(AtMost(2))
@@ -11,8 +11,10 @@ own models, methods and hierarchies are held to.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,14 +25,16 @@ from shoal.checked import make
 from shoal.encoding import FrequencySet, read_frequency_set
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
-from shoal.errors import InfeasibleError, PlanError
+from shoal.errors import InfeasibleError, PlanError, TableError
+from shoal.formats import Format, Options, Writing
+from shoal.formats.apart import load_apart
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Model, combine, make_model
 from shoal.pipeline import anonymize, check
 from shoal.plan import Plan
 from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths
 
-__all__ = ["SCHEMA", "check_hierarchy", "check_method", "check_model", "table_of"]
+__all__ = ["SCHEMA", "check_format", "check_hierarchy", "check_method", "check_model", "table_of"]
 
 VALUES = ("u", "v", "w", "x")
 SCHEMA = Schema(
@@ -165,9 +169,50 @@ def check_hierarchy(hierarchy: BaseHierarchy, values: Sequence[str]) -> None:
                 "a level covers no less than below"
             )
     if hierarchy.keys:
-        from pathlib import Path
-
         (key,) = [key for key in hierarchy.keys if key in hierarchy.to_plan()]
         written = hierarchy.to_plan()
         options = {name: value for name, value in written.items() if name != key}
         assert type(hierarchy).from_plan(key, written[key], options, Path()) == hierarchy, "a plan says it wholly"
+
+
+def check_format(form: Format, folder: Path) -> None:
+    """Hold a format to what is asked of shoal's own; ``folder`` is an empty one, for the files that are made.
+
+    What is written is read back as it was, by another process; missing values stay missing; the same table has the
+    same bytes at any time; and a file that is cut off is refused, without a word of what it holds.
+    """
+    assert form.module is not None, "a format of one's own names the module that reads and writes it"
+    assert form.reads, "what cannot be read back cannot be verified, and is not written"
+    assert form.suffixes, "a format has an end of names, such as .xyz"
+    assert all(suffix.startswith(".") for suffix in form.suffixes), "names of files end in a dot and some letters"
+    if not form.writes:
+        return
+    path = folder / f"one{form.suffixes[0]}"
+    with DuckDBEngine() as engine:
+        table = engine.to_arrow(engine.read(Source(frame=table_of(60, 1))))
+    told = importlib.import_module(form.module).write(table, path, Writing())
+    again = folder / f"two{form.suffixes[0]}"
+    importlib.import_module(form.module).write(table, again, Writing())
+    assert path.read_bytes() == again.read_bytes(), "the same table has the same bytes"
+    again.unlink()
+    passed = folder / "passed"
+    passed.mkdir()
+    back, _ = load_apart(form, path, told, passed)
+    assert back.column_names == table.column_names, "the columns come back in their order"
+    assert back.num_rows == table.num_rows, "all rows come back"
+    for name in table.column_names:
+        assert back.column(name).cast("string").equals(table.column(name).cast("string")), f"{name!r} comes back"
+    whole = path.read_bytes()
+    for share in (3, 2):
+        path.write_bytes(whole[: len(whole) // share - 1])
+        words = _refusal(form, path, told, passed)
+        assert words is not None, "a file that is cut off is refused"
+        assert not any(word in words for word in ("note 1", "secret")), "an error quotes nothing of a file"
+
+
+def _refusal(form: Format, path: Path, told: Options, passed: Path) -> str | None:
+    try:
+        load_apart(form, path, told, passed)
+    except TableError as error:
+        return str(error)
+    return None

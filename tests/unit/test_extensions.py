@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,10 @@ import pytest
 import shoal
 from shoal.errors import PlanError
 from shoal.extensions import Extended
+from shoal.formats import FORMATS, Format, format_of
 from shoal.models import MODELS, Model
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
-from shoal.testing import check_hierarchy
+from shoal.testing import check_format, check_hierarchy
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "plugin"
 
@@ -33,7 +36,7 @@ def test_the_example_serves_every_method_when_it_is_installed(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "5 passed" in done.stdout
+    assert "7 passed" in done.stdout
 
 
 def extended(value: str) -> Extended[type[Model]]:
@@ -48,6 +51,33 @@ def test_own_names_come_first_and_others_are_loaded_when_they_are_asked_for():
     assert found["own"] is shoal.KAnonymity
     assert found["theirs"] is shoal.PSensitive
     assert "nothing" not in found
+
+
+def test_an_object_is_asked_for_where_a_registry_holds_objects():
+    found = Extended({}, "nowhere", Format, made=True)
+    found.__dict__["installed"] = {
+        name: EntryPoint(name, f"shoal.formats:{name}", "nowhere") for name in ("PLAIN", "Format")
+    }
+    for name in ("PLAIN", "Format"):
+        with pytest.raises(PlanError, match="an object of shoal's Format"):
+            found[name]
+
+
+def test_a_broken_format_of_others_stops_nobody_who_does_not_ask_for_it(tmp_path, monkeypatch):
+    broken = {"theirs": EntryPoint("theirs", "no_such_package:X", "shoal.formats")}
+    monkeypatch.setitem(FORMATS.__dict__, "installed", broken)
+    (tmp_path / "table.dat").write_text("a,b\n1,2\n")
+    assert format_of(tmp_path / "table.dat").name == "csv"
+    with pytest.raises(PlanError, match="'theirs' cannot be loaded"):
+        format_of(tmp_path / "table.dat", "theirs")
+
+
+@pytest.mark.parametrize("name", ["excel", "spss", "stata", "sqlite"])
+def test_formats_of_shoal_keep_what_is_asked_of_others(tmp_path, name):
+    if any(find_spec(package) is None for package in FORMATS[name].packages):
+        pytest.skip(f"the extra {FORMATS[name].extra!r} is not installed")
+    form = FORMATS[name]
+    check_format(replace(form, suffixes=(".xlsx",) if name == "excel" else form.suffixes), tmp_path)
 
 
 def test_own_names_cannot_be_taken_over():

@@ -1,10 +1,10 @@
 """What the package adds keeps what shoal relies on, and plans can name it."""
 
 import pyarrow as pa
-from shoal_example import AtMost, Initial, Neighbours
+from shoal_example import JSON_LINES, AtMost, Initial, Neighbours
 
 import shoal
-from shoal.testing import check_hierarchy, check_method, check_model
+from shoal.testing import check_format, check_hierarchy, check_method, check_model
 
 PLAN = {
     "columns": {
@@ -31,6 +31,18 @@ def test_the_method_with_every_model():
 
 def test_the_hierarchy():
     check_hierarchy(Initial(2), ["Anna", "Anton", "Berta"])
+
+
+def test_the_format(tmp_path):
+    check_format(JSON_LINES, tmp_path)
+
+
+def test_a_release_goes_from_one_format_to_the_other(tmp_path):
+    lines = [f'{{"name": "{row["name"]}", "illness": "{row["illness"]}"}}\n' for row in TABLE.to_pylist()]
+    (tmp_path / "people.jsonl").write_text("".join(lines))
+    files = {"source": {"path": str(tmp_path / "people.jsonl")}, "output": {"path": str(tmp_path / "released.ndjson")}}
+    release = shoal.release({**PLAN, **files})
+    assert release.certificate["released"] == len((tmp_path / "released.ndjson").read_text().splitlines()) == 8
 
 
 def test_a_plan_names_all_three():

@@ -5,19 +5,22 @@ A format is one entry of :data:`FORMATS` and, unless the engine itself reads it,
     load(path, options) -> (Arrow table, {column: ColumnLabels})     run in a process of its own, see `apart.py`
     write(table, path, writing) -> Options                           by which it is read back, to be verified
 
-A file's format is told by the plan, else by the end of its name, else by its first bytes.
+A file's format is told by the plan, else by the end of its name, else by its first bytes. Other packages add formats
+under the entry points ``shoal.formats``; shoal's own are asked first.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from shoal.errors import OutputError, PlanError, TableError
+from shoal.extensions import Extended
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +137,7 @@ class Format:
 _LABELLED = frozenset({"user_missing", "values"})
 _ASKED = frozenset({"table", "query"})
 
-FORMATS: dict[str, Format] = {
+_OWN: dict[str, Format] = {
     made.name: made
     for made in (
         Format("csv", "CSV", (".csv", ".tsv", ".txt")),
@@ -158,6 +161,8 @@ FORMATS: dict[str, Format] = {
                signature=((8, b"DUCK"),), takes=_ASKED),
     )
 }  # fmt: skip
+
+FORMATS: Extended[Format] = Extended(_OWN, "shoal.formats", Format, made=True)
 """All formats by name."""
 
 _PACKED = (".gz", ".zst")
@@ -180,7 +185,7 @@ def format_of(path: Path, given: str | None = None) -> Format:
         form = format_named(given)
     else:
         named = _by_suffix(path)
-        begun = _by_content(path)
+        begun = _by_content(path, _tried() if named is None else FORMATS.own.values())
         if begun is not None and named is not None and named.name == "csv":
             raise TableError(
                 f"File {path.name!r} is named like a CSV, but its first bytes are those of {begun.title}. Name it "
@@ -195,8 +200,8 @@ def format_of(path: Path, given: str | None = None) -> Format:
 def writer_of(path: Path, given: str | None = None) -> Format:
     """The format in which a release is written, by the end of its name."""
     form = format_named(given) if given is not None else _by_suffix(path)
-    writable = [suffix for one in FORMATS.values() for suffix in _written(one)]
     if form is None or not form.writes or (given is None and path.suffix.lower() not in _written(form)):
+        writable = [suffix for one in FORMATS.own.values() for suffix in _written(one)]
         raise OutputError(f"The output {path.name!r} must end in {', '.join(writable[:-1])} or {writable[-1]}.")
     require_packages(form)
     return form
@@ -225,10 +230,18 @@ def _by_suffix(path: Path) -> Format | None:
     for packed in _PACKED:
         if name.endswith(packed):  # whatever is inside is looked at once it is unpacked; only CSV comes packed
             return FORMATS["csv"]
-    return next((form for form in FORMATS.values() if name.endswith(form.suffixes)), None)
+    return next((form for form in _tried() if name.endswith(form.suffixes)), None)
 
 
-def _by_content(path: Path) -> Format | None:
+def _tried() -> Iterator[Format]:
+    """Shoal's own formats; then those of others, which are loaded where none of these fits."""
+    yield from FORMATS.own.values()
+    for name in FORMATS.installed:
+        with suppress(PlanError):  # one that is broken stops nobody who does not ask for it
+            yield FORMATS[name]
+
+
+def _by_content(path: Path, forms: Iterable[Format]) -> Format | None:
     try:
         if not path.is_file():
             return None
@@ -236,7 +249,7 @@ def _by_content(path: Path) -> Format | None:
             head = file.read(64)
     except OSError:
         return None
-    for form in FORMATS.values():
+    for form in forms:
         if any(head[place : place + len(sign)] == sign for place, sign in form.signature):
             return form
     return None

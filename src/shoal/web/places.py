@@ -15,7 +15,7 @@ from shoal.formats import FORMATS
 __all__ = ["check_document", "confine", "confine_table", "list_folder", "plain_name"]
 
 UPLOADED = (".csv", ".tsv", ".txt", ".parquet")
-READABLE = (*UPLOADED, ".toml", *(suffix for form in FORMATS.values() for suffix in form.suffixes))
+READABLE = (*UPLOADED, ".toml", *(suffix for form in FORMATS.own.values() for suffix in form.suffixes))
 MOST_LISTED = 500
 OUTSIDE = "The page reaches only what is below the folder that it was started in; choose a file there, or use --root."
 

@@ -1,4 +1,4 @@
-"""A model, a method and a hierarchy of somebody else's, as a package adds them to shoal."""
+"""A model, a method, a hierarchy and a format of somebody else's, as a package adds them to shoal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import numpy as np
 from annotated_types import Ge
 
 from shoal.encoding import ByGroup, Groups, Histogram, publish_groups
+from shoal.formats import Format
 from shoal.methods import Method, Problem
 from shoal.methods.base import require_feasible
 from shoal.models.base import Assessment, Condition, SensitiveModel
 from shoal.schema import BaseHierarchy, Ladder
 from shoal.schema.ladder import build_ladder
 
-__all__ = ["AtMost", "Initial", "Neighbours"]
+__all__ = ["JSON_LINES", "AtMost", "Initial", "Neighbours"]
+
+JSON_LINES = Format("json-lines", "JSON lines", (".jsonl", ".ndjson"), "shoal_example.json_lines")
+"""What a plan calls it, what people call it, how names of such files end, and which module reads and writes them."""
 
 
 @dataclass(frozen=True)
