@@ -283,10 +283,10 @@ def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
 
     real = cell_search._recoding
 
-    def careless(problem, table, levels, hidden):
+    def careless(problem, table, levels, hidden, told):
         hidden = hidden.copy()
         hidden[tuple(np.argwhere(hidden)[0])] = False
-        return real(problem, table, levels, hidden)
+        return real(problem, table, levels, hidden, told)
 
     monkeypatch.setattr(cell_search, "_recoding", careless)
     with pytest.raises(VerificationError):

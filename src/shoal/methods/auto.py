@@ -18,13 +18,13 @@ from shoal.checked import Seconds, Share
 from shoal.encoding import Recoding
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem
+from shoal.methods.time_limits import within
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
 from shoal.utility.loss import losses
 
 __all__ = ["TRUTHFUL", "Auto", "make_method"]
 
-LEAST_SECONDS = 0.1
 TRUTHFUL = ("full-domain", "top-down", "mondrian", "refine")
 FEW = ("hidden-cells", "full-domain")
 """What is tried in their place where models are for an intruder who knows few columns."""
@@ -56,8 +56,8 @@ class Auto(Method):
     suppression
         The largest part of the rows that may be left out, for the methods that leave rows out.
     time_limit
-        Seconds to share out among the methods: each that takes a limit gets its part of what is left, and once there is
-        a recoding and no time left, the others are not tried.
+        Seconds to share out among the methods: each gets its part of what is left, and once there is a recoding and no
+        time left, the others are not tried.
     """
 
     methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
@@ -121,7 +121,7 @@ class Auto(Method):
                 if best is not None and left <= 0:
                     tried.append({"method": method.name, "outcome": "not tried, the time was over"})
                     continue
-                method = _within(method, left / (len(candidates) - place))
+                method = within(method, left / (len(candidates) - place))
             try:
                 _require_served(method, problem.schema, problem.model)
                 recoding = method.decide(problem)
@@ -146,10 +146,3 @@ def _require_served(method: Method, schema: Schema, model: AllOf) -> None:
     if limited(model) and not method.serves_few:
         raise PlanError(f"The method {method.name} forms groups in all quasi-identifiers at once.")
     method.check(schema, model)
-
-
-def _within(method: Method, seconds: float) -> Method:
-    """The method with a limit of time, where it takes one."""
-    if any(part.name == "time_limit" for part in fields(method)):
-        return replace(method, time_limit=max(seconds, LEAST_SECONDS))  # type: ignore[call-arg]
-    return method

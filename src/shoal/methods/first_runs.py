@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shoal.methods.base import Method, Progress
 
-__all__ = ["tell_of_compiling", "told_of_compiling"]
+__all__ = ["is_first_run", "tell_of_compiling", "told_of_compiling"]
 
 
 @contextlib.contextmanager
@@ -25,8 +25,13 @@ def told_of_compiling(method: Method, progress: Progress) -> Iterator[None]:
 
 def tell_of_compiling(method: Method, progress: Progress) -> None:
     """Say that compiled code is being made, if it is: where nothing compiled is used, no kernels are loaded."""
-    if "shoal.kernels" in sys.modules and not _mark(method).exists():
+    if is_first_run(method):
         progress("compiling (once after an installation, up to a minute for a method)", None)
+
+
+def is_first_run(method: Method) -> bool:
+    """Whether a method was never run since the installation, so that it is compiled now."""
+    return "shoal.kernels" in sys.modules and not _mark(method).exists()
 
 
 def _mark(method: Method) -> Path:

@@ -6,6 +6,7 @@ To hide a cell takes a row from other groups, so sets are counted again until no
 rows can be theirs get more: cells are hidden that keep the nearest rows from being candidates. That only helps the
 people, but may break groups: these are mended as before, and hiding their cells helps the people again. Each round
 hides at least one cell, so there is an end; a table that hides everything meets every demand that the whole table does.
+Where the time is over before, whole columns are hidden.
 
 Levels: first all columns at the same one, then each at the one where it lost least, then columns one step up or down,
 as long as less is lost and a fixed amount of work is not used up: pairs of columns serve for larger sets.
@@ -24,6 +25,7 @@ from shoal.encoding import ByCell, FrequencySet, recode_codes
 from shoal.encoding.facts import Facts, Owners, owners_of
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.methods.base import Problem, require_feasible
+from shoal.methods.time_limits import deadline_of, is_late, told_in_time
 from shoal.models import Limited, limited
 from shoal.schema import TOP, Ladder
 
@@ -100,11 +102,12 @@ def hide_cells(
     if owners is not None:
         owners = Owners(unit, owners.person, owners.count)
     table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands, owners)
+    deadline = deadline_of(time_limit)
     levels = _Chooser(problem, table, lowest, highest, time_limit).run()
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
-    hiding.run(demands.widest, to_the_end=True)
-    return _recoding(problem, table, levels, hiding.hidden)
+    hiding.run(demands.widest, to_the_end=True, deadline=deadline)
+    return _recoding(problem, table, levels, hiding.hidden, told_in_time(deadline))
 
 
 # -- cells -------------------------------------------------------------------------------------------
@@ -140,10 +143,11 @@ class _Hiding:
         columns = zip(self.shown.columns, self.sizes, strict=True)
         return np.stack([column == size for column, size in columns], axis=1)
 
-    def run(self, most: int, *, to_the_end: bool) -> None:
+    def run(self, most: int, *, to_the_end: bool, deadline: float | None = None) -> None:
         """Hide cells until every set of at most ``most`` columns holds.
 
-        Or, not to the end, until most groups are large enough: to see what the levels cost.
+        Or, not to the end, until most groups are large enough: to see what the levels cost. Where the deadline is over
+        before all sets hold, whole columns are hidden.
         """
         self._sizes_only = not to_the_end
         rows = np.zeros((len(self.table.count), len(self.sizes)), np.float32)
@@ -156,11 +160,21 @@ class _Hiding:
         if not to_the_end:
             return
         sets = self.table.demands.sets(most)
-        while True:
-            while sum(self._hide(chosen, rows) for chosen in sets):
+        while not is_late(deadline):
+            while not is_late(deadline) and sum(self._hide(chosen, rows) for chosen in sets):
                 pass
-            if not sum(self._mend(chosen) for chosen in sets):
+            if not sum(self._mend(chosen) for chosen in sets) and not is_late(deadline):
                 return
+        self._hide_columns(sets)
+
+    def _hide_columns(self, sets: Sets) -> None:
+        """Hide whole columns until every set holds: a set holds without a column where the smaller set does."""
+        failing = [chosen for chosen in sets if len(self._failing(chosen)) or len(self._lacking(chosen))]
+        while failing:
+            often = np.bincount([j for chosen in failing for j in chosen])
+            worst = int(often.argmax())
+            self._hide_in(worst, np.arange(len(self.table.count)))
+            failing = [chosen for chosen in failing if worst not in chosen]
 
     def _is_settled(self, chosen: tuple[int, ...]) -> bool:
         """Whether nothing of a set's columns was hidden since it was found to hold."""
@@ -209,10 +223,15 @@ class _Hiding:
             rows[failing, j] += 1
         return True
 
+    def _lacking(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
+        """The people of whom too few rows can be theirs."""
+        least = self.table.demands.rows[chosen]
+        return np.flatnonzero(self.shown.rows_of(self.known, chosen, least) < least)
+
     def _mend(self, chosen: tuple[int, ...]) -> bool:
         """Hide what keeps the nearest rows from being those of people who have too few."""
         least = self.table.demands.rows[chosen]
-        bad = np.flatnonzero(self.shown.rows_of(self.known, chosen, least) < least)
+        bad = self._lacking(chosen)
         if not len(bad):
             return False
         values = np.unique(np.stack([self.known.columns[j][bad] for j in chosen], axis=1), axis=0)
@@ -329,7 +348,9 @@ class _Chooser:
 # -- what is published -------------------------------------------------------------------------------
 
 
-def _recoding(problem: Problem, table: _Table, levels: tuple[int, ...], hidden: Bools) -> ByCell:
+def _recoding(
+    problem: Problem, table: _Table, levels: tuple[int, ...], hidden: Bools, told: Mapping[str, object]
+) -> ByCell:
     """The groups of what is shown. Labels are made from the values that are shown: what is hidden is not heard."""
     frequencies = problem.frequencies
     ladders = []
@@ -356,6 +377,7 @@ def _recoding(problem: Problem, table: _Table, levels: tuple[int, ...], hidden: 
         "hidden_cells": sum(cells),
         "hidden_part": sum(cells) / (frequencies.rows * len(levels)),
         "hidden_cells_by_column": dict(zip(problem.names, cells, strict=True)),
+        **told,
     }
     entry = np.arange(len(rows), dtype=np.int64)
     return ByCell(

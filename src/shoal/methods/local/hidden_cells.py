@@ -37,7 +37,8 @@ class HiddenCells(Method):
     importance
         How much a column counts; 1 where nothing is said. The dearer a column, the fewer of its cells are hidden.
     time_limit
-        Seconds after which no other levels are tried. Without it, so many are tried as a fixed amount of work allows.
+        Seconds after which no other levels are tried, and whole columns are hidden where sets of columns still fail.
+        Without it, so many levels are tried as a fixed amount of work allows.
     """
 
     levels: Mapping[str, Level | tuple[Level, Level]] = field(default_factory=dict)

@@ -19,11 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from shoal.checked import Weight
+from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local.options import Choice, LocalLoss, LocalMethod, check_weights_of
+from shoal.methods.time_limits import deadline_of, told_in_time
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
@@ -56,7 +57,7 @@ class Mondrian(LocalMethod):
         Where ranges end: ``round`` (at round numbers, the outermost open, so that no end is a value that fewer than k
         rows of the group have), or ``exact`` (from the least to the largest value of the group: less is lost, and every
         end tells that somebody in the group has that value).
-    loss, weights, choose
+    loss, weights, choose, time_limit
         See :class:`shoal.methods.local.top_down.TopDown`.
     """
 
@@ -66,6 +67,7 @@ class Mondrian(LocalMethod):
     weights: Mapping[str, Weight] = field(default_factory=dict)
     choose: Choice = "best"
     ranges: Ranges = "round"
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "mondrian"
 
     def check(self, schema: Schema, model: AllOf) -> None:
@@ -77,9 +79,10 @@ class Mondrian(LocalMethod):
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
         from shoal.methods.local.release import publish_pieces
 
-        return publish_pieces(*self.partition(problem), {})
+        deadline = deadline_of(self.time_limit)
+        return publish_pieces(*self.partition(problem, deadline), told_in_time(deadline))
 
-    def partition(self, problem: Problem) -> tuple[LocalProblem, Pieces]:
+    def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """The groups alone, for methods that start from them."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
@@ -88,7 +91,7 @@ class Mondrian(LocalMethod):
         ranks = ranks_of(problem)
         shown = shown_by(problem, self.publish, ranks)
         local = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=self.ranges == "exact")
-        return local, cut_pieces(local, local.whole(), strict=self.strict, choose=self.choose)
+        return local, cut_pieces(local, local.whole(), strict=self.strict, choose=self.choose, deadline=deadline)
 
 
 def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:

@@ -7,7 +7,6 @@ change is found (a local optimum) or at a time limit. See :mod:`shoal.methods.lo
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from shoal.methods.base import Problem
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
 from shoal.methods.local.top_down import TopDown
+from shoal.methods.time_limits import deadline_of, within
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
@@ -72,16 +72,17 @@ class Refine(LocalMethod):
         from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
         from shoal.methods.local.search import loss_of, refine_pieces
 
-        deadline = None if self.time_limit is None else time.monotonic() + self.time_limit
+        deadline = deadline_of(self.time_limit)
         publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
         exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
         ranks = ranks_of(problem)
         shown = shown_by(problem, publish, ranks)
         if isinstance(self.start, Mondrian | TopDown):  # nothing is left out, and the items are the same
-            _, pieces = self.start.partition(problem)
+            _, pieces = self.start.partition(problem, deadline)
             local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=exact), None
         else:
-            part, started, rows = kept_part(problem, self.start.decide(problem))
+            start = self.start if self.time_limit is None else within(self.start, self.time_limit / 2)
+            part, started, rows = kept_part(problem, start.decide(problem))
             local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
             pieces = pieces_of(local, started)
         before = loss_of(local, pieces)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from shoal.methods.local.kernels.nearness import near_items
 from shoal.methods.local.kernels.specialization import MOST_PASSES, cut_groups, make_scratch
 from shoal.methods.local.kernels.switching import switch_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
+from shoal.methods.time_limits import is_late
 from shoal.threads import spread
 
 __all__ = ["Refined", "Switched", "cut_pieces", "loss_of", "refine_pieces", "switch"]
@@ -24,22 +24,34 @@ def loss_of(local: LocalProblem, pieces: Pieces) -> float:
     return float(partition_loss(local.setting, pieces.item, pieces.count, pieces.start)) / int(local.count.sum())
 
 
-def cut_pieces(local: LocalProblem, pieces: Pieces, *, strict: bool, choose: str) -> Pieces:
+def cut_pieces(
+    local: LocalProblem, pieces: Pieces, *, strict: bool, choose: str, deadline: float | None = None
+) -> Pieces:
     """Cut groups from the top down, see :mod:`shoal.methods.local.kernels.specialization`.
 
     ``choose`` names the rule for the next cut: ``loss`` (the least that remains), ``rate`` (the largest fall of the
     loss by the information that the cut uses up, which is the entropy of its parts' sizes), or ``best``, which tries
-    both, each on a core of its own, and keeps the better result.
+    both, each on a core of its own, and keeps the better result. Groups are good at any time: at a ``deadline`` (of
+    ``time.monotonic``) those that there are are taken.
     """
 
     def run(by_bits: bool) -> Pieces:
         setting = local.setting
         tally, other = make_tally(setting.rules), make_tally(setting.rules)
         scratch = make_scratch(setting.space, len(local.count))
-        found = cut_groups(
-            setting, tally, other, scratch, pieces.item, pieces.count, pieces.start, strict, by_bits, MOST_PASSES
-        )
-        return Pieces(*found)
+        found = pieces
+        passes = 1 if deadline is not None else MOST_PASSES
+        while not is_late(deadline):
+            before = found
+            found = Pieces(
+                *cut_groups(
+                    setting, tally, other, scratch, before.item, before.count, before.start, strict, by_bits, passes
+                )
+            )
+            if deadline is None or len(found.start) == len(before.start):
+                break
+            passes = min(2 * passes, MOST_PASSES)
+        return found
 
     if choose != "best":
         return run(choose == "rate")
@@ -69,6 +81,8 @@ def refine_pieces(local: LocalProblem, pieces: Pieces, deadline: float | None = 
     loss = loss_of(local, pieces)
     changes = 0
     for _ in range(rounds):
+        if is_late(deadline):
+            break
         holding = make_holding(len(local.count), setting.values.shape[1], pieces.item, pieces.start)
         hold(setting, holding, pieces.item, pieces.count, pieces.start)
         time_of_pass = 1
@@ -76,10 +90,10 @@ def refine_pieces(local: LocalProblem, pieces: Pieces, deadline: float | None = 
             made = exchange_rows(setting, make_tally(setting.rules), holding, near, time_of_pass, 3, absorbs)
             time_of_pass += 3
             changes += made
-            late = deadline is not None and time.monotonic() > deadline
+            late = is_late(deadline)
             if made == 0 or late:
                 break
-        pieces = cut_pieces(local, Pieces(*read_holding(holding)), strict=False, choose="loss")
+        pieces = cut_pieces(local, Pieces(*read_holding(holding)), strict=False, choose="loss", deadline=deadline)
         after = loss_of(local, pieces)
         if loss - after <= 1e-4 * after:
             return Refined(pieces, changes, True)

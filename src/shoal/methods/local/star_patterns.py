@@ -15,6 +15,7 @@ from shoal.methods.base import Problem
 from shoal.methods.local.problem import make_local_problem
 from shoal.methods.local.release import publish_pieces
 from shoal.methods.local.search import cut_pieces, refine_pieces
+from shoal.methods.time_limits import is_late, told_in_time
 from shoal.schema import TOP, Flat
 
 __all__ = ["suppress_loosely", "suppress_strictly"]
@@ -23,25 +24,27 @@ MOST_TRIALS = 200
 """So many sets of stars are tried in a column, each of which costs a count of the table."""
 
 
-def suppress_strictly(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
+def suppress_strictly(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
     """Groups of least stars: cuts on two-level hierarchies, then refinement."""
     ladders = tuple(Flat().bind(d.text, d.missing, column=d.name) for d in problem.frequencies.quasi)
     flat = replace(problem, ladders=ladders)
     local = make_local_problem(flat, loss="precision", weights=importance)
-    pieces = refine_pieces(local, cut_pieces(local, local.whole(), strict=False, choose="best")).pieces
-    recoding = publish_pieces(local, pieces, {})
+    pieces = refine_pieces(
+        local, cut_pieces(local, local.whole(), strict=False, choose="best", deadline=deadline), deadline
+    ).pieces
+    recoding = publish_pieces(local, pieces, told_in_time(deadline))
     return _described(problem, recoding)
 
 
-def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGroup:
+def suppress_loosely(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
     """The strict groups, with the stars taken back that nobody needs who knows that a star may stand for any value."""
     frequencies = problem.frequencies
     k = problem.model.least
     sizes = [dictionary.size for dictionary in frequencies.quasi]
-    strict = suppress_strictly(problem, importance)
+    strict = suppress_strictly(problem, importance, deadline)
     codes = frequencies.codes[strict.row]  # one unit: the rows of a combination in a group, which get the same stars
     weight = np.asarray([float(importance.get(dictionary.name, 1.0)) for dictionary in frequencies.quasi])
-    stars = _take_back(codes, strict.count, (strict.height > 0)[strict.group], weight, k)
+    stars = _take_back(codes, strict.count, (strict.height > 0)[strict.group], weight, k, deadline)
     shown = np.where(stars, np.asarray(sizes, np.int32), codes)  # one more code than values: the star
     group, groups = group_keys(shown, [size + 1 for size in sizes])
     first = np.zeros(groups, np.int64)
@@ -54,7 +57,8 @@ def suppress_loosely(problem: Problem, importance: Mapping[str, float]) -> ByGro
     share = np.stack(
         [np.where(stars[first, j], 1.0, ladder.share[0].min()) for j, ladder in enumerate(problem.ladders)], axis=1
     )
-    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share)
+    facts = told_in_time(deadline)
+    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share, facts)
     return _described(problem, recoding)
 
 
@@ -76,6 +80,7 @@ def _take_back(
     stars: npt.NDArray[np.bool_],
     weight: npt.NDArray[np.float64],
     k: int,
+    deadline: float | None = None,
 ) -> npt.NDArray[np.bool_]:
     """Take back stars as long as k rows can be everybody's row, and k people behind every row; the dearest first.
 
@@ -86,7 +91,7 @@ def _take_back(
     for j in np.lexsort((np.arange(len(weight)), -weight)).tolist():
         waiting = [np.flatnonzero(stars[:, j])]
         for _ in range(MOST_TRIALS):
-            if not waiting:
+            if not waiting or is_late(deadline):
                 break
             units = waiting.pop(0)
             if not len(units):

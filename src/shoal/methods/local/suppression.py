@@ -24,12 +24,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from shoal.checked import Weight
+from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local.hidden_cells import require_few
 from shoal.methods.local.options import LocalMethod, check_weights_of
+from shoal.methods.time_limits import deadline_of
 from shoal.models import AllOf, limited
 from shoal.schema import TOP, Schema
 
@@ -46,10 +47,13 @@ class LocalSuppression(LocalMethod):
         How much a suppressed cell of a column counts; 1 where nothing is said. The dearer a column, the fewer stars.
     missing
         ``strict``: `*` matches only `*`. ``loose``: `*` may stand for any value (k-anonymity only).
+    time_limit
+        Seconds after which the stars so far are taken. The result then depends on the machine.
     """
 
     importance: Mapping[str, Weight] = field(default_factory=dict)
     missing: Literal["strict", "loose"] = "strict"
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "local-suppression"
     serves_few: ClassVar[bool] = True
 
@@ -88,8 +92,8 @@ class LocalSuppression(LocalMethod):
             from shoal.methods.local.cell_search import hide_cells
 
             bottom = (0,) * len(problem.ladders)
-            return hide_cells(problem, bottom, bottom, self.importance, None)
+            return hide_cells(problem, bottom, bottom, self.importance, self.time_limit)
         from shoal.methods.local.star_patterns import suppress_loosely, suppress_strictly
 
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
-        return decide(problem, self.importance)
+        return decide(problem, self.importance, deadline_of(self.time_limit))

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
-from shoal.checked import Number, Weight
+from shoal.checked import Number, Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local.mondrian import ranks_of, shown_by
 from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
 from shoal.methods.local.top_down import TopDown
+from shoal.methods.time_limits import answer_within, deadline_of, within
 from shoal.models import AllOf, combine, make_model, starting
 from shoal.schema import Schema
 
@@ -46,6 +48,8 @@ class Switching(LocalMethod):
         Whether the result is refined at the end, see :class:`shoal.methods.local.refine.Refine`.
     loss, weights
         See :class:`shoal.methods.local.top_down.TopDown`.
+    time_limit
+        Seconds after which groups are refined no further; an error where they do not all meet the models by then.
     """
 
     p: Annotated[int, Ge(1)] | None = None
@@ -54,6 +58,7 @@ class Switching(LocalMethod):
     polish: bool = True
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "switching"
 
     def __post_init__(self) -> None:
@@ -77,6 +82,9 @@ class Switching(LocalMethod):
 
         A group that fails costs the pairs of its rows and those of its near groups for every switch.
         """
+        return answer_within(self, self.time_limit, lambda found: self._decide(problem, found))
+
+    def _decide(self, problem: Problem, found: Event) -> ByGroup:
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
         from shoal.methods.local.search import loss_of, refine_pieces, switch
@@ -84,7 +92,9 @@ class Switching(LocalMethod):
         problem = replace(problem, model=self.goal(problem.model))
         problem.model.check(problem.frequencies.domains)
         require_feasible(problem)
-        recoding = self.start.decide(replace(problem, model=starting(problem.model)))
+        deadline = deadline_of(self.time_limit)
+        start = self.start if self.time_limit is None else within(self.start, self.time_limit / 2)
+        recoding = start.decide(replace(problem, model=starting(problem.model)))
         part, started, rows = kept_part(problem, recoding)
         ranks = ranks_of(part)
         shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
@@ -94,8 +104,9 @@ class Switching(LocalMethod):
         before, groups = loss_of(local, pieces), len(pieces.start) - 1
         switched = switch(local, pieces)
         pieces = switched.pieces
+        found.set()
         if self.polish:
-            pieces = refine_pieces(local, pieces).pieces
+            pieces = refine_pieces(local, pieces, deadline).pieces
         facts = {
             "start": self.start.name,
             "groups_before": groups,

@@ -18,10 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from shoal.checked import Weight
+from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local.options import Choice, LocalLoss, LocalMethod, check_weights_of
+from shoal.methods.time_limits import deadline_of, told_in_time
 from shoal.models import AllOf
 from shoal.schema import Schema
 
@@ -44,6 +45,8 @@ class TopDown(LocalMethod):
         How much each column counts; 1 where nothing is said.
     choose
         The rule for the next column: loss, rate, or best, which tries both at once and keeps the better result.
+    time_limit
+        Seconds after which the groups so far are taken. The result then depends on the machine.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class TopDown(LocalMethod):
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
     choose: Choice = "best"
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "top-down"
 
     def check(self, schema: Schema, model: AllOf) -> None:
@@ -64,13 +68,14 @@ class TopDown(LocalMethod):
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
         from shoal.methods.local.release import publish_pieces
 
-        return publish_pieces(*self.partition(problem), {})
+        deadline = deadline_of(self.time_limit)
+        return publish_pieces(*self.partition(problem, deadline), told_in_time(deadline))
 
-    def partition(self, problem: Problem) -> tuple[LocalProblem, Pieces]:
+    def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """The groups alone, for methods that start from them."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
 
         require_feasible(problem)
         local = make_local_problem(problem, loss=self.loss, weights=self.weights)
-        return local, cut_pieces(local, local.whole(), strict=False, choose=self.choose)
+        return local, cut_pieces(local, local.whole(), strict=False, choose=self.choose, deadline=deadline)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from annotated_types import Ge
 
-from shoal.checked import Weight
+from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
 from shoal.encoding.intervals import Ends
 from shoal.engines.base import Apart, Relation
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Outcome, Problem, Progress
+from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
@@ -66,6 +67,9 @@ class _Microaggregation(Method):
     block
         The most rows that are aggregated together; without it, all are. Larger tables are cut into blocks along
         medians, and groups do not cross blocks. See :mod:`shoal.methods.microaggregation.blocks`.
+    time_limit
+        Seconds after which groups are improved no further; an error where they are not formed by then. Not for tables
+        that are cut into blocks on several machines.
     """
 
     k: Annotated[int, Ge(2)] | None = None
@@ -77,6 +81,7 @@ class _Microaggregation(Method):
     effort: Annotated[int, Ge(0)] = 5000
     block: Annotated[int, Ge(4)] | None = None
     ranges: Ranges = "round"
+    time_limit: Seconds | None = None
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
@@ -114,7 +119,7 @@ class _Microaggregation(Method):
         """See :class:`shoal.methods.base.Method`. Time n log n for n rows in practice, for few columns."""
         from shoal.methods.microaggregation.points import aggregate
 
-        return aggregate(self, problem)
+        return answer_within(self, self.time_limit, lambda found: aggregate(self, problem, found))
 
     @property
     def together(self) -> int | None:

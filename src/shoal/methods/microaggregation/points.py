@@ -13,8 +13,10 @@ holds a missing number publishes it as missing: it is not guessed, and no one is
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +32,7 @@ from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
 from shoal.methods.microaggregation.kernels.p_first import merge_failing
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
 from shoal.methods.rules import bind_rules, totals_of
+from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder
 
@@ -75,8 +78,12 @@ class PointColumn:
     extent: Extent | None = None
 
 
-def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
-    """Form groups by a microaggregation method, stratum by stratum, and publish them."""
+def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByGroup:
+    """Form groups by a microaggregation method, stratum by stratum, and publish them; ``formed`` is set once there are.
+
+    Strata that are not improved by the end of the method's time stay as they are.
+    """
+    deadline = deadline_of(method.time_limit)
     frequencies = problem.frequencies
     require_feasible(problem)
     k = method.group_size(problem.model)
@@ -94,17 +101,24 @@ def aggregate(method: _Microaggregation, problem: Problem) -> ByGroup:
     facts: dict[str, Any] = {}
     if len(bound.rules.kind):
         facts["most_groups_possible"] = most_groups(bound.rules, bound.rules.totals, len(row))
+    stratum = strata_of(method, problem.names, frequencies.codes)[row]
+    strata = [np.flatnonzero(stratum == number) for number in range(int(stratum.max()) + 1)]
+
+    def of(members: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+        codes = frequencies.codes[row[members]]
+        points = np.concatenate([c.coordinates[codes[:, j]] for j, c in enumerate(columns)], axis=1)
+        return np.ascontiguousarray(points), np.ascontiguousarray(ruled[members])
+
+    problem.progress(f"{method.name}: forming groups", None)
+    groups = [_form_groups(method, *of(members), bound.rules, facts) for members in strata]
+    formed.set()
     group = np.full(len(row), -1, np.int32)
     made = 0
-    stratum = strata_of(method, problem.names, frequencies.codes)[row]
-    for number in range(int(stratum.max()) + 1):
-        members = np.flatnonzero(stratum == number)
-        problem.progress(f"{method.name}: forming groups", None)
-        points = np.ascontiguousarray(
-            np.concatenate([c.coordinates[frequencies.codes[row[members], j]] for j, c in enumerate(columns)], axis=1)
-        )
-        own = np.ascontiguousarray(ruled[members])
-        found = partition_rows(method, points, own, bound.rules, facts, len(members), problem.seed, problem.progress)
+    for members, found in zip(strata, groups, strict=True):
+        if not is_late(deadline):
+            found = _improve(
+                method, *of(members), bound.rules, found, len(members), problem.seed, problem.progress, deadline
+            )
         group[members] = found + made
         made += int(found.max(initial=-1)) + 1
     settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
@@ -125,18 +139,50 @@ def partition_rows(
 
     Judged with a tolerance: see :func:`settle`.
     """
+    group = _form_groups(method, points, columns, rules, facts)
+    return _improve(method, points, columns, rules, group, rows, seed, progress)
+
+
+def _form_groups(
+    method: _Microaggregation,
+    points: npt.NDArray[np.float64],
+    columns: npt.NDArray[np.int32],
+    rules: Rules,
+    facts: dict[str, Any],
+) -> npt.NDArray[np.int32]:
     if len(points) < rules.least[0]:
         raise InfeasibleError(
             f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
         )
     group = method.partition(points, columns, rules, facts)
-    group = merge_failing(points, columns, make_judge(rules), group)
-    if method.refine and len(points) >= 2 * rules.least[0]:
-        part = MOST_PROPOSALS * len(points) // rows
-        steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
-        progress(f"{method.name}: improving groups", None)
-        group = refine_partition(points, columns, rules, group, steps, seed)
-    return np.asarray(group, np.int32)
+    return np.asarray(merge_failing(points, columns, make_judge(rules), group), np.int32)
+
+
+def _improve(
+    method: _Microaggregation,
+    points: npt.NDArray[np.float64],
+    columns: npt.NDArray[np.int32],
+    rules: Rules,
+    group: npt.NDArray[np.int32],
+    rows: int,
+    seed: int,
+    progress: Progress,
+    deadline: float | None = None,
+) -> npt.NDArray[np.int32]:
+    """The groups, with less loss, where the method refines; with a deadline, as many proposals as there is time for."""
+    if not method.refine or len(points) < 2 * rules.least[0]:
+        return group
+    part = MOST_PROPOSALS * len(points) // rows
+    steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
+    progress(f"{method.name}: improving groups", None)
+    if deadline is not None:
+        start, few = time.monotonic(), steps // 50
+        group = np.asarray(refine_partition(points, columns, rules, group, few, seed), np.int32)
+        rate = few / max(time.monotonic() - start, 1e-3)
+        steps = min(steps, int(rate * (deadline - time.monotonic())))
+        if steps <= few:
+            return group
+    return np.asarray(refine_partition(points, columns, rules, group, steps, seed), np.int32)
 
 
 def strata_of(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:

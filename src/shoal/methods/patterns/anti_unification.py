@@ -15,18 +15,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, MinLen
 
-from shoal.checked import exact_number
+from shoal.checked import Seconds, exact_number
 from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes, released_ladders
 from shoal.encoding.groups import group_keys, histogram
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_feasible, suppress_failing, told_count
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
+from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
 from shoal.schema import TOP, Role, Schema
 
@@ -71,6 +73,9 @@ class AntiUnification(Method):
         numbers or dates (intervals, cuts, dates) start at level 1, as age does in section 4 of the paper, and all
         others at level 0, the value itself.
 
+    time_limit
+        Seconds after which model-aware patterns are not formed anew; an error where there are none by then.
+
     The least records of a pattern, k, come from the plan's k-anonymity. Where model-aware patterns have none, k is what
     the other models need at least: p records for p different values, l for l-diversity.
     """
@@ -80,6 +85,7 @@ class AntiUnification(Method):
     patterns: Literal["disjoint", "model-aware", "overlapping"] = "disjoint"
     keep_rest: bool = False
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
+    time_limit: Seconds | None = None
     name: ClassVar[str] = "anti-unification"
 
     def __post_init__(self) -> None:
@@ -128,12 +134,16 @@ class AntiUnification(Method):
     def decide(self, problem: Problem) -> Recoding:
         """See :class:`shoal.methods.base.Method`. Time grows as that of the kernels: see `form_groups`."""
         lifted = _lift(problem, self.levels)
-        return self._overlapping(lifted) if self.patterns == "overlapping" else self._disjoint(lifted)
 
-    def _disjoint(self, lifted: _Lifted) -> ByGroup:
+        def work(found: Event) -> Recoding:
+            return self._overlapping(lifted) if self.patterns == "overlapping" else self._disjoint(lifted, found)
+
+        return answer_within(self, self.time_limit, work)
+
+    def _disjoint(self, lifted: _Lifted, found: Event) -> ByGroup:
         if self.keep_rest:
             require_feasible(lifted.problem)
-        outcome = self._form(lifted)
+        outcome = self._form(lifted, found)
         left = lifted.table.rows - outcome.groups.rows
         if outcome.groups.rows == 0 or (self.keep_rest and left):
             raise InfeasibleError(self._why(lifted))
@@ -150,7 +160,7 @@ class AntiUnification(Method):
         count = lifted.problem.frequencies.count[row]
         return ByGroup(row, group[row], count, labels, *lifted.extent(outcome.codes), facts)
 
-    def _form(self, lifted: _Lifted) -> _Outcome:
+    def _form(self, lifted: _Lifted, found: Event) -> _Outcome:
         """Groups whose released rows meet the model.
 
         Some models measure a group against the released table, which is known only in the end. So groups are formed
@@ -160,6 +170,7 @@ class AntiUnification(Method):
         from shoal.methods.patterns.kernels.groups import group_by_patterns
 
         table, model = lifted.table, lifted.problem.model
+        deadline = deadline_of(self.time_limit)
         aware = self.patterns == "model-aware"
         classes = np.zeros(len(table.count), np.int32) if aware else lifted.classes
         totals = [part.total for part in table.groups_of(np.zeros(len(table.count), np.int64), 1).histograms]
@@ -172,7 +183,8 @@ class AntiUnification(Method):
             outcome, held = _settle(lifted, formed.codes, formed.assignment, formed.passes, turn)
             if best is None or outcome.groups.rows > best.groups.rows:
                 best = outcome
-            if held or not len(formed.sizes):
+            found.set()
+            if held or not len(formed.sizes) or is_late(deadline):
                 break
             released = table.groups_of(formed.assignment.astype(np.int64), len(formed.sizes))
             totals = [part.total for part in released.histograms]

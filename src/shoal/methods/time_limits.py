@@ -1,0 +1,79 @@
+"""Answers in time: what a search has when its time is over, or a clear error where it has nothing yet.
+
+Most searches look at the clock themselves and answer with the best so far. What forms all of its groups in one stretch
+of compiled code cannot: it is waited for (:func:`answer_within`), and where it has nothing to show when the time is
+over, the release is given up.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import TypeVar
+
+from shoal.errors import InfeasibleError
+from shoal.methods.base import Method
+from shoal.methods.first_runs import is_first_run
+
+__all__ = ["answer_within", "deadline_of", "is_late", "told_in_time", "within"]
+
+LEAST_SECONDS = 0.1
+
+Answer = TypeVar("Answer")
+
+
+def deadline_of(time_limit: float | None) -> float | None:
+    """When so many seconds from now are over, by ``time.monotonic``; None for never."""
+    return None if time_limit is None else time.monotonic() + time_limit
+
+
+def is_late(deadline: float | None) -> bool:
+    """Whether a deadline is over."""
+    return deadline is not None and time.monotonic() > deadline
+
+
+def told_in_time(deadline: float | None) -> dict[str, object]:
+    """What a certificate says of a search that may have been cut short."""
+    return {} if deadline is None else {"finished": not is_late(deadline)}
+
+
+def within(method: Method, seconds: float) -> Method:
+    """The method with a limit of time, where it takes one."""
+    if any(part.name == "time_limit" for part in fields(method)):
+        return replace(method, time_limit=max(seconds, LEAST_SECONDS))  # type: ignore[call-arg]
+    return method
+
+
+def answer_within(method: Method, time_limit: float | None, work: Callable[[threading.Event], Answer]) -> Answer:
+    """What ``work`` returns; raises where the time is over before it has set its event, which says: there is an answer.
+
+    What goes on computing after that goes on by itself, until it is done or the process ends. A method that has to be
+    compiled first is not held to the limit.
+    """
+    found = threading.Event()
+    if time_limit is None or is_first_run(method):
+        return work(found)
+    answers: list[Answer] = []
+    faults: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            answers.append(work(found))
+        except BaseException as error:  # raised again where the answer is waited for
+            faults.append(error)
+        found.set()
+
+    worker = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    worker.start()
+    if not found.wait(time_limit):
+        raise InfeasibleError(
+            f"The method {method.name} must form all groups before it has an answer, and had not done so within "
+            f"{time_limit:g} seconds (time_limit). Give it more time, or use mondrian, which answers with what it has."
+        )
+    worker.join()
+    if faults:
+        raise faults[0]
+    return answers[0]
