@@ -17,6 +17,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.full_domain import search
+from shoal.methods.full_domain.start import find_start
 from shoal.models import (
     AlphaK,
     DeltaDisclosure,
@@ -209,6 +210,41 @@ def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure)
     if expected:
         assert large.best.loss == pytest.approx(min(expected.values()), abs=1e-12)
         assert large.remaining_bound() >= large.best.loss
+
+
+@given(st.integers(1, 6), st.data())
+def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, data):
+    """Solutions are whatever lies above some node or another, as with models that survive unions."""
+    highest = tuple(data.draw(st.integers(0, 3)) for _ in range(columns))
+    below = [tuple(data.draw(st.integers(0, high)) for high in highest) for _ in range(data.draw(st.integers(1, 4)))]
+    losses = [np.cumsum([data.draw(st.integers(0, 9)) for _ in range(high + 1)]).astype(float) for high in highest]
+    seen = {}
+
+    def try_node(node):
+        assert all(0 <= level <= high for level, high in zip(node, highest, strict=True))
+        if any(all(a >= b for a, b in zip(node, one, strict=True)) for one in below):
+            seen[node] = sum(losses[j][level] for j, level in enumerate(node))
+        return seen.get(node)
+
+    find_start(try_node, (0,) * columns, highest, losses, [loss.max() - loss for loss in losses], lambda: False)
+    best = min(seen, key=lambda node: (seen[node], sum(node)))
+    for j, level in enumerate(best):
+        assert (
+            level == 0
+            or try_node((*best[:j], level - 1, *best[j + 1 :])) is None
+            or losses[j][level] == losses[j][level - 1]
+        )
+
+
+def test_a_start_that_has_no_time_looks_at_the_top_alone():
+    seen = []
+    find_start(lambda node: seen.append(node) or 1.0, (0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2, bool)
+    assert set(seen) > {(2, 2)}
+    late = []
+    find_start(
+        lambda node: late.append(node) or 1.0, (0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2, lambda: True
+    )
+    assert late == [(2, 2)]
 
 
 @given(problems())

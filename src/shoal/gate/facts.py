@@ -22,7 +22,7 @@ import operator
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -80,6 +80,8 @@ class ShownRows:
     labels: tuple[int, ...]
     values: Mapping[str, list[int | None]]
     sensitive: tuple[Sensitive, ...]
+    fewest: dict[tuple[tuple[int, ...], int], int] = field(default_factory=dict)
+    """Of columns and a size of sets, the fewest rows that can be somebody's: the same whatever the model is."""
 
     def each(self, values: Sequence[Any]) -> Sequence[Any]:
         """What combinations have, as often as there are rows of each."""
@@ -126,7 +128,10 @@ def judge_sets(shown: ShownRows, part: Any) -> Opinion | None:
     for size in range(1, most + 1):
         if not asked.good(least):
             break
+        family = (tuple(places), size)
+        asked.counts_people = family not in shown.fewest
         _look_at_sets(shown, asked, places, size)
+        asked.fewest = min(asked.fewest, shown.fewest.setdefault(family, asked.fewest))
     return Opinion(asked.good(least), {**asked.effective(), ROWS_PER_PERSON: asked.fewest})
 
 
@@ -313,6 +318,7 @@ class _Asked:
         self.judges: list[Callable[[int, Held], Any]] = [definition.judge(model, column) for column in self.columns]
         self.verdicts: list[dict[tuple[int, Held], Any]] = [{} for _ in self.columns]
         self.fewest = shown.rows
+        self.counts_people = True
         self.value_bits = [{} if one is None else bits_of(shown.each(shown.values[one.name])) for one in self.columns]
         self.values = sum(len(bits) + 1 for bits in self.value_bits)
 
@@ -325,6 +331,8 @@ class _Asked:
                 held = ((number, (group & rows).bit_count()) for number, rows in values.items() if number is not None)
                 self._note(place, group.bit_count(), tuple(sorted(had for had in held if had[1])))
         first, second = pair
+        if not self.counts_people:
+            return
         for label, rows in bits.covers[first].items():
             for more, others in bits.covers[second].items():
                 if bits.people[first][label] & bits.people[second][more]:
@@ -333,19 +341,18 @@ class _Asked:
     def by_sums(self, first: tuple[int, ...], fields: _Fields) -> None:
         """All sets that have these columns first, and a last one that there are fields for."""
         members = members_of([self.shown.cells[j] for j in first], len(self.shown.times))
-        covers = {key: fields.add(fields.covers, rows) for key, rows in members.items()}
-        shows = covers
-        if fields.covers is not fields.rows:
-            shows = {key: fields.add(fields.rows, rows) for key, rows in members.items() if None not in key}
+        visible = [rows for key, rows in members.items() if None not in key]
         for place, column in enumerate(self.columns):
             if column is None:
                 sizes: set[int] = set()
-                sizes.update(*(fields.total(parts) for key, parts in shows.items() if None not in key))
+                sizes.update(*(fields.total(fields.add(fields.rows, rows)) for rows in visible))
                 for size in sizes - {0}:
                     self._note(place, size, ())
             else:
-                visible = [rows for key, rows in members.items() if None not in key]
                 self._note_values(place, visible, fields, self.shown.values[column.name])
+        if not self.counts_people:
+            return
+        covers = {key: fields.add(fields.covers, rows) for key, rows in members.items()}
         everybody = members_of([self.shown.people[j] for j in first], len(fields.people))
         for key, people in everybody.items():
             covered = fields.total(part for one in shown_as(key) for part in covers.get(one, ()))
@@ -378,6 +385,8 @@ class _Asked:
                     if value is not None:
                         held[value] += times[row]
                 self._note(place, sum(map(times.__getitem__, rows)), tuple(sorted(held.items())))
+        if not self.counts_people:
+            return
         sizes = {key: sum(map(times.__getitem__, rows)) for key, rows in members.items()}
         for person in set(zip(*(self.shown.people[j] for j in chosen), strict=True)):
             self.fewest = min(self.fewest, sum(sizes.get(one, 0) for one in shown_as(person)))

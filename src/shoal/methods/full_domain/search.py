@@ -36,6 +36,8 @@ from shoal.methods.full_domain.kernels.lattice import (
     tag_box,
 )
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.methods.full_domain.start import find_start, information
+from shoal.methods.time_limits import is_late
 from shoal.models import limited
 from shoal.utility.measures import Measure
 
@@ -327,8 +329,9 @@ def _most_saved(gain: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], 
 class _LargeSearch(_Search):
     """Best first from the bottom, for lattices of which not every node can have a bound in memory.
 
-    Nodes wait in a heap by bound. A node's successors raise one column at or after the last one that it raised, so
-    that each node has one way to be reached. From time to time a greedy dive upwards looks for a solution.
+    A good node is sought from the top (:mod:`shoal.methods.full_domain.start`). Then nodes wait in a heap by bound. A
+    node's successors raise one column at or after the last one that it raised, so that each node has one way to be
+    reached. From time to time a greedy dive upwards looks for a solution.
     """
 
     def run(self) -> None:
@@ -337,6 +340,7 @@ class _LargeSearch(_Search):
         self._failed: list[npt.NDArray[np.int64]] = []
         start = self.lowest
         self._heap: list[tuple[float, int, Node, int]] = [(self._bound(start), sum(start), start, 0)]
+        self._find_start()
         self._dive(start)
         told = time.monotonic()
         turns = 0
@@ -360,6 +364,22 @@ class _LargeSearch(_Search):
             if time.monotonic() - told > 0.2:
                 told = time.monotonic()
                 self.tell(None)
+
+    def _find_start(self) -> None:
+        """Look at good nodes first, for half of the time at most: what cannot be better than they need not be."""
+        ladders = self.evaluator.problem.ladders
+        heights = [np.arange(ladder.height + 1) / max(ladder.height, 1) for ladder in ladders]
+        end = None if self._end is None else (time.monotonic() + self._end) / 2
+        told = information(self.evaluator.problem.frequencies, ladders)
+
+        def try_node(node: Node) -> float | None:
+            figures, good = self.look(node)
+            if self.fails_below(figures, good):
+                self._remember(node)
+            self.tell(None)
+            return figures.loss if good else None
+
+        find_start(try_node, self.lowest, self.highest, self._columns or heights, told, lambda: is_late(end))
 
     def remaining_bound(self) -> float:
         return self._heap[0][0] if self._heap else math.inf
