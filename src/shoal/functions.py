@@ -361,6 +361,7 @@ def attack(
     original: Any = None,
     previous: Any = None,
     person: AskedNames = (),
+    household: AskedNames = (),
     models: AskedModels | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
@@ -385,6 +386,8 @@ def attack(
         An earlier release of the same rows; needs ``original``.
     person
         Columns of the table under attack that say together whose rows they are: people are attacked, not only rows.
+    household
+        Columns of the table under attack that say together who lives together: households are attacked too.
     models
         The models that the release was made for (the plan's by default); the minimality attack reasons from them.
     excluded
@@ -411,6 +414,7 @@ def attack(
         original=before,
         previous=previous,
         person=as_names(person, "persons"),
+        household=as_names(household, "households"),
         models=as_models(models) if models is not None else () if loaded is None else loaded.models,
         excluded=excluded,
         confidence=confidence,

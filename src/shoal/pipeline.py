@@ -846,6 +846,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
             "rows": checked.rows,
             "smallest_group": checked.people.smallest_group,
             "rows_without_person": decided.nobodys,
+            "unit": "people" if plan.schema.person == plan.schema.named(Role.PERSON) else "households",
             "verification": _who_can_verify(plan),
         }
         linked = [part.linked_rows for part in plan.model_of_rows.parts if part.only_people]

@@ -190,8 +190,8 @@ class Plan(Shown, Checked):
         linked = [part for part in self.model_of_rows.parts if part.only_people]
         if self.schema.linked and not linked:
             raise PlanError(
-                "A pseudonym of a person links all rows of the person, and what they tell together is more than models "
-                "of single rows look at. Add the model trajectory-anonymity, with known_rows where others know few "
+                "A pseudonym of a person or a household links all rows of it, and what they tell together is more than "
+                "models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know few "
                 "rows of a person; or leave the pseudonym out."
             )
         if linked and not self.schema.person:

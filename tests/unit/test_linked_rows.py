@@ -325,3 +325,63 @@ def test_pairs_are_looked_at_as_multisets():
             table, [f"trajectory-anonymity k=2 known_rows={expected[0]}"], quasi_identifiers=["age"], person=["who"]
         )
         assert found.models[0].effective == expected[1]
+
+
+# -- households ---------------------------------------------------------------------------------------
+
+
+def homes(number=60, seed=5):
+    """Households of one to four people, each person one row."""
+    random = np.random.default_rng(seed)
+    home = np.repeat(np.arange(number), random.integers(1, 5, number))
+    return pa.table({
+        "home": pa.array([f"H{n}" for n in home]), "person": pa.array([f"P{n}" for n in range(len(home))]),
+        "age": pa.array(random.integers(0, 90, len(home))), "illness": pa.array(random.choice(["a", "b", "c"], len(home))),
+    })  # fmt: skip
+
+
+def homes_plan(*models, pseudonym=True, method=None):
+    columns = {
+        "home": Column(Role.HOUSEHOLD, pseudonym=pseudonym),
+        "person": Column(Role.PERSON),
+        "age": Column(Role.QUASI_IDENTIFIER, Widths((30,))),
+        "illness": Column(Role.SENSITIVE),
+    }
+    return shoal.Plan(Schema(columns), models, method)
+
+
+def test_the_number_of_a_household_is_published_under_the_promise_about_its_members_alone(key):
+    with pytest.raises(PlanError, match=r"a person or a household links all rows.*trajectory-anonymity"):
+        homes_plan(shoal.KAnonymity(3))
+    plan = homes_plan(shoal.TrajectoryAnonymity(3), shoal.PSensitive(2), method=shoal.FactsSuppression(suppression=0.6))
+    assert shoal.Plan.from_dict(plan.to_dict()) == plan
+    found = shoal.anonymize(homes(), plan)
+    assert found.table.column_names == ["home", "age", "illness"]
+    members = [(row["home"], row["age"]) for row in found.table.to_pylist()]
+    for crowd in slow.crowds(members, None):
+        assert len(crowd) >= 3
+    assert found.certificate["people"]["unit"] == "households"
+    assert found.certificate["people"]["total"] == 60
+    assert found.certificate["pseudonyms"] == ["home"]
+    assert shoal.check(found.table, plan=plan).holds
+
+
+def test_without_a_pseudonym_a_household_is_dropped_and_people_are_counted():
+    found = shoal.anonymize(homes(), homes_plan(shoal.KAnonymity(3), pseudonym=False))
+    assert found.table.column_names == ["age", "illness"]
+    assert (found.certificate["people"]["unit"], found.certificate["people"]["total"]) == ("people", homes().num_rows)
+
+
+def test_households_are_found_by_size_and_by_members(tmp_path):
+    table = homes(40)
+    pyarrow.csv.write_csv(table, tmp_path / "homes.csv")
+    asks = ["attack", str(tmp_path / "homes.csv"), "-q", "age", "-s", "illness", "--household", "home", "--json"]
+    done = CliRunner().invoke(app, asks)
+    assert done.exit_code == 0, done.output
+    results = {one["attack"]: one for one in json.loads(done.stdout)["attacks"]}
+    rows = [(row["home"], row["age"]) for row in table.to_pylist()]
+    size = Counter(home for home, _ in rows)
+    often = Counter(size.values())
+    assert results["household by size"]["exposed"] == sum(often[n] < 5 for n in size.values())
+    assert results["household by its members"]["exposed"] == len(slow.exposed_by_all_rows(rows, 5))
+    assert results["household by its members"]["exposed"] > 30

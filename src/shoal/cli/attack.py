@@ -46,6 +46,13 @@ def attack(
             "--person", help="Columns that say together whose rows they are, separated by commas: people are attacked."
         ),
     ] = None,
+    household: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--household",
+            help="Columns that say together who lives together: households are attacked, by size and members.",
+        ),
+    ] = None,
     population: Annotated[
         Path | None, typer.Option(help="Everybody whom the table is a sample of: for the journalist's risk.")
     ] = None,
@@ -65,7 +72,8 @@ def attack(
     """Attack a table, made here or elsewhere, and tell how many rows would be exposed, and to what.
 
     Every row is taken for a person, unless --person says whose rows they are: then groups of few people, two rows,
-    three rows or all rows of a person, and what several groups tell together, are counted in people.
+    three rows or all rows of a person, and what several groups tell together, are counted in people. With --household
+    every household is looked for by how many rows it has, and by what its rows show, which neighbours know.
 
     From the table alone: groups of one value (homogeneity) or one category (similarity), the best guess for everyone
     (inference), and what remains when some values can be ruled out (background knowledge); and how many facts, of the
@@ -91,7 +99,7 @@ def attack(
         show("attacking", None)
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
-            locality=locality, person=names_of(person), missing=missing or (),
+            locality=locality, person=names_of(person), household=names_of(household), missing=missing or (),
         )  # fmt: skip
         show("assessing", None)
         risk = assess(

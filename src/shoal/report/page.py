@@ -121,14 +121,16 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     if dropped:
         sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
     hidden = [
-        name for name in (*by_role[Role.PERSON], *by_role[Role.DROP]) if name not in content.get("pseudonyms", ())
+        name
+        for name in (*by_role[Role.PERSON], *by_role[Role.HOUSEHOLD], *by_role[Role.DROP])
+        if name not in content.get("pseudonyms", ())
     ]
     if hidden:
         sentences.append(f"Not published: {listed(hidden)}.")
     people = content.get("people")
     if people:
         sentences.append(
-            f"It is known whose rows they are: the conditions below count people, of whom the original has "
+            f"It is known whose rows they are: the conditions below count {people['unit']}, of which the original has "
             f"{number(people['total'])} and the release {number(people['released'])}. {prose(people['verification'])}"
         )
     for note in about_people(content):
@@ -417,6 +419,7 @@ def _fate(column: ColumnFacts) -> str:
     return {
         Role.IDENTIFIER: "removed",
         Role.PERSON: "removed",
+        Role.HOUSEHOLD: "removed",
         Role.DROP: "removed",
         Role.QUASI_IDENTIFIER: "group by group",
         Role.SENSITIVE: "as it is",

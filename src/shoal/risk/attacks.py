@@ -41,7 +41,7 @@ class AttackResult:
     column
         The sensitive column, or None.
     people
-        How many people were attacked.
+        How many were attacked: rows, each taken for a person, unless ``counts`` says otherwise.
     exposed
         How many of them are exposed.
     baseline
@@ -50,6 +50,8 @@ class AttackResult:
         Further counts and shares.
     rows
         Numbers (from 1) of the exposed rows of the external table, where there is one.
+    counts
+        What is counted: rows, people or households.
     """
 
     name: str
@@ -60,10 +62,11 @@ class AttackResult:
     baseline: float
     figures: Mapping[str, float | int | str] = field(default_factory=dict)
     rows: tuple[int, ...] = ()
+    counts: str = "rows"
 
     @property
     def share(self) -> float:
-        """The exposed part of the people."""
+        """The exposed part of those attacked."""
         return self.exposed / self.people if self.people else 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +75,8 @@ class AttackResult:
             "attack": self.name,
             "learns": self.learns,
             "column": self.column,
-            "people": self.people,
+            "counts": self.counts,
+            "attacked": self.people,
             "exposed": self.exposed,
             "share": self.share,
             "baseline": self.baseline,

@@ -22,7 +22,7 @@ from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_facts import FactsNeeded, facts_needed
 from shoal.risk.attacks_linkage import linkage
 from shoal.risk.attacks_minimality import minimality
-from shoal.risk.attacks_people import ExposedPeople, attack_people
+from shoal.risk.attacks_people import ExposedPeople, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Schema
 from shoal.showing import Grid, Sheet, Shown
@@ -58,7 +58,7 @@ class Attacks(Shown):
             (
                 result.name,
                 f"{result.learns} of {result.column}" if result.column else result.learns,
-                result.people,
+                f"{result.people:,} {result.counts}",
                 result.exposed,
                 f"{result.share:.1%}",
                 f"{result.baseline:,.6g}",
@@ -66,7 +66,7 @@ class Attacks(Shown):
             for result in self.results
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
-        columns = ("attack", "learns", "people", "exposed", "share", "guessed without")
+        columns = ("attack", "learns", "attacked", "exposed", "share", "guessed without")
         return Sheet("What an intruder would learn", figures, (), [Grid("Attacks", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,6 +89,7 @@ def attack(
     original: Any = None,
     previous: Any = None,
     person: Sequence[str] = (),
+    household: Sequence[str] = (),
     models: Sequence[Model] | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
@@ -111,6 +112,8 @@ def attack(
         An earlier release of the same rows; needs ``original``.
     person
         Columns of the table under attack that say together whose rows they are.
+    household
+        Columns of the table under attack that say together who lives together.
     models
         The models that the release was made for (the plan's by default); the minimality attack reasons from them.
     excluded
@@ -139,6 +142,8 @@ def attack(
     groups = published.groups
     people = attack_people(released, schema, person, size_of_groups(chosen, SMALL_CROWD), source) if person else None
     results: list[AttackResult] = [] if people is None else list(people.results)
+    if household:
+        results += attack_households(released, schema, household, size_of_groups(chosen, SMALL_CROWD), source)
     for histogram in groups.histograms:
         name = histogram.domain.name
         results.append(homogeneity(groups, name))

@@ -9,6 +9,9 @@ Models and attacks that count rows take five visits of one patient for a crowd. 
   is left, and who has it.
 
 The last ones need rows that can be linked, as whoever has the column links them.
+
+**Households**: how many live together, and of what age and sex they are, neighbours know. Exposed is every household of
+which, by the number of its rows, or by their labels, there are fewer than so many.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +34,7 @@ from shoal.risk.attacks import AttackResult
 from shoal.schema import Column, Role, Schema
 from shoal.utility.tables import source_of
 
-__all__ = ["ExposedPeople", "attack_people"]
+__all__ = ["ExposedPeople", "attack_households", "attack_people"]
 
 MOST_SETS = 5_000_000
 """Beyond so many sets of rows an attack that looks at all of them is not run."""
@@ -73,6 +76,37 @@ def attack_people(
     released: Any, schema: Schema, person: Sequence[str], least: int, source: CsvFormat | None = None
 ) -> ExposedPeople:
     """Attack the people of a table; a crowd of fewer than ``least`` people hides nobody."""
+    frequencies = _numbered(released, schema, person, source)
+    histories = _histories(frequencies)
+    few = _few_people(histories, least)
+    results = [few, *(found for rows in (2, 3) if (found := _some_rows(histories, rows, least)) is not None)]
+    results.append(_all_rows(histories, least))
+    results += [_composition(histories, frequencies, place) for place in range(len(frequencies.domains) - 1)]
+    told = tuple(replace(result, counts="people") for result in results)
+    return ExposedPeople(histories.people, few.exposed, least, told)
+
+
+def attack_households(
+    released: Any, schema: Schema, household: Sequence[str], least: int, source: CsvFormat | None = None
+) -> tuple[AttackResult, ...]:
+    """Attack the households of a table, whose members' rows a column links; what is counted are households."""
+    histories = _histories(_numbered(released, schema, household, source))
+    rows = np.add.reduceat(histories.rows, histories.start[:-1]).tolist()
+    members = Counter(rows)
+    by_size = [members[number] for number in rows]
+    results = (
+        _crowds("household by size", "which household it is, by how many rows it has", by_size, least),
+        replace(
+            _all_rows(histories, least),
+            name="household by its members",
+            learns="which household it is, by the labels of its rows",
+        ),
+    )
+    return tuple(replace(result, counts="households") for result in results)
+
+
+def _numbered(released: Any, schema: Schema, person: Sequence[str], source: CsvFormat | None) -> FrequencySet:
+    """The combinations of a table with numbers in place of what names people, or households."""
     from shoal.engines.duckdb import DuckDBEngine
 
     with DuckDBEngine() as engine:
@@ -84,13 +118,7 @@ def attack_people(
             shown = shown.append_column(made, shown.column(name))
         own = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
         numbered = number_people(engine, engine.read(Source(frame=shown)), names).table
-        frequencies = read_frequency_set(engine, numbered, own)
-    histories = _histories(frequencies)
-    few = _few_people(histories, least)
-    results = [few, *(found for rows in (2, 3) if (found := _some_rows(histories, rows, least)) is not None)]
-    results.append(_all_rows(histories, least))
-    results += [_composition(histories, frequencies, place) for place in range(len(frequencies.domains) - 1)]
-    return ExposedPeople(histories.people, few.exposed, least, tuple(results))
+        return read_frequency_set(engine, numbered, own)
 
 
 def _beside(name: str, others: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from shoal.extensions import Extended
 from shoal.schema.base import BaseHierarchy, Hierarchy
 from shoal.schema.categories import Categories
-from shoal.schema.columns import Column, Domain, Role, Schema, Shift
+from shoal.schema.columns import UNPUBLISHED, Column, Domain, Role, Schema, Shift
 from shoal.schema.hierarchies import Flat, Ordered, Prefix, Table, Tree, read_table
 from shoal.schema.ladder import TOP, Ladder
 from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
@@ -13,6 +13,7 @@ from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
 __all__ = [
     "HIERARCHIES",
     "TOP",
+    "UNPUBLISHED",
     "BaseHierarchy",
     "Calendar",
     "Categories",

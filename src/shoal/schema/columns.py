@@ -20,7 +20,7 @@ from shoal.schema.ladder import Ladder
 from shoal.schema.people import People
 from shoal.schema.spelling import declared_spelling, fold, same_text
 
-__all__ = ["Column", "Domain", "Role", "Schema", "Shift"]
+__all__ = ["UNPUBLISHED", "Column", "Domain", "Role", "Schema", "Shift"]
 
 
 class Role(StrEnum):
@@ -31,7 +31,12 @@ class Role(StrEnum):
     SENSITIVE = "sensitive"
     OTHER = "other"
     PERSON = "person"
+    HOUSEHOLD = "household"
     DROP = "drop"
+
+
+UNPUBLISHED = (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD, Role.DROP)
+"""What is not published, unless it is as a pseudonym."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,11 @@ class Column(Checked):
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
-    A ``person`` says whose rows they are: it is never published, and models count people. What is to be dropped and
-    names nobody is ``drop``.
-    ``pseudonym`` publishes keyed pseudonyms of an identifier or a person instead of dropping it. That of a person
-    links the rows of the person: a plan must then say how many of them others may know (``trajectory-anonymity``).
+    A ``person`` says whose rows they are: it is never published, and models count people. A ``household`` says who lives
+    together: it is not published, or as a pseudonym, and then models count households. What is to be dropped and names
+    nobody is ``drop``.
+    ``pseudonym`` publishes keyed pseudonyms of an identifier, a person or a household instead of dropping it. That of a
+    person or household links rows: a plan must then say how many of them others may know (``trajectory-anonymity``).
     ``shift`` moves dates by a number of days that is each person's own; ``relative_to = "first"`` publishes the days
     since the person's first date in their place.
     ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
@@ -79,8 +85,10 @@ class Column(Checked):
             )
         if self.shift and self.relative_to:
             raise PlanError("Dates are moved (shift) or counted from a person's first (relative_to), not both.")
-        if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON):
-            raise PlanError(f"Only an identifier or a person can be a pseudonym; found a column of role {self.role}.")
+        if self.pseudonym and self.role not in (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD):
+            raise PlanError(
+                f"Only an identifier, a person or a household can be a pseudonym; found a column of role {self.role}."
+            )
         if self.publish == "categories" and self.categories is None:
             raise PlanError("A column that publishes categories must have them: list them, the most sensitive first.")
         if self.categories is not None and self.role is not Role.SENSITIVE:
@@ -129,18 +137,24 @@ class Schema(Checked):
     @property
     def of_rows(self) -> Schema:
         """The same columns where nothing says whose rows they are, as in a release."""
-        return Schema({name: Column(Role.DROP) if c.role is Role.PERSON else c for name, c in self.columns.items()})
+        whose = {*self.named(Role.PERSON), *self.named(Role.HOUSEHOLD)}
+        return Schema({name: Column(Role.DROP) if name in whose else column for name, column in self.columns.items()})
 
     @property
     def unpublished(self) -> frozenset[str]:
         """Names of the columns that no release has."""
-        dropped = {*self.named(Role.IDENTIFIER), *self.named(Role.DROP), *self.person}
+        dropped = {name for role in UNPUBLISHED for name in self.named(role)}
         return frozenset(dropped.difference(self.pseudonyms, self.person[:1] if self.linked else ()))
 
     @property
     def person(self) -> tuple[str, ...]:
-        """Names of the columns that say together whose rows they are."""
-        return self.named(Role.PERSON)
+        """Names of the columns that say together whose rows they are: a person's, or those of a household.
+
+        Where a pseudonym of the household is published, all rows of its members are linked, and the household is what
+        must not be found: whatever holds of households that look alike holds of the people in them (docs/people.md).
+        """
+        household = self.named(Role.HOUSEHOLD)
+        return household if any(self.columns[name].pseudonym for name in household) else self.named(Role.PERSON)
 
     @property
     def moved(self) -> tuple[str, ...]:
@@ -165,7 +179,8 @@ class Schema(Checked):
         Of several columns that say together whose rows they are, the first then says it alone.
         """
         rest = {name: Column(Role.DROP) for name in self.person[1:]}
-        return Schema({name: _published(column) for name, column in self.columns.items()} | rest)
+        first = {name: replace(self.columns[name], pseudonym=self.linked) for name in self.person[:1]}
+        return Schema({name: _published(column) for name, column in self.columns.items()} | rest | first)
 
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
         """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
-from shoal.schema import Role, Schema
+from shoal.schema import UNPUBLISHED, Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.classification import CLASSIFIERS, Accuracy, classification
 from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
@@ -139,8 +139,7 @@ def compare(
     if queries < 1:
         raise PlanError(f"The number of queries must be at least 1; found {queries}.")
     there = set(column_names(original, source)) & set(column_names(released, source))
-    hidden = (Role.IDENTIFIER, Role.PERSON, Role.DROP)
-    names = [n for n, column in schema.columns.items() if column.role not in hidden and n in there]
+    names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in there]
     if not names:
         raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
     if target is not None and (target not in there or names == [target]):
