@@ -191,8 +191,8 @@ class Plan(Shown, Checked):
         if self.schema.linked and not linked:
             raise PlanError(
                 "A pseudonym of a person or a household links all rows of it, and what they tell together is more than "
-                "models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know few "
-                "rows of a person; or leave the pseudonym out."
+                "models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know "
+                "few of the rows; or leave the pseudonym out."
             )
         if linked and not self.schema.person:
             raise PlanError(f"The model {linked[0].name} needs a column of role person, to say whose rows they are.")

@@ -88,7 +88,7 @@ def test_locality_reruns_the_plan(tmp_path):
     shoal("release", plan)
     run = shoal("attack", tmp_path / "out.csv", "--plan", plan, "--original", table, "--locality", "--json")
     audit = json.loads(run.stdout)["attacks"][-1]
-    assert (audit["attack"], audit["exposed"], audit["people"]) == ("locality", 0, 3 * 72)
+    assert (audit["attack"], audit["exposed"], audit["attacked"]) == ("locality", 0, 3 * 72)
 
 
 def test_compare_answers_in_one_json_object(second):

@@ -336,7 +336,7 @@ def homes(number=60, seed=5):
     home = np.repeat(np.arange(number), random.integers(1, 5, number))
     return pa.table({
         "home": pa.array([f"H{n}" for n in home]), "person": pa.array([f"P{n}" for n in range(len(home))]),
-        "age": pa.array(random.integers(0, 90, len(home))), "illness": pa.array(random.choice(["a", "b", "c"], len(home))),
+        "age": pa.array(random.integers(0, 90, len(home))), "illness": pa.array(random.choice([*"abc"], len(home))),
     })  # fmt: skip
 
 
@@ -385,3 +385,6 @@ def test_households_are_found_by_size_and_by_members(tmp_path):
     assert results["household by size"]["exposed"] == sum(often[n] < 5 for n in size.values())
     assert results["household by its members"]["exposed"] == len(slow.exposed_by_all_rows(rows, 5))
     assert results["household by its members"]["exposed"] > 30
+    told = {one["attack"]: (one["counts"], one["attacked"]) for one in results.values()}
+    assert told["household by size"] == ("households", 40)
+    assert told["homogeneity"] == ("rows", table.num_rows)

@@ -50,7 +50,7 @@ def attack(
         list[str] | None,
         typer.Option(
             "--household",
-            help="Columns that say together who lives together: households are attacked, by size and members.",
+            help="Columns that say together who lives together: households are attacked too.",
         ),
     ] = None,
     population: Annotated[
@@ -188,7 +188,7 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
         shown.add_row(
             safe(result.name),
             safe(_learns(result)),
-            figure(result.people),
+            f"{figure(result.people)} {result.counts}",
             f"[{colour}]{figure(result.exposed)}[/]",
             percent(result.share),
             f"{result.baseline:,.1f}".removesuffix(".0"),

@@ -120,11 +120,8 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     dropped = [name for name in by_role[Role.IDENTIFIER] if name not in content.get("pseudonyms", ())]
     if dropped:
         sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
-    hidden = [
-        name
-        for name in (*by_role[Role.PERSON], *by_role[Role.HOUSEHOLD], *by_role[Role.DROP])
-        if name not in content.get("pseudonyms", ())
-    ]
+    unseen = (name for role in (Role.PERSON, Role.HOUSEHOLD, Role.DROP) for name in by_role[role])
+    hidden = [name for name in unseen if name not in content.get("pseudonyms", ())]
     if hidden:
         sentences.append(f"Not published: {listed(hidden)}.")
     people = content.get("people")

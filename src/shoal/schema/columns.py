@@ -58,9 +58,9 @@ class Column(Checked):
     ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     ``order`` lists a sensitive column's values from low to high, for the ordered distance.
     ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
-    A ``person`` says whose rows they are: it is never published, and models count people. A ``household`` says who lives
-    together: it is not published, or as a pseudonym, and then models count households. What is to be dropped and names
-    nobody is ``drop``.
+    A ``person`` says whose rows they are: it is never published, and models count people. A ``household`` says who
+    lives together: it is not published, or as a pseudonym, and then models count households. What is to be dropped and
+    names nobody is ``drop``.
     ``pseudonym`` publishes keyed pseudonyms of an identifier, a person or a household instead of dropping it. That of a
     person or household links rows: a plan must then say how many of them others may know (``trajectory-anonymity``).
     ``shift`` moves dates by a number of days that is each person's own; ``relative_to = "first"`` publishes the days

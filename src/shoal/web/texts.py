@@ -303,7 +303,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "attack.exposed_after": ("exposed after", "nachher betroffen"),
     "attack.table": ("What an intruder learns, before and after", "Was ein Angreifer erfährt, vorher und nachher"),
     "attack.all": ("All attacks, with the original to hold them against", "Alle Angriffe, am Original gemessen"),
-    "attack.people": ("people", "Menschen"),
+    "attack.people": ("attacked", "angegriffen"),
     "attack.found": ("exposed", "betroffen"),
     "attack.guess": ("guessed without the release", "ohne Veröffentlichung erraten"),
     "attack.of": ("{learns} of {column}", "{learns} von {column}"),
