@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from shoal.certificate import Certificate, Release
+    from shoal.checking import CheckResult
     from shoal.compilation import compile_methods
     from shoal.errors import (
         HierarchyError,
@@ -117,7 +118,6 @@ if TYPE_CHECKING:
         tree,
     )
     from shoal.utility import Comparison
-    from shoal.verify import CheckResult
 
 __all__ = [
     "AlphaK",
@@ -248,7 +248,7 @@ _HOMES = {
         "cuts dates drop flat identifier intervals levels_from ordered other person prefix quasi sensitive tree"
     ),
     "shoal.utility": "Comparison",
-    "shoal.verify": "CheckResult",
+    "shoal.checking": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from shoal.checking import CheckResult
 from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding, kept_combinations
 from shoal.methods import Problem
 from shoal.models import AllOf
@@ -23,11 +24,10 @@ from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.utility.labels import number_of, read_labels
 from shoal.utility.loss import published, weighted_sums
-from shoal.verify import CheckResult
 
 __all__ = [
     "Band", "Cell", "ColumnFacts", "Description", "Distribution", "TableFacts", "describe",
-    "describe_apart", "safe_cells",
+    "describe_columns", "safe_cells",
 ]  # fmt: skip
 
 MOST_CELLS = 24
@@ -134,13 +134,13 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
 
     Time n log n for n distinct combinations, plus labels times values of each locally recoded column.
     """
-    frequencies, schema = problem.frequencies, problem.schema
-    least = _least(problem.model, checked)
+    frequencies = problem.frequencies
+    bare = describe_columns(problem.schema, problem.model, checked)
+    least = bare.least
     patterns = isinstance(recoding, ByPattern)
     edges = _edges(least)
     after = None if checked.found is None or patterns else table_facts(checked.found, edges, least)
-    before = None
-    columns = [ColumnFacts(name, column.role) for name, column in schema.columns.items()]
+    before, columns = None, bare.columns
     if reveals_source:
         sizes = [dictionary.size for dictionary in frequencies.quasi]
         before = table_facts(frequencies.group(frequencies.codes, sizes)[1], edges, least)
@@ -151,15 +151,12 @@ def describe(problem: Problem, recoding: Recoding, checked: CheckResult, *, reve
             for s, dictionary in enumerate(frequencies.sensitive)
             if frequencies.domains[s].people is None
         }
-        columns = [
-            quasi.get(facts.name, ColumnFacts(facts.name, facts.role, values=sensitive.get(facts.name)))
-            for facts in columns
-        ]
-    return Description(least, before, after, tuple(columns))
+        columns = tuple(quasi.get(facts.name, replace(facts, values=sensitive.get(facts.name))) for facts in columns)
+    return replace(bare, before=before, after=after, columns=columns)
 
 
-def describe_apart(schema: Schema, model: AllOf, checked: CheckResult) -> Description:
-    """What can be told of a release that no one machine holds: its columns, and no distributions."""
+def describe_columns(schema: Schema, model: AllOf, checked: CheckResult) -> Description:
+    """What can be told of any release, where no machine may hold its rows: its columns, and no distributions."""
     columns = tuple(ColumnFacts(name, column.role) for name, column in schema.columns.items())
     return Description(_least(model, checked), None, None, columns)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from shoal.engines import open_engine
 from shoal.engines.base import Source
 from shoal.errors import PlanError, ShoalError
 from shoal.methods import Method, Progress, quiet
@@ -102,18 +103,16 @@ def explain_plan(
     time_limit
         Seconds after which no further change is tried.
     """
-    from shoal.engines.duckdb import DuckDBEngine
-
     if not plan.method.reveals_source:
         raise PlanError(f"The promise of the method {plan.method.name} covers what would be told about the source.")
     source = source or plan.source
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
-    with DuckDBEngine(time_zone=source.time_zone) as engine:
+    with open_engine(plan.engine, source, time_zone=source.time_zone) as engine:
         sample = engine.sample(engine.read(source), SAMPLE + 1)
     sampled = sample.num_rows > SAMPLE
     here = Source(frame=sample.slice(0, SAMPLE), time_zone=source.time_zone)
-    small = replace(plan, source=here, output=None, method=_in_time(plan.method))
+    small = replace(plan, source=here, output=None, method=_in_time(plan.method), engine=plan.engine.here)
     changes = [*_without(small), *_with(small)]
     end = time.monotonic() + time_limit
     progress("explaining", 0.0)

@@ -23,7 +23,8 @@ from shoal import exploration, pipeline, risk, utility
 from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_column, as_models, as_names
 from shoal.certificate import Release, Table
 from shoal.drafting import SUPPRESSION, draft_plan
-from shoal.engines.base import Source
+from shoal.engines import open_engine
+from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError, ShoalWarning
 from shoal.explanation import Explanation, explain_plan
@@ -188,7 +189,7 @@ def anonymize(
         return replace(pipeline.anonymize(data, chosen, progress=show), notes=notes)
 
 
-def profile(data: Any, *, source: CsvFormat | None = None) -> Profile:
+def profile(data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None) -> Profile:
     """Look at a table: what each column is, which role would suit it and why, and what singles people out.
 
     Parameters
@@ -197,8 +198,10 @@ def profile(data: Any, *, source: CsvFormat | None = None) -> Profile:
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     source
         How a CSV is written, where that is not to be found out.
+    engine
+        What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
     """
-    return profile_table(data, source=source)
+    return profile_table(data, source=source, engine=engine)
 
 
 @dataclass(frozen=True)
@@ -247,6 +250,7 @@ def draft(
     folder: Path | str | None = None,
     source: CsvFormat | None = None,
     rehearse: bool = True,
+    engine: EngineSettings | None = None,
     progress: Watch = None,
 ) -> Draft:
     """Write a first plan for a table, with a reason beside every choice.
@@ -263,6 +267,8 @@ def draft(
         How a CSV is written, where that is not to be found out.
     rehearse
         Whether methods are tried on a sample, for some seconds, to plan with the one that loses least.
+    engine
+        What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
 
     Examples
     --------
@@ -275,13 +281,13 @@ def draft(
     path = Path(data) if isinstance(data, str | Path) else None
     with watching(progress) as show:
         show("looking at the columns", None)
-        found = profile_table(data, source=source)
+        found = profile_table(data, source=source, engine=engine)
         drafted = Draft(draft_plan(found, path, place, k=k), found, place)
         if not rehearse:
             return drafted
         form = replace(found.source, missing=(*found.source.missing, *found.missing))
         table = Source(frame=data, csv=form) if path is None else Source(path, csv=form)
-        tried = try_methods(drafted.plan, table, SUPPRESSION, progress=show)
+        tried = try_methods(drafted.plan, table, SUPPRESSION, engine=engine, progress=show)
     return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
 
 
@@ -332,7 +338,14 @@ def explore(
         )
 
 
-def explain(plan: AskedPlan, data: Any = None, *, time_limit: float = 120.0, progress: Watch = None) -> Explanation:
+def explain(
+    plan: AskedPlan,
+    data: Any = None,
+    *,
+    time_limit: float = 120.0,
+    engine: EngineSettings | None = None,
+    progress: Watch = None,
+) -> Explanation:
     """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
 
     Parameters
@@ -343,8 +356,11 @@ def explain(plan: AskedPlan, data: Any = None, *, time_limit: float = 120.0, pro
         A table in memory; the plan's source by default.
     time_limit
         Seconds after which no further change is tried.
+    engine
+        What takes the sample, in place of the plan's engine.
     """
     loaded = as_plan(plan)
+    loaded = loaded if engine is None else replace(loaded, engine=engine)
     missing = loaded.source.csv.missing if loaded.source is not None else ()
     source = None if data is None else Source(frame=data, csv=CsvFormat(missing=missing))
     with watching(progress) as show:
@@ -369,6 +385,7 @@ def attack(
     locality: bool = False,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> Attacks:
     """Attack a table, made here or elsewhere: everything that what is given allows.
 
@@ -400,6 +417,8 @@ def attack(
         Whether to rerun the plan's method on parts of the original; needs a plan and ``original``.
     missing
         Texts that stand for a missing value, beside those of the plan.
+    engine
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
     """
     roles = roles_of(plan, quasi_identifiers, sensitive)
     loaded = roles if isinstance(roles, Plan) else None
@@ -420,10 +439,11 @@ def attack(
         confidence=confidence,
         aligned=aligned,
         source=form,
+        engine=_engine(roles, engine),
     )
     if not locality or loaded is None:
         return found
-    return replace(found, results=(*found.results, _locality(loaded, before)))
+    return replace(found, results=(*found.results, _locality(loaded, before, _engine(roles, engine))))
 
 
 def assess(
@@ -439,6 +459,7 @@ def assess(
     largest: int | None = None,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> RiskAssessment:
     """The risk of a table, original or released, in figures.
 
@@ -460,6 +481,8 @@ def assess(
         Whether to look for special uniques, and up to which size of column sets.
     missing
         Texts that stand for a missing value, beside those of the plan.
+    engine
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
     """
     roles = roles_of(plan, quasi_identifiers, ())
     return risk.assess(
@@ -472,6 +495,7 @@ def assess(
         special=special,
         largest=largest,
         source=_form(roles, missing, source),
+        engine=_engine(roles, engine),
     )
 
 
@@ -490,6 +514,7 @@ def compare(
     seed: int = 0,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> Comparison:
     """Compare a released table with its original: what is it still good for? Rows need not be aligned.
 
@@ -512,6 +537,8 @@ def compare(
         How many range queries to ask.
     missing
         Texts that stand for a missing value, beside those of the plan.
+    engine
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
     """
     roles = roles_of(plan, quasi_identifiers, sensitive)
     form = _form(roles, missing, source)
@@ -526,6 +553,7 @@ def compare(
         queries=queries,
         seed=seed,
         source=form,
+        engine=_engine(roles, engine),
     )
 
 
@@ -582,6 +610,11 @@ def _form(roles: Plan | Schema, missing: AskedNames, source: CsvFormat | None) -
     return replace(form, missing=(*form.missing, *(gap for gap in gaps if gap not in form.missing)))
 
 
+def _engine(roles: Plan | Schema, engine: EngineSettings | None) -> EngineSettings | None:
+    """The engine that is asked for, or the plan's."""
+    return roles.engine if engine is None and isinstance(roles, Plan) else engine
+
+
 def _original(original: Any, roles: Plan | Schema, form: CsvFormat) -> Any:
     """The original as the plan says that it is written, or as it looks."""
     if not isinstance(original, str | Path):
@@ -593,16 +626,18 @@ def _original(original: Any, roles: Plan | Schema, form: CsvFormat) -> Any:
     return Source(path, csv=form)
 
 
-def _locality(plan: Plan, original: Any) -> AttackResult:
+def _locality(plan: Plan, original: Any, engine: EngineSettings | None) -> AttackResult:
     """The method of a plan, run again on parts of the original: whose row depends on rows far away?"""
     from shoal.risk.attacks_audits import audit_locality, row_column
-    from shoal.utility.tables import read_arrow
+    from shoal.utility.tables import open_tables
 
-    table = read_arrow(original)
+    with open_tables(engine, original) as tables:
+        table = tables.arrow(original)
     schema = Schema({**plan.schema.columns, row_column(table.column_names): Column(Role.OTHER)})
     # a rehearsal: a method with a budget must not spend it on an audit
     method, models = plan.method.rehearsal(), plan.model.parts
-    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None)
+    here = plan.engine.here
+    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None, engine=here)
     return audit_locality(table, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
 
 
@@ -615,11 +650,9 @@ def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
     if isinstance(data, str | Path):
         yield plan.with_(source=Path(data))
         return
-    from shoal.engines.duckdb import DuckDBEngine
-
     missing = plan.source.csv.missing if plan.source else ()
     with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
         place = Path(folder) / "table.parquet"
-        with DuckDBEngine() as engine:
+        with open_engine(plan.engine, data) as engine:
             engine.write(engine.read(Source(frame=data, csv=CsvFormat(missing=missing))), place)
         yield replace(plan, source=Source(place))

@@ -30,7 +30,7 @@ from shoal.plan import Plan, build_hierarchy
 from shoal.profiling import suggest_hierarchies
 from shoal.schema import TOP, Column, Role, Schema
 from shoal.utility.labels import number_of, read_label
-from shoal.utility.tables import read_rows
+from shoal.utility.tables import open_tables
 
 __all__ = ["Anonymizer"]
 
@@ -139,7 +139,9 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         """The rows at the levels that were learned; where it is asked for, checked as any released table is."""
         names = _names(values.shape[1])
         shown: list[list[str | None]] = []
-        for column in read_rows(_table(values, names), names):
+        with open_tables(None) as tables:
+            columns = tables.rows(_table(values, names), names)
+        for column in columns:
             known = [value for value in column.values if value is not None]
             ladder = self.plan_.schema.ladder(column.name, known, None in column.values)
             level = self.levels_[column.name]

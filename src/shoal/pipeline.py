@@ -2,7 +2,8 @@
 
     read -> encode -> decide -> apply -> verify -> describe -> write
 
-Each arrow is one call. Nothing is written before the released table itself has been verified.
+Up to what is applied they are in :mod:`shoal.deciding`. Nothing is written before the released table itself has been
+verified.
 """
 
 from __future__ import annotations
@@ -10,47 +11,20 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from shoal import __version__, stopping
 from shoal.asking import AskedModels, AskedNames, as_models, as_names
 from shoal.certificate import Certificate, Release, Table, fingerprint
-from shoal.description import Description, describe, describe_apart
-from shoal.encoding import (
-    ByCell,
-    ByLevel,
-    ByPattern,
-    Recoding,
-    apply,
-    kept_combinations,
-    read_frequency_set,
-    released_ladders,
-)
-from shoal.encoding.canonical import canonical_text, canonical_text_apart, one_zero
-from shoal.encoding.categories import publish_categories
+from shoal.checking import CheckResult, check_relation
+from shoal.deciding import Decided, Watch, decide, encode
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.people import number_people
-from shoal.encoding.person_dates import move_dates
-from shoal.encoding.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.engines import open_engine, runs_on_spark
-from shoal.engines.base import (
-    UTC,
-    Apart,
-    Engine,
-    EngineSettings,
-    Relation,
-    Source,
-    SpreadEngine,
-    memory_bytes,
-    require_columns,
-    require_roles,
-)
+from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.engines.csv_format import RELEASED, CsvFormat
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, PlanError
@@ -58,10 +32,9 @@ from shoal.formats import PLAIN, STANDARD, Writing, writer_of
 from shoal.formats.addresses import address_of
 from shoal.formats.postgres import Postgres
 from shoal.formats.stores import Store
-from shoal.methods import FullDomain, Method, Problem, Progress, quiet
-from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
+from shoal.methods import FullDomain, Progress, quiet
 from shoal.methods.full_domain.minimal import MinimalRecoding, list_minimal
-from shoal.models import combine, limited
+from shoal.models import combine
 from shoal.output import (
     certificate_of,
     check_inputs,
@@ -78,32 +51,14 @@ from shoal.output import (
 )
 from shoal.plan import Plan, plain
 from shoal.report import render
-from shoal.reuse import carry_over, lay_together, saved_recoding
+from shoal.reuse import carry_over, lay_together
 from shoal.schema import Column, Role, Schema
-from shoal.threads import at_most
-from shoal.utility.loss import losses
-from shoal.verify import (
-    CheckResult,
-    check_relation,
-    people_of_source,
-    require_same_rows,
-    verify,
-    verify_apart,
-    verify_patterns,
-)
-from shoal.worth import hidden_columns, nothing_learned
+from shoal.utility.tables import Tables
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
 
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
-
-MOST_VARYING = 0.05
-"""A column in which no more of the people of several rows have different values is taken for the same in all rows."""
-LEAST_TOLD_APART = 0.1
-"""So many of the people of several rows, as a part, must be told apart by such columns for it to be told."""
-MOST_ROWS_OF_ONE = 1000
-"""An identifier that has more rows than these for each of its values is taken for no person's."""
 
 
 def anonymize(
@@ -126,21 +81,21 @@ def anonymize(
         With ``table``, ``certificate``, ``utility`` and ``risk``.
     """
     plan = _as_plan(plan)
-    watch = _Watch(progress)
-    with open_engine(plan.engine, data, watch.part, _time_zone(plan)) as engine:
+    watch = Watch(progress)
+    with open_engine(plan.engine, data, progress=watch.part, time_zone=_time_zone(plan)) as engine:
         missing = plan.source.csv.missing if plan.source else ()
-        decided = _decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
+        decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
         with watch("applying"):
             held = engine.hold(decided.carried, data)
         with watch("verifying"):
             carried = engine.read(Source(frame=held))
-            checked = _verify(engine, carried, plan, decided)
+            checked = decided.verify(engine, carried)
             released = _without(held, plan.schema.person[:1])
             if plan.schema.linked:
                 released = engine.hold(decided.released, data)
-                _require_same(engine, engine.read(Source(frame=released)), carried, plan, decided)
+                decided.require_same(engine, engine.read(Source(frame=released)), carried)
     with watch("describing"):
-        description = _describe(plan, decided, checked)
+        description = decided.describe(checked)
     certificate = _certificate(plan, decided, checked, {})
     return Release(_like(released, data), certificate, seconds=watch.seconds, description=description, plan=plan)
 
@@ -157,7 +112,7 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
     with staging(path) as folder:
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
-        with open_engine(plan.engine, made.table, None, _time_zone(plan)) as engine:
+        with open_engine(plan.engine, made.table, time_zone=_time_zone(plan)) as engine:
             engine.write(engine.read(Source(frame=made.table)), staged)
         checked = check(staged, plan=plan, source=RELEASED)
         if not checked.holds or checked.rows != made.certificate["released"]:
@@ -218,12 +173,12 @@ def release(
     if previous is not None and writer_of(path).module is not None:
         raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
     may_replace = plan.output.overwrite if overwrite is None else overwrite
-    watch = _Watch(progress)
+    watch = Watch(progress)
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
         check_inputs(path, {**_inputs(plan), "previous release": () if previous is None else (Path(previous),)})
-        with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
-            decided = _decide(engine, plan.source, plan, watch)
+        with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+            decided = decide(engine, plan.source, plan, watch)
             staged = folder / f"table{path.suffix.lower()}"
             with watch("writing"):
                 harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
@@ -233,24 +188,23 @@ def release(
                 written = engine.read(back)
                 written = harmless.restore(engine, written) if harmless else written
                 if plan.schema.person:
-                    place = folder / f"people{path.suffix.lower()}"
-                    written = _with_people(engine, written, plan, decided, place, writing)
-                checked = _verify(engine, written, plan, decided)
+                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
+                checked = decided.verify(engine, written)
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
             if previous is not None:
                 with watch("comparing"):
-                    extra["intersection"] = lay_together(staged, Path(previous), plan, RELEASED)
+                    extra["intersection"] = lay_together(Tables(engine, RELEASED), staged, Path(previous), plan)
             certificate = _certificate(plan, decided, checked, extra)
             texts: dict[Path, str] = {}
             description = None
             if plan.output.report:
                 with watch("describing"):
-                    description = _describe(plan, decided, checked)
+                    description = decided.describe(checked)
                     texts[plan.output.report_path] = render(certificate, description)
             if save_recoding:
-                texts[recoding_of(path)] = saved_recoding(decided.problem, decided.recoding, extra["output"])
+                texts[recoding_of(path)] = decided.recoding_text(extra["output"])
             texts[plan.output.certificate] = certificate.to_json()
             others = _stage(texts, folder)
         # the recoding that was used is the new release's too
@@ -269,15 +223,13 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
             "A release to a database is its table and certificate alone: no recoding, comparison, other spelling, "
             "persons or Spark. Release to a file for these."
         )
-    from shoal.engines.duckdb import DuckDBEngine
-
-    watch = _Watch(progress)
-    with DuckDBEngine(plan.engine.memory, plan.engine.threads, _time_zone(plan)) as engine:
+    watch = Watch(progress)
+    with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
         replaced = source.table if source.database == database else None
         with Postgres(database, fault=OutputError, write=True) as server:
             # before any work: no rights, no server, another release at work
             server.begin(name, overwrite=overwrite, source=replaced)
-        decided = _decide(engine, source, plan, watch)
+        decided = decide(engine, source, plan, watch)
         with Postgres(database, fault=OutputError, write=True) as server:
             place = server.begin(name, overwrite=overwrite, source=replaced)
             with watch("writing"):
@@ -286,7 +238,7 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
             with watch("verifying"):
                 looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
                 written = engine.take(server, server.columns(stage.quoted, None, looked_at))
-                checked = _verify(engine, written, plan, decided)
+                checked = decided.verify(engine, written)
             told = {"output": {"table": name, "columns": len(released.columns)}}
             certificate = _certificate(plan, decided, checked, told)
             with watch("publishing"):
@@ -311,7 +263,7 @@ def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progres
         local = replace(plan.output, path=scratch.path / path.name)
         made = release(replace(plan, output=local), overwrite=False, progress=progress)
         published.remove(local.path)  # it is for nobody yet
-        watch = _Watch(progress, dict(made.seconds))
+        watch = Watch(progress, dict(made.seconds))
         with watch("publishing"):
             stopping.check()
             objects = store.put([file for file in (local.path, local.report_path) if file.exists()])
@@ -329,19 +281,19 @@ def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress
     assert plan.output is not None
     if more or plan.output.spreadsheet_safe:
         raise PlanError("A release to standard output is its table alone: no recoding, comparison or other spelling.")
-    watch = _Watch(progress)
+    watch = Watch(progress)
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
-        with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
-            decided = _decide(engine, source, plan, watch)
+        with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+            decided = decide(engine, source, plan, watch)
             staged = scratch.path / "table.csv"
             with watch("writing"):
                 back = engine.write(decided.released, staged)
             with watch("verifying"):
                 written = engine.read(back)
                 if plan.schema.person:
-                    written = _with_people(engine, written, plan, decided, scratch.path / "people.csv", PLAIN)
-                checked = _verify(engine, written, plan, decided)
+                    written = _with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
+                checked = decided.verify(engine, written)
             told = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
             certificate = _certificate(plan, decided, checked, told)
         for part in parts_of(staged):
@@ -355,7 +307,7 @@ def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress
     return Release(None, certificate, path=STANDARD, seconds=watch.seconds)
 
 
-def _writing(plan: Plan, decided: _Decided) -> Writing:
+def _writing(plan: Plan, decided: Decided) -> Writing:
     """What the writer of a release is told: the labels of published columns, and which were no text in the source."""
     assert plan.output is not None
     origin = decided.origin
@@ -393,11 +345,11 @@ def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release[None]:
     """What a plan would release: decided, applied and verified, with nothing written and no table kept."""
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
-    watch = _Watch(progress)
-    with open_engine(plan.engine, None, watch.part, _time_zone(plan)) as engine:
-        decided = _decide(engine, plan.source, plan, watch)
+    watch = Watch(progress)
+    with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+        decided = decide(engine, plan.source, plan, watch)
         with watch("verifying"):
-            checked = _verify(engine, decided.carried, plan, decided)
+            checked = decided.verify(engine, decided.carried)
         certificate = _certificate(plan, decided, checked, {})
     return Release(None, certificate, seconds=watch.seconds)
 
@@ -412,6 +364,7 @@ def check(
     plan: Plan | Mapping[str, Any] | str | Path | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
+    engine: EngineSettings | None = None,
     time_zone: str | None = None,
     progress: Progress = quiet,
 ) -> CheckResult:
@@ -429,7 +382,9 @@ def check(
         Columns that say together whose rows they are; people are then counted. A plan's own person is no column of
         its release: without this, rows are counted.
     plan
-        A plan from which roles, models and the time zone are taken instead.
+        A plan from which roles, models, the engine and the time zone are taken instead.
+    memory, engine
+        How much memory may be used; what reads and counts, in place of the plan's engine.
     time_zone
         The zone in which instants are read; UTC, or the plan's, by default.
 
@@ -463,19 +418,19 @@ def check(
     if taken := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
         raise PlanError(f"A column must have one role; {taken[0]!r} is a person and something else.")
     schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
-    watch = _Watch(progress)
-    settings = EngineSettings() if plan is None else plan.engine
+    watch = Watch(progress)
+    settings = engine or (EngineSettings() if plan is None else plan.engine)
     if memory is not None:
         settings = replace(settings, memory=memory)
-    with open_engine(settings, data, watch.part, time_zone or _time_zone(plan)) as engine:
+    with open_engine(settings, data, progress=watch.part, time_zone=time_zone or _time_zone(plan)) as opened:
         given = source or CsvFormat()
         is_path = isinstance(data, str | Path)
         with watch("checking"):
-            table = engine.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
+            table = opened.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
             if person:
                 require_columns(table, person)
-                table = number_people(engine, table, person).table
-            return check_relation(engine, table, schema, chosen, wildcard)
+                table = number_people(opened, table, person).table
+            return check_relation(opened, table, schema, chosen, wildcard)
 
 
 def minimal_recodings(
@@ -492,292 +447,22 @@ def minimal_recodings(
     source = plan.source if data is None else Source(frame=data)
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
-    watch = _Watch(progress)
-    with open_engine(plan.engine, data, watch.part, _time_zone(plan)) as engine:
-        return list_minimal(_encode(engine, source, plan, watch)[1], plan.method)
+    watch = Watch(progress)
+    with open_engine(plan.engine, data, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+        return list_minimal(encode(engine, source, plan, watch), plan.method)
 
 
-# -- the steps ---------------------------------------------------------------------------------------
+# -- what goes with it ---------------------------------------------------------------------------------
 
 
-@dataclass
-class _Watch:
-    """Tells progress, and how long each step took."""
-
-    progress: Progress
-    seconds: dict[str, float] = field(default_factory=dict)
-    step: str = ""
-
-    def part(self, done: float) -> None:
-        """Tell how far the step at work is."""
-        self.progress(self.step, done)
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[None]:
-        self.step = step
-        self.progress(step, None)
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
-
-
-@dataclass(frozen=True)
-class _Decided:
-    origin: Relation
-    """The table as it was read, before its values were put into the form in which they are counted."""
-    source: Relation
-    released: Relation
-    carried: Relation
-    """What is released, with the people's numbers where models count people."""
-    rows: int
-    kept: int
-    loss: dict[str, float]
-    facts: dict[str, Any]
-    problem: Problem | None
-    recoding: Recoding | None
-    """Both None where no one machine held the rows."""
-    nobodys: int = 0
-    """Rows that are nobody's, where the plan says whose rows they are."""
-    pseudonyms: Any = None
-    """The pseudonyms of people (v, label), where these are published."""
-    linking: Mapping[str, Any] = field(default_factory=dict)
-    """Published columns that are the same in all rows of a person and differ between people, with figures."""
-    repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Identifiers that may be those of people with several rows, where the plan does not say whose rows they are."""
-
-
-@dataclass(frozen=True)
-class _Read:
-    """The table as it is to be anonymized: with categories, pseudonyms and numbers in place of what they stand for.
-
-    And how many rows are nobody's, where the plan says whose rows they are, and the pseudonyms of people.
-    """
-
-    table: Relation
-    nobodys: int = 0
-    pseudonyms: Any = None
-
-
-def _read(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Read:
-    key = b""
-    if plan.schema.keyed:
-        if not plan.method.reveals_source:
-            raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
-        key = _pseudonym_key(plan)
-    with watch("reading"):
-        read = engine.read(source)
-        _match_columns(read, plan.schema)
-        table = one_zero(engine, read, plan.schema)
-        table = publish_categories(engine, table, plan.schema)
-        _refuse_links(engine, table, plan)
-        table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
-        if not plan.schema.person:
-            return _Read(replace(table, labels=read.labels))
-        found = number_people(engine, table, plan.schema.person)
-        made = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
-        table = move_dates(engine, found, plan.schema, key)
-        return _Read(replace(table, labels=read.labels), found.nobodys, made)
-
-
-def _refuse_links(engine: Engine, table: Relation, plan: Plan) -> None:
-    """Raise where an identifier that becomes a pseudonym repeats: it would link rows, as a person's does."""
-    names = plan.schema.pseudonyms
-    for name, (rows, values) in zip(names, engine.repeats(table, table.places(names)) if names else (), strict=True):
-        if values < rows:
-            raise PlanError(
-                f"A pseudonym of an identifier must not link rows; column {name!r} has {values:,} different values in "
-                f"{rows:,} rows. If it says whose rows they are, give it the role person, with pseudonym = true and "
-                "the model trajectory-anonymity; else leave the pseudonym out."
-            )
-
-
-def _encode(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
-    with _warming(plan.method, watch.progress):
-        return _code(engine, _read(engine, source, plan, watch).table, plan, watch)
-
-
-@contextmanager
-def _warming(method: Method, progress: Progress) -> Iterator[None]:
-    """Load what a method needs while the table is being read."""
-
-    def warm() -> None:
-        import pyarrow as pa
-
-        pa.array([0])  # Arrow imports pandas now, where that is installed
-        method.warm()
-
-    warming = threading.Thread(target=warm, daemon=True)
-    warming.start()
-    yield
-    if warming.is_alive():
-        tell_of_compiling(method, progress)
-    warming.join()
-
-
-def _code(engine: Engine, table: Relation, plan: Plan, watch: _Watch) -> tuple[Relation, Problem]:
-    """The table in the form in which it is counted and published, and what is to be decided."""
-    schema = plan.schema.published
-    with watch("reading"):
-        frequencies = read_frequency_set(engine, table, schema)
-        same = canonical_text(engine, table, frequencies.quasi)
-        if same is not table:
-            frequencies = read_frequency_set(engine, same, schema)
-        plan.model.check(frequencies.domains)
-        ladders = frequencies.ladders(schema, engine, table)  # the rows as the user has numbered them
-    return same, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
-
-
-def _decide(engine: Engine, source: Source, plan: Plan, watch: _Watch) -> _Decided:
-    plan.method.ready()
-    with _warming(plan.method, watch.progress):
-        read = _read(engine, source, plan, watch)
-        table = read.table
-        repeating = _repeating(engine, table, plan)
-        # people are counted where all of their rows are
-        if plan.method.together is not None and not plan.schema.person and _is_spread(engine):
-            schema = plan.schema.published
-            with watch("reading"):
-                places = table.places((*schema.quasi_identifiers, *schema.sensitive))
-                counted = engine.spread(table, places)
-                if counted.rows > plan.method.together:
-                    same = canonical_text_apart(engine, table, counted, schema)
-                    if same is not table:
-                        table, counted = same, engine.spread(same, places)
-            if counted.rows > plan.method.together:
-                return replace(_decide_apart(engine, table, counted, plan, watch), repeating=repeating)
-        origin = table
-        table, problem = _code(engine, table, plan, watch)
-    frequencies, ladders = problem.frequencies, problem.ladders
-    with watch("deciding"):
-        _require_room(plan, problem)
-        with at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
-            recoding = plan.method.decide(problem)
-        loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
-        ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
-        problem = replace(problem, ladders=ladders)
-    with watch("applying"):
-        keep = _published_columns(table, plan)
-        person = plan.schema.person[:1]
-        shown = keep if plan.schema.linked else (*keep, *person)
-        carried = released = apply(engine, table, shown, frequencies, ladders, recoding)
-        if plan.schema.linked:
-            released = engine.relabel(carried, keep.index(person[0]), read.pseudonyms)
-        elif person:
-            released = engine.project(carried, range(len(keep)))
-        linking = _linking(engine, carried, plan)
-    if isinstance(recoding, ByLevel):
-        kept = int(frequencies.count[recoding.group >= 0].sum())
-    else:
-        kept = int(recoding.count.sum())
-    facts = dict(recoding.facts)
-    return _Decided(
-        origin, table, released, carried, frequencies.rows, kept, loss, facts, problem, recoding,
-        read.nobodys, read.pseudonyms, linking, repeating,
-    )  # fmt: skip
-
-
-def _repeating(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[str, int]]:
-    """Identifiers whose values repeat, with how many rows and how many values: people may have several rows."""
-    names = plan.schema.named(Role.IDENTIFIER)
-    if plan.schema.person or not names or not plan.method.reveals_source:
-        return {}
-    found = zip(names, engine.repeats(table, table.places(names)), strict=True)
-    return {
-        name: {"rows": rows, "values": values}
-        for name, (rows, values) in found
-        if values < rows <= MOST_ROWS_OF_ONE * values and values > 1
-    }
-
-
-def _linking(engine: Engine, carried: Relation, plan: Plan) -> dict[str, Any]:
-    """Published columns that tell which rows are one person's, as a pseudonym would, where the models do not mind."""
-    person = plan.schema.person[:1]
-    minded = any(part.only_people for part in plan.model_of_rows.parts)
-    if minded or not person or person[0] not in carried.columns:
-        return {}
-    (owner,) = carried.places(person)
-    places = [place for place in range(len(carried.columns)) if place != owner]
-    several, varying = engine.linking(carried, owner, places)
-    same = [place for place, vary in zip(places, varying, strict=True) if vary <= MOST_VARYING * several]
-    if not several or not same:
-        return {}
-    apart = engine.told_apart(carried, owner, same)
-    if apart < LEAST_TOLD_APART * several:
-        return {}
-    return {"columns": [carried.columns[place] for place in same], "people": several, "told_apart": apart}
-
-
-def _require_room(plan: Plan, problem: Problem) -> None:
-    """Raise where what the method must hold beside the engine is known to be more than the plan's memory."""
-    if plan.engine.memory is None:
-        return
-    needed, given = plan.method.room(problem), memory_bytes(plan.engine.memory)
-    if needed > given:
-        raise PlanError(
-            f"The method {plan.method.name} must hold at least {needed / 1e6:,.0f} MB of this table at once, and the "
-            f"plan gives {given / 1e6:,.0f} MB ([engine] memory). Raise it, or generalize columns before."
-        )
-
-
-def _is_spread(engine: Engine) -> TypeGuard[SpreadEngine]:
-    return hasattr(engine, "spread")
-
-
-def _decide_apart(engine: SpreadEngine, table: Relation, counted: Apart, plan: Plan, watch: _Watch) -> _Decided:
-    """Decide where the rows are: no one machine holds all of them."""
-    schema = plan.schema.published
-    with watch("deciding"):
-        done = plan.method.decide_apart(counted, table, schema, plan.model, plan.seed, watch.progress)
-    with watch("applying"):
-        keep = table.places(_published_columns(table, plan))
-        key = table.places((*schema.quasi_identifiers, *schema.sensitive))
-        released = engine.recode_by_entry(table, keep, key, done.entries, done.recoded)
-    return _Decided(table, table, released, released, counted.rows, done.rows, done.loss, done.facts, None, None)
-
-
-def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
-    return tuple(name for name in table.columns if name not in plan.schema.unpublished)
-
-
-def _pseudonym_key(plan: Plan) -> bytes:
-    output = plan.output
-    return read_key(output.pseudonym_key, output.path) if output else read_key(None)
-
-
-def _verify(engine: Engine, written: Relation, plan: Plan, decided: _Decided) -> CheckResult:
-    problem, schema = decided.problem, plan.schema.published
-    if problem is None and _is_spread(engine):
-        counted = engine.spread(written, written.places((*schema.quasi_identifiers, *schema.sensitive)))
-        return verify_apart(counted, written, schema, plan.model, decided.kept)
-    if isinstance(decided.recoding, ByPattern) and problem is not None:
-        return verify_patterns(engine, written, problem.frequencies, problem.ladders, decided.recoding, plan.model)
-    source = None if problem is None else problem.frequencies
-    people = people_of_source(engine, decided.source, schema) if schema.person else None
-    told = _labels_of_codes(problem, decided.recoding) if limited(plan.model) else ()
-    return verify(engine, written, schema, plan.model, decided.kept, plan.method.wildcard, source, people, told)
-
-
-def _with_people(
-    engine: Engine, written: Relation, plan: Plan, decided: _Decided, place: Path, writing: Writing
-) -> Relation:
+def _with_people(engine: Engine, written: Relation, decided: Decided, place: Path, writing: Writing) -> Relation:
     """The release with the people's numbers, once what was written is known to be the same rows without them.
 
     Both are read back from files of one kind, so that equal cells are equal text.
     """
     carried = engine.read(engine.write(decided.carried, place, writing))
-    _require_same(engine, written, carried, plan, decided)
+    decided.require_same(engine, written, carried)
     return carried
-
-
-def _require_same(engine: Engine, written: Relation, carried: Relation, plan: Plan, decided: _Decided) -> None:
-    """Raise unless what was written is what is verified, but for numbers of people, or pseudonyms in their place."""
-    shown: dict[str, Mapping[str, str]] = {}
-    if plan.schema.linked:
-        made = decided.pseudonyms.to_pydict()
-        shown[plan.schema.person[0]] = dict(zip(map(str, made["v"]), made["label"], strict=True))
-    require_same_rows(engine, written, carried, shown)
 
 
 def _without(frame: Any, columns: tuple[str, ...]) -> Any:
@@ -787,32 +472,9 @@ def _without(frame: Any, columns: tuple[str, ...]) -> Any:
     return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
 
 
-def _labels_of_codes(problem: Problem | None, recoding: Recoding | None) -> list[list[str | None]]:
-    """How a release shows each code of its source where it hides no cell; nothing where that is not one label."""
-    if problem is None or not isinstance(recoding, ByLevel | ByCell):
-        return []
-    ladders = recoding.ladders if isinstance(recoding, ByCell) else problem.ladders
-    return [
-        [ladder.labels[level][code] for code in ladder.codes[level]]
-        for ladder, level in zip(ladders, recoding.levels, strict=True)
-    ]
-
-
-def _describe(plan: Plan, decided: _Decided, checked: CheckResult) -> Description:
-    if decided.problem is None or decided.recoding is None:
-        return describe_apart(plan.schema.published, plan.model, checked)
-    return describe(decided.problem, decided.recoding, checked, reveals_source=plan.method.reveals_source)
-
-
-def _match_columns(table: Relation, schema: Schema) -> None:
-    """Every column of the plan must be in the table, and every column of the table in the plan."""
-    require_columns(table, tuple(schema.columns))
-    require_roles(table, schema.columns)
-
-
-def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
-    apart: dict[str, Any] = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
-    facts = {key: value for key, value in decided.facts.items() if key not in apart}
+def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
+    own: dict[str, Any] = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
+    facts = {key: value for key, value in decided.facts.items() if key not in own}
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
         "plan": plain(plan.told()),
@@ -827,9 +489,9 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         "groups": checked.groups,
         "smallest_group": checked.smallest_group,
         "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **plain(facts)},
-        **apart,
+        **own,
         "models": [model.to_dict() for model in checked.models],
-        "loss": decided.loss,
+        "loss": dict(decided.loss),
         "risk": checked.risk,
         **extra,
     }
@@ -837,22 +499,7 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
         content["linking_columns"] = dict(decided.linking)
     if decided.repeating:
         content["repeating_identifiers"] = decided.repeating
-    if checked.people is not None and decided.problem is not None:
-        everybody = decided.problem.frequencies.domains[-1].people
-        assert everybody is not None
-        content["people"] = {
-            "total": everybody.count,
-            "released": checked.people.total,
-            "rows": checked.rows,
-            "smallest_group": checked.people.smallest_group,
-            "rows_without_person": decided.nobodys,
-            "unit": "people" if plan.schema.person == plan.schema.named(Role.PERSON) else "households",
-            "verification": _who_can_verify(plan),
-        }
-        linked = [part.linked_rows for part in plan.model_of_rows.parts if part.only_people]
-        if linked:
-            content["people"]["known_rows"] = "all" if linked[0] is None else linked[0]
-    content |= _worth(plan, decided)
+    content |= decided.told(checked)
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if plan.schema.moved:
@@ -868,27 +515,6 @@ def _certificate(plan: Plan, decided: _Decided, checked: CheckResult, extra: Map
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content)
-
-
-def _who_can_verify(plan: Plan) -> str:
-    if plan.schema.linked:
-        return (
-            "The models count people, by numbers of which pseudonyms are published. What people have is taken from all "
-            "of their rows in the original, also from those that were left out."
-        )
-    return "The models count people, by numbers that are not published. Who has the release alone can verify rows only."
-
-
-def _worth(plan: Plan, decided: _Decided) -> dict[str, Any]:
-    """What the release says nothing about, where it may be told."""
-    problem, recoding = decided.problem, decided.recoding
-    if problem is None or recoding is None or not plan.method.reveals_source:
-        return {}
-    found = {
-        "hidden_columns": hidden_columns(problem.frequencies, problem.ladders, recoding),
-        "nothing_learned": nothing_learned(problem.frequencies, recoding, plan.schema.published.sensitive),
-    }
-    return {key: names for key, names in found.items() if names}
 
 
 def _time_zone(plan: Plan | None) -> str:

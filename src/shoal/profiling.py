@@ -12,9 +12,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shoal.engines.base import Relation, Source
+from shoal.engines import open_engine
+from shoal.engines.base import Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.errors import ShoalError, TableError
 from shoal.kinds import date_format, kind_of, numbers_of, oddities
@@ -22,9 +23,6 @@ from shoal.roles import ColumnProfile, narrowed, role_of
 from shoal.schema import Role
 from shoal.showing import Grid, Sheet, Shown
 from shoal.vocabulary import KNOWN, SENSITIVE, meaning_of, words_of
-
-if TYPE_CHECKING:
-    from shoal.engines.duckdb import DuckDBEngine
 
 __all__ = ["ColumnProfile", "PairProfile", "Profile", "profile_table", "suggest_hierarchies"]
 
@@ -112,7 +110,7 @@ class Profile(Shown):
         }
 
 
-def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
+def profile_table(data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None) -> Profile:
     """Look at a table.
 
     Parameters
@@ -121,6 +119,8 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     source
         How a CSV is written, where that is not to be found out.
+    engine
+        What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
 
     Notes
     -----
@@ -135,34 +135,41 @@ def profile_table(data: Any, *, source: CsvFormat | None = None) -> Profile:
     >>> [(column.name, str(column.role)) for column in profile_table(table).columns]
     [('email', 'identifier'), ('age', 'quasi-identifier')]
     """
-    from shoal.engines.duckdb import DuckDBEngine
+    with open_engine(engine, data) as opened:
+        table, form, markers = _read(opened, data, source or CsvFormat())
+        return _look(opened, table, form, markers)
 
-    form = source or CsvFormat()
+
+def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvFormat, tuple[str, ...]]:
+    """A table held by the engine, how it is written, and the texts that seem to stand for missing values in it."""
     is_path = isinstance(data, str | Path)
-    with DuckDBEngine() as engine:
-        if is_path and _twice(Path(data), form):
-            form = replace(form, rename=True)
-        first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
+    if is_path and _twice(Path(data), form):
+        form = replace(form, rename=True)
+    first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
+    table = engine.keep(engine.read(first))
+    if is_path and not form.trim and _blanks(engine, table):
+        form = replace(form, trim=True)
+        first = replace(first, csv=form)
         table = engine.keep(engine.read(first))
-        if is_path and not form.trim and _blanks(engine, table):
-            form = replace(form, trim=True)
-            first = replace(first, csv=form)
-            table = engine.keep(engine.read(first))
-        markers = tuple(marker for marker in _markers(engine, table) if marker not in form.missing)
-        if markers:
-            table = engine.keep(engine.read(replace(first, csv=replace(form, missing=(*form.missing, *markers)))))
-        counted = [_count(engine, table, place) for place in range(len(table.columns))]
-        rows = sum(counted[0].count) + counted[0].missing
-        if rows == 0:
-            raise TableError("The table has no rows; at least one is needed.")
-        columns = _one_person([_profile(values, rows) for values in counted])
-        columns = _person_by_content(engine, table, columns, rows)
-        columns = _with_quasi_identifier(narrowed(columns, rows, _same(engine, table, columns)))
-        quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
-        unique = _alone(engine, table, quasi)
-        telling = sorted((c for c in columns if c.name in quasi and c.distinct > 1), key=lambda c: -c.distinct)
-        chosen = [column.name for column in telling[:MOST_PAIR_COLUMNS]]
-        pairs = [PairProfile(pair, _alone(engine, table, pair)) for pair in itertools.combinations(chosen, 2)]
+    markers = tuple(marker for marker in _markers(engine, table) if marker not in form.missing)
+    if markers:
+        table = engine.keep(engine.read(replace(first, csv=replace(form, missing=(*form.missing, *markers)))))
+    return table, form, markers
+
+
+def _look(engine: Engine, table: Relation, form: CsvFormat, markers: tuple[str, ...]) -> Profile:
+    counted = [_count(engine, table, place) for place in range(len(table.columns))]
+    rows = sum(counted[0].count) + counted[0].missing
+    if rows == 0:
+        raise TableError("The table has no rows; at least one is needed.")
+    columns = _one_person([_profile(values, rows) for values in counted])
+    columns = _person_by_content(engine, table, columns, rows)
+    columns = _with_quasi_identifier(narrowed(columns, rows, _same(engine, table, columns)))
+    quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
+    unique = _alone(engine, table, quasi)
+    telling = sorted((c for c in columns if c.name in quasi and c.distinct > 1), key=lambda c: -c.distinct)
+    chosen = [column.name for column in telling[:MOST_PAIR_COLUMNS]]
+    pairs = [PairProfile(pair, _alone(engine, table, pair)) for pair in itertools.combinations(chosen, 2)]
     pairs.sort(key=lambda pair: -pair.unique)
     return Profile(rows, tuple(columns), markers, unique, tuple(pairs), form)
 
@@ -176,9 +183,7 @@ def suggest_hierarchies(
     >>> suggest_hierarchies(pa.table({"zip": ["14248", "14207", "94107"], "sex": ["f", "m", "f"]}), ["zip", "sex"])
     {'zip': {'prefix': True}, 'sex': {'flat': True}}
     """
-    from shoal.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine() as engine:
+    with open_engine(None, data) as engine:
         table = engine.read(Source(frame=data, csv=source or CsvFormat()))
         counted = [_count(engine, table, place) for place in table.places(names)]
     return {one.name: kind_of(one.values, one.name)[1] if one.values else {"flat": True} for one in counted}
@@ -197,7 +202,7 @@ class _Counted:
     missing: int
 
 
-def _count(engine: DuckDBEngine, table: Relation, place: int) -> _Counted:
+def _count(engine: Engine, table: Relation, place: int) -> _Counted:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -212,7 +217,7 @@ def _count(engine: DuckDBEngine, table: Relation, place: int) -> _Counted:
     )
 
 
-def _alone(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> int:
+def _alone(engine: Engine, table: Relation, names: Sequence[str]) -> int:
     """How many rows have a combination of these columns that no other row has."""
     if not names:
         return 0
@@ -231,7 +236,7 @@ def _twice(path: Path, form: CsvFormat) -> bool:
     return len(set(names)) < len(names)
 
 
-def _blanks(engine: DuckDBEngine, table: Relation) -> bool:
+def _blanks(engine: Engine, table: Relation) -> bool:
     """Whether the cells of some text column mostly have blanks around them, as in "39, State-gov, 77516"."""
     for place, kind in enumerate(table.types):
         values = _count(engine, table, place).values if kind == "VARCHAR" else []
@@ -240,7 +245,7 @@ def _blanks(engine: DuckDBEngine, table: Relation) -> bool:
     return False
 
 
-def _markers(engine: DuckDBEngine, table: Relation) -> list[str]:
+def _markers(engine: Engine, table: Relation) -> list[str]:
     """The texts that seem to stand for missing values in some column."""
     found = set()
     for place in range(len(table.columns)):
@@ -281,7 +286,7 @@ def _profile(counted: _Counted, rows: int) -> ColumnProfile:
 _TOLD_APART = ("distinct", "missing", "kind", "unique", "commonest")
 
 
-def _same(engine: DuckDBEngine, table: Relation, columns: Sequence[ColumnProfile]) -> dict[str, str]:
+def _same(engine: Engine, table: Relation, columns: Sequence[ColumnProfile]) -> dict[str, str]:
     """Columns that tell the same as an earlier one: each value of one stands beside one value of the other."""
     found: dict[str, str] = {}
     for place, later in enumerate(columns):
@@ -308,9 +313,7 @@ def _one_person(columns: list[ColumnProfile]) -> list[ColumnProfile]:
     ]
 
 
-def _person_by_content(
-    engine: DuckDBEngine, table: Relation, columns: list[ColumnProfile], rows: int
-) -> list[ColumnProfile]:
+def _person_by_content(engine: Engine, table: Relation, columns: list[ColumnProfile], rows: int) -> list[ColumnProfile]:
     """A column of which most others have one value for each of its own says whose rows they are, whatever its name.
 
     It repeats, but not in too many rows, and is no date, place or measure. Of several that of fewest values is taken: a

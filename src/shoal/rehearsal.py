@@ -10,7 +10,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from shoal.engines.base import Source
+from shoal.engines import open_engine
+from shoal.engines.base import EngineSettings, Source
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods import FullDomain, HiddenCells, Method, Mondrian, Progress, Refine, quiet
 from shoal.models import limited
@@ -36,7 +37,14 @@ class Tried:
     seconds: float
 
 
-def try_methods(plan: Plan, source: Source, suppression: float, *, progress: Progress = quiet) -> tuple[Tried, ...]:
+def try_methods(
+    plan: Plan,
+    source: Source,
+    suppression: float,
+    *,
+    engine: EngineSettings | None = None,
+    progress: Progress = quiet,
+) -> tuple[Tried, ...]:
     """Run some methods on a sample of a table, with nothing written.
 
     Parameters
@@ -45,12 +53,13 @@ def try_methods(plan: Plan, source: Source, suppression: float, *, progress: Pro
         The table; the plan's own source is not read.
     suppression
         The part of the rows that full-domain recoding may leave out.
+    engine
+        What takes the sample, in place of the plan's engine; the methods run on this machine.
     """
-    from shoal.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine(time_zone=source.time_zone) as engine:
-        sample = engine.sample(engine.read(source), SAMPLE)
-    small = replace(plan, source=Source(frame=sample, time_zone=source.time_zone), output=None)
+    with open_engine(engine or plan.engine, source, time_zone=source.time_zone) as opened:
+        sample = opened.sample(opened.read(source), SAMPLE)
+    here = Source(frame=sample, time_zone=source.time_zone)
+    small = replace(plan, source=here, output=None, engine=plan.engine.here)
     methods: tuple[Method, ...] = (
         Mondrian(),
         FullDomain(suppression=suppression, time_limit=SECONDS),

@@ -18,27 +18,30 @@ from pathlib import Path
 from typing import Any
 
 from shoal.encoding import ByLevel, Recoding
-from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan import Plan
 from shoal.schema import BaseHierarchy, Schema
+from shoal.utility.tables import Tables
 
 __all__ = ["Carried", "carry_over", "lay_together", "saved_recoding"]
 
 FORMAT = "shoal recoding 1"
 
 
-def saved_recoding(problem: Problem | None, recoding: Recoding | None, release: Mapping[str, Any]) -> str:
+LOCAL = (
+    "Only a recoding by levels (methods full-domain and levels) can be kept for the next delivery; this one is "
+    "local: it says which rows form a group, and nothing about other rows."
+)
+
+
+def saved_recoding(problem: Problem, recoding: Recoding, release: Mapping[str, Any]) -> str:
     """A recoding as text (JSON), to be carried over; ``release`` tells which table it was made for.
 
     Raises :class:`PlanError` where the recoding is a local one.
     """
-    if problem is None or not isinstance(recoding, ByLevel):
-        raise PlanError(
-            "Only a recoding by levels (methods full-domain and levels) can be kept for the next delivery; this one is "
-            "local: it says which rows form a group, and nothing about other rows."
-        )
+    if not isinstance(recoding, ByLevel):
+        raise PlanError(LOCAL)
     content = {
         "format": FORMAT,
         "levels": dict(zip(problem.names, recoding.levels, strict=True)),
@@ -111,21 +114,17 @@ def carry_over(plan: Plan, path: Path) -> Plan:
     return replace(plan, method=Carried(levels, suppression, heights, hashlib.sha256(raw).hexdigest()))
 
 
-def lay_together(released: Path, previous: Path, plan: Plan, form: CsvFormat) -> dict[str, Any]:
-    """The intersection attack on two releases, by the people of the plan's source: counts, no row.
-
-    ``form`` is how releases are written.
-    """
+def lay_together(tables: Tables, released: Path, previous: Path, plan: Plan) -> dict[str, Any]:
+    """The intersection attack on two releases, by the people of the plan's source: counts, no row."""
     from shoal.models import size_of_groups
     from shoal.risk.attacks_audits import audit_intersection
     from shoal.risk.matching import read_groups
-    from shoal.utility.tables import read_rows
 
     assert plan.source is not None
     schema = Schema({name: plan.schema.columns[name] for name in plan.schema.quasi_identifiers})
     k = size_of_groups(plan.models, 2)
-    people = read_rows(plan.source, schema.quasi_identifiers)
-    now, then = read_groups(released, schema, form), read_groups(previous, schema, form)
+    people = tables.rows(plan.source, schema.quasi_identifiers)
+    now, then = read_groups(tables, released, schema), read_groups(tables, previous, schema)
     found = audit_intersection(now, then, people, schema, k)
     return {
         "people": found.people,

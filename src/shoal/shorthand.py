@@ -23,6 +23,7 @@ from shoal.asking import (
     as_models,
     as_names,
 )
+from shoal.engines import open_engine
 from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
@@ -122,9 +123,7 @@ def _columns(data: Any) -> Relation:
             "The table must be a frame (pandas, Polars, PyArrow, DuckDB). Of a file: shoal.draft(path) writes a plan, "
             "and shoal.release(plan) does what it says."
         )
-    from shoal.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine() as engine:
+    with open_engine(None, data) as engine:
         return engine.read(Source(frame=data))
 
 

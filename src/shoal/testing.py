@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from shoal.checked import make
 from shoal.encoding import FrequencySet, read_frequency_set
+from shoal.engines import open_engine
 from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import InfeasibleError, PlanError, TableError
 from shoal.formats import Format, Options, Writing
 from shoal.formats.apart import load_apart
@@ -71,7 +71,7 @@ def table_of(rows: int, seed: int) -> pa.Table:
 
 
 def _frequencies(rows: int, seed: int) -> FrequencySet:
-    with DuckDBEngine() as engine:
+    with open_engine() as engine:
         return read_frequency_set(engine, engine.read(Source(frame=table_of(rows, seed))), SCHEMA)
 
 
@@ -188,7 +188,7 @@ def check_format(form: Format, folder: Path) -> None:
     if not form.writes:
         return
     path = folder / f"one{form.suffixes[0]}"
-    with DuckDBEngine() as engine:
+    with open_engine() as engine:
         table = engine.to_arrow(engine.read(Source(frame=table_of(60, 1))))
     told = importlib.import_module(form.module).write(table, path, Writing())
     again = folder / f"two{form.suffixes[0]}"

@@ -9,6 +9,7 @@ ties to the group made first; centroids are sums in row order, before any left-o
 
 import itertools
 import math
+import statistics
 from collections import Counter
 
 import numpy as np
@@ -232,3 +233,16 @@ def nearest_point_next(points):
         path.append(left.nearest(points[path[-1]]))
         left.leave(path[-1])
     return np.array(path)
+
+
+def coordinates(values, scale):
+    """A column of numbers, some missing (None), as coordinates: the scaled number, and whether it is missing."""
+    known = [value for value in values if value is not None]
+    if scale == "rank":
+        known = [sum(other < value for other in known) + known.count(value) / 2 for value in known]
+    if scale == "winsorised":
+        low, high = np.quantile(known, [0.01, 0.99])
+        known = [min(max(value, low), high) for value in known]
+    mean, deviation = statistics.fmean(known), statistics.stdev(known)
+    scaled = iter(known)
+    return [[0.0, 1.0] if value is None else [(next(scaled) - mean) / deviation, 0.0] for value in values]

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 from shoal import Categories, Column, Cuts, KAnonymity, LDiversity, Plan, Prefix, PSensitive, Role, Schema, Tree, Widths
 from shoal.data.patients import COLUMNS, FOLDER, TABLES
 from shoal.errors import PlanError, TableError
-from shoal.risk import assess, attack
+from shoal.risk import assess, attack, matching
 from shoal.risk.attacks import background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import crowd_sizes, linkage
 from shoal.risk.attacks_minimality import believe, deals, minimality
-from shoal.risk.matching import match_people, read_groups
+from shoal.risk.matching import match_people
 from shoal.utility.labels import read_labels
-from shoal.utility.tables import read_rows
+from shoal.utility.tables import open_tables
 from tests.reference import risk as slow
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
@@ -41,6 +41,16 @@ EXTERNAL = pa.table(  # Table 3 of the papers
 @pytest.fixture(scope="module")
 def plan():
     return Plan.read(FOLDER / "patients.toml")
+
+
+def read_groups(table, schema):
+    with open_tables(None) as tables:
+        return matching.read_groups(tables, table, schema)
+
+
+def read_rows(table, names):
+    with open_tables(None) as tables:
+        return tables.rows(table, names)
 
 
 def paper(number):

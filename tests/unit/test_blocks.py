@@ -20,6 +20,7 @@ from shoal.methods.microaggregation.moments import Moments, exact_sum, moments
 from shoal.schema import Column, Role, Schema, Tree
 from tests.reference import blocks as slow
 from tests.reference import models as slow_models
+from tests.reference.microaggregation import coordinates
 
 # -- the splitter ----------------------------------------------------------------------------------------------
 
@@ -284,11 +285,10 @@ def test_strata_are_never_mixed(method):
 
 
 @pytest.mark.parametrize("scale", ["rank", "winsorised", "standard"])
-def test_scales_are_those_of_the_whole_table(scale):
-    """Coordinates in blocks are those of one block, up to rounding: also with ties, gaps and outliers."""
+def test_scales_are_what_they_are_called(scale):
+    """Up to rounding: also with ties, gaps and outliers."""
     from shoal.encoding.frequency import encode_column
-    from shoal.methods.microaggregation.points import _numeric, numbers_of
-    from shoal.methods.microaggregation.points_blocks import scaled_column
+    from shoal.methods.microaggregation.points import point_column, point_column_by_row
     from shoal.schema import Flat
 
     random = np.random.default_rng(2)
@@ -296,9 +296,11 @@ def test_scales_are_those_of_the_whole_table(scale):
     dictionary, codes = encode_column(pa.chunked_array([pa.array(values)]), "x", 0)
     ladder = Flat().bind(dictionary.text, dictionary.missing)
     count = np.bincount(codes, minlength=dictionary.size)
-    found = scaled_column(Mdav(scale=scale), dictionary, ladder, count)
-    expected = _numeric(numbers_of(dictionary), codes, scale, "x")
-    np.testing.assert_allclose(found.coordinates, expected, rtol=1e-9, atol=1e-9)
+    for found in (
+        point_column(Mdav(scale=scale), dictionary, ladder, count),
+        point_column_by_row(Mdav(scale=scale), dictionary, ladder, codes),
+    ):
+        np.testing.assert_allclose(found.coordinates[codes], coordinates(values, scale), rtol=1e-9, atol=1e-9)
 
 
 def test_groups_publish_what_the_plan_says():

@@ -17,8 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
+import shoal.checking
 import shoal.gate
 import shoal.verify
+from shoal.checking import ModelVerdict
 from shoal.encoding import read_frequency_set
 from shoal.encoding.groups import Groups, histogram
 from shoal.engines.base import Source
@@ -41,7 +43,7 @@ from shoal.models import (
 )
 from shoal.models.base import Assessment, Condition, Model
 from shoal.schema import Categories, Column, Role, Schema, Tree
-from shoal.verify import ModelVerdict, verify
+from shoal.verify import verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
@@ -354,8 +356,8 @@ def test_loose_groups_are_counted_by_the_gate_too(monkeypatch):
     assert loosely(2).models[0].effective == {"k": 2}
     with pytest.raises(VerificationError, match="does not meet k-anonymity"):
         loosely(3)
-    honest = shoal.verify.crowd
-    monkeypatch.setattr(shoal.verify, "crowd", lambda *given: honest(*given) + 1)
+    honest = shoal.checking.crowd
+    monkeypatch.setattr(shoal.checking, "crowd", lambda *given: honest(*given) + 1)
     with pytest.raises(VerificationError, match="when counted again"):
         loosely(2)
 

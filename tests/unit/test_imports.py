@@ -16,9 +16,10 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
     "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability", "risk",
-    "methods", "watching", "verify", "output", "asking", "plan", "plan_schema", "reuse", "description", "worth",
-    "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling", "rehearsal", "explanation", "costs",
-    "drafting", "exploration", "shorthand", "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
+    "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse", "description",
+    "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling", "rehearsal",
+    "explanation", "costs", "drafting", "exploration", "shorthand", "functions", "learn", "compilation", "testing",
+    "reproduce", "web", "cli",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-import shoal.verify
+import shoal.checking
 from shoal.encoding import read_frequency_set
 from shoal.encoding.facts import read_facts
 from shoal.errors import PlanError, VerificationError
@@ -308,7 +308,7 @@ def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
         fails = np.zeros(len(shown.count), bool)
         return SetsVerdict(True, True, {"k": 4, "rows_per_person": 4}, 1, None, 0, fails)
 
-    monkeypatch.setattr(shoal.verify, "assess_sets", blind)
+    monkeypatch.setattr(shoal.checking, "assess_sets", blind)
     with pytest.raises(VerificationError, match="Two ways"):
         shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
 
@@ -454,13 +454,15 @@ def test_levels_for_few_columns_leave_no_row_out():
 @given(releases())
 def test_the_attack_counts_whom_so_many_facts_single_out(release):
     from shoal.risk.attacks_facts import facts_needed
-    from shoal.utility.tables import read_rows
+    from shoal.utility.tables import open_tables
 
     people, released, _ = release
     names = NAMES[: len(people[0])]
     tables = [pa.table({n: [row[j] for row in cells] for j, n in enumerate(names)}) for cells in (released, people)]
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in names})
-    found = facts_needed(tables[0], schema, read_rows(tables[1], names))
+    with open_tables(None) as reader:
+        shown, behind = (reader.rows(table, names) for table in tables)
+    found = facts_needed(shown, schema, behind)
     for facts in range(1, min(3, len(names)) + 1):
         sets = slow.up_to(range(len(names)), facts)[1:]
         alone = {

@@ -192,7 +192,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, name: str
 def test_a_run_that_fails_leaves_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], old: bool
 ) -> None:
-    from shoal import pipeline
+    from shoal import deciding
 
     plan = write_plan(tmp_path)
     if old:
@@ -202,7 +202,7 @@ def test_a_run_that_fails_leaves_everything_as_it_was(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(pipeline, "verify", fail)
+    monkeypatch.setattr(deciding, "verify", fail)
     with pytest.raises(error):
         release(plan, overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -317,7 +317,7 @@ def test_an_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeyp
         raise shoal.VerificationError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr("shoal.pipeline.verify", fails)
+        patch.setattr("shoal.deciding.verify", fails)
         with pytest.raises(shoal.VerificationError):
             shoal.release(plan, overwrite=True)
     assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == old

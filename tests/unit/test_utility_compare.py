@@ -19,7 +19,7 @@ from shoal.utility.numeric import correlation_change, numeric_loss
 from shoal.utility.propensity import fit_logistic, propensity
 from shoal.utility.queries import query_errors, range_query_error
 from shoal.utility.reading import NUMBER_CELLS, TEXT_CELLS, draw_rows, read_columns
-from shoal.utility.tables import CodedColumn, read_rows
+from shoal.utility.tables import CodedColumn, open_tables
 from tests.reference import utility as slow
 
 QUASI = Role.QUASI_IDENTIFIER
@@ -199,7 +199,9 @@ def test_mean_per_group_gives_the_papers_measure(k, shared_data):
     names = [f"c{j}" for j in range(rows.shape[1])]
     tables = [pa.table({name: table[:, j] for j, name in enumerate(names)}) for table in (rows, means)]
     schema = Schema({name: Column(QUASI) for name in names})
-    mine = numeric_loss(read_columns(*(read_rows(table, names) for table in tables), schema), aligned=True)
+    with open_tables(None) as reader:
+        before, after = (reader.rows(table, names) for table in tables)
+    mine = numeric_loss(read_columns(before, after, schema), aligned=True)
     assert mine.sse_sst == pytest.approx(slow.sse_sst(rows.tolist(), means.tolist()), rel=1e-9)
 
 

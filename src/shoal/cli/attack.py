@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
     from shoal.plan import Plan
     from shoal.risk import AttackResult, RiskAssessment
@@ -67,6 +69,8 @@ def attack(
         typer.Option("--locality", help="Rerun the plan's method on parts of the original; needs --plan, --original."),
     ] = False,
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Attack a table, made here or elsewhere, and tell how many rows would be exposed, and to what.
@@ -95,16 +99,19 @@ def attack(
     from shoal.functions import attack as run
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
+    settings = settings_of(engine, master, roles)
     with progress(as_json) as show:
         show("attacking", None)
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
             locality=locality, person=names_of(person), household=names_of(household), missing=missing or (),
+            engine=settings,
         )  # fmt: skip
         show("assessing", None)
         risk = assess(
-            table, roles, population=population, fraction=fraction, threshold=threshold, missing=missing or ()
-        )
+            table, roles, population=population, fraction=fraction, threshold=threshold, missing=missing or (),
+            engine=settings,
+        )  # fmt: skip
     if as_json:
         print(json.dumps({**attacks.to_dict(), "risk": risk.to_dict()}))
         return

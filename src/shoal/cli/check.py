@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
     from shoal.schema import Categories
 
@@ -49,6 +51,8 @@ def check(
     time_zone: Annotated[
         str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
     ] = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Tell whether a table, made here or elsewhere, meets models; exit status 0 if it does, 1 if not.
@@ -77,7 +81,6 @@ def check(
     if loaded is not None:
         # what stands for a missing value in the plan's source never helps a model in this table either
         missing = [*(missing or ()), *(loaded.source.csv.missing if loaded.source else ())]
-        memory = memory or loaded.engine.memory
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
     secret = names_of(sensitive)
@@ -91,7 +94,7 @@ def check(
             person=names_of(person),
             plan=loaded,
             source=form,
-            memory=memory,
+            engine=settings_of(engine, master, loaded, memory),
             time_zone=time_zone,
             progress=show,
         )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
     from shoal.utility import Comparison
 
@@ -37,6 +39,8 @@ def compare(
     queries: Annotated[int, typer.Option(help="How many range queries to ask of both tables.")] = 500,
     seed: Annotated[int, typer.Option(help="For queries, and for values drawn from what labels cover.")] = 0,
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Lay a released table beside its original, and tell what it is still good for.
@@ -70,6 +74,7 @@ def compare(
             queries=queries,
             seed=seed,
             missing=missing or (),
+            engine=settings_of(engine, master, roles),
         )
     if as_json:
         print(json.dumps(answer.to_dict()))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
     from shoal.explanation import Cost, Explanation
 
@@ -19,6 +21,8 @@ def explain(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a page with the picture here (HTML).")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a page that exists.")] = False,
     time_limit: Annotated[float, typer.Option(min=1.0, help="Seconds after which no further change is tried.")] = 120.0,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
@@ -36,11 +40,13 @@ def explain(
     from shoal.errors import OutputError
     from shoal.functions import explain as run
     from shoal.functions import write_whole
+    from shoal.plan import Plan
 
     if out is not None and out.exists() and not overwrite:
         raise OutputError(f"The file {str(out)!r} exists. Choose another name (-o), or allow --overwrite.")
+    loaded = Plan.read(plan)
     with progress(quiet or as_json) as show:
-        found = run(plan, time_limit=time_limit, progress=show)
+        found = run(loaded, time_limit=time_limit, engine=settings_of(engine, master, loaded), progress=show)
     if out is not None:
         write_whole(out, render_costs(found))
     if as_json:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
     from shoal.roles import ColumnProfile
 
@@ -30,6 +32,8 @@ def plan(
     rehearse: Annotated[
         bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
     ] = True,
+    engine: EngineName = None,
+    master: Master = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
 ) -> None:
     """Look at the columns of a table; suggest roles, hierarchies and models; write a commented plan.
@@ -56,7 +60,10 @@ def plan(
         raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
     with progress(quiet or as_json) as show:
-        drafted = draft(table, k=k, folder=out.parent, source=form, rehearse=rehearse, progress=show)
+        drafted = draft(
+            table, k=k, folder=out.parent, source=form, rehearse=rehearse, engine=settings_of(engine, master),
+            progress=show,
+        )  # fmt: skip
     drafted.save(out, overwrite=overwrite)
     profile, tried = drafted.profile, drafted.tried
     if as_json:

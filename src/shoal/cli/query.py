@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shoal.cli.engine import EngineName, Master, settings_of
+
 if TYPE_CHECKING:
+    from shoal.engines.base import EngineSettings
     from shoal.identifiability import Answer
     from shoal.identifiability.mechanisms import Span
     from shoal.identifiability.tables import Questions
@@ -92,6 +95,8 @@ def count(
     memory: Memory = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """How many rows there are with these values.
@@ -99,7 +104,8 @@ def count(
     \b
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
+    settings = settings_of(engine, master, memory=memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
     chosen = _conditions(where)
     answer = questions.count(rho, chosen, _label(label, "count", chosen))
     _show(questions, answer, as_json)
@@ -123,6 +129,8 @@ def sum_(
     memory: Memory = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
@@ -132,7 +140,8 @@ def sum_(
     \b
     Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
+    settings = settings_of(engine, master, memory=memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
     chosen = _conditions(where)
     label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
     _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
@@ -155,6 +164,8 @@ def mean(
     memory: Memory = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """The mean of a column over all rows, whose number is public.
@@ -164,7 +175,8 @@ def mean(
     \b
     Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
+    settings = settings_of(engine, master, memory=memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
     label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
     _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
 
@@ -185,6 +197,8 @@ def histogram(
     memory: Memory = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """How many rows have each of several values of a column; all of them for the price of one question.
@@ -193,7 +207,8 @@ def histogram(
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
+    settings = settings_of(engine, master, memory=memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
@@ -215,6 +230,8 @@ def best_of(
     memory: Memory = None,
     person: Person = None,
     rows_per_person: RowsPerPerson = None,
+    engine: EngineName = None,
+    master: Master = None,
     as_json: Json = False,
 ) -> None:
     """Which of several values of a column is the most frequent. Its count is not told, which costs less.
@@ -223,7 +240,8 @@ def best_of(
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, memory, person, rows_per_person)
+    settings = settings_of(engine, master, memory=memory)
+    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
@@ -236,7 +254,7 @@ def _questions(
     delimiter: str | None,
     encoding: str | None,
     missing: list[str] | None,
-    memory: str | None,
+    settings: EngineSettings,
     person: list[str] | None,
     rows_per_person: int | None,
 ) -> Questions:
@@ -248,7 +266,7 @@ def _questions(
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
     opened = Ledger.open(ledger, expected=expect_head)
     whose = None if person is None else tuple(_listed(person))
-    return Questions(table, opened, form, memory, person=whose, rows_per_person=rows_per_person)
+    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person)
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
+
+from shoal.cli.engine import EngineName, Master, settings_of
 
 __all__ = ["release"]
 
@@ -15,10 +17,8 @@ __all__ = ["release"]
 def release(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a release that exists.")] = False,
-    engine: Annotated[str | None, typer.Option(help="duckdb (this machine) or spark, in place of the plan's.")] = None,
-    master: Annotated[
-        str | None, typer.Option(help="Where Spark runs: local[4], spark://host:7077, yarn, k8s://...")
-    ] = None,
+    engine: EngineName = None,
+    master: Master = None,
     recoding: Annotated[
         Path | None, typer.Option(help="Use a recoding that was kept with an earlier release, not the plan's method.")
     ] = None,
@@ -58,14 +58,10 @@ def release(
     from shoal.cli.console import counted, figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError
-    from shoal.plan import EngineSettings, Plan
+    from shoal.plan import Plan
 
     loaded = Plan.read(plan, changes or ())
-    if engine is not None or master is not None:
-        settings = loaded.engine
-        if engine not in (None, settings.name):  # what the plan says of Spark is not for another engine
-            settings = EngineSettings(settings.memory, settings.threads, cast(Any, engine))
-        loaded = replace(loaded, engine=replace(settings, master=master or settings.master))
+    loaded = replace(loaded, engine=settings_of(engine, master, loaded))
     if expect_head is not None:
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
     if as_json and loaded.output is not None and loaded.output.is_standard:

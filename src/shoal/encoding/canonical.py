@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from shoal.encoding.frequency import Dictionary, encode_column
-from shoal.engines.base import Apart, Engine, Relation
+from shoal.engines.base import Engine, Relation, Spread
 from shoal.schema import Schema
 from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["canonical_text", "canonical_text_apart", "one_zero", "two_zeros"]
+__all__ = ["canonical_text", "canonical_text_spread", "one_zero", "two_zeros"]
 
 FLOATS = ("FLOAT", "DOUBLE")
 
@@ -57,7 +57,7 @@ def canonical_text(engine: Engine, table: Relation, dictionaries: Sequence[Dicti
     return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None) if maps else table
 
 
-def canonical_text_apart(engine: Engine, table: Relation, counted: Apart, schema: Schema) -> Relation:
+def canonical_text_spread(engine: Engine, table: Relation, counted: Spread, schema: Schema) -> Relation:
     """As :func:`canonical_text`, of a table that no one machine holds.
 
     The values of a column come here only where one of them is not in canonical form.

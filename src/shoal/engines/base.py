@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, cast
 
 from annotated_types import Ge, Le, MaxLen
 
@@ -24,13 +25,15 @@ from shoal.formats.addresses import refuse_address
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from shoal.formats.postgres import Asked, Postgres
+
 __all__ = [
-    "Apart",
+    "Declared",
     "Engine",
     "EngineSettings",
     "Relation",
     "Source",
-    "SpreadEngine",
+    "Spread",
     "call_column",
     "check_memory",
     "check_names",
@@ -105,6 +108,18 @@ class EngineSettings(Checked):
         strange = [key for key in self.options if not key.startswith("spark.")]
         if strange:
             raise PlanError(f"The options of the engine must be settings of Spark, spark.NAME; found {strange[0]!r}.")
+
+    @property
+    def here(self) -> EngineSettings:
+        """The same limits on this machine: for samples, and for parts of a table that was brought here."""
+        return EngineSettings(self.memory, self.threads, "duckdb")
+
+    def instead(self, name: str | None, master: str | None) -> EngineSettings:
+        """These settings with another engine or another master, where one is given."""
+        settings = self
+        if name not in (None, self.name):  # what is said of Spark is not for another engine
+            settings = EngineSettings(self.memory, self.threads, cast(Any, name))
+        return settings if master is None else replace(settings, master=master)
 
 
 @dataclass(frozen=True)
@@ -203,11 +218,68 @@ class Relation:
         return tuple(self.columns.index(name) for name in names)
 
 
+@dataclass(frozen=True)
+class Declared:
+    """Values that were declared, held by the engine: how many rows of them, and the type of each column."""
+
+    name: str
+    rows: int
+    kinds: Mapping[int, str]
+
+
 class Engine(Protocol):
-    """The boundary to DuckDB and Spark."""
+    """The boundary to DuckDB and Spark: every command works through it. Use it as a context manager."""
+
+    numbered: bool
+    """Whether the rows of a table have an order that its owner knows, so that they can be told by their numbers."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def read(self, source: Source) -> Relation:
         """Make a source readable; nothing is loaded yet."""
+        ...
+
+    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
+        """The answer of a server, streamed into a table of this engine."""
+        ...
+
+    def keep(self, table: Relation) -> Relation:
+        """The same rows held by the engine, so that a CSV is read once, not often."""
+        ...
+
+    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
+        """Some columns (c<i>, native types) of all rows, in the order of the source where they are ``numbered``."""
+        ...
+
+    def head(self, table: Relation, most: int) -> pa.Table:
+        """All columns (c<i>, native types) of the first rows, without reading the others."""
+        ...
+
+    def sample(self, table: Relation, rows: int) -> pa.Table:
+        """So many rows (all, where there are no more) with the user's column names: the same ones each time."""
+        ...
+
+    def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
+        """Declared texts (columns c<i>; null is missing) in the types of the table's columns, for the questions below.
+
+        Returns them, and how they were understood: each as text (null where it is no value of the type), and ``same``,
+        the first row that has the same values. The rows of the table are not looked at.
+        """
+        ...
+
+    def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
+        """How many rows have the values of each declared row."""
+        ...
+
+    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
+        """The exact sum of a column over the rows with the values of the one declared row, in whole steps.
+
+        See :func:`shoal.engines.sql.total`.
+        """
         ...
 
     def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
@@ -216,6 +288,13 @@ class Engine(Protocol):
 
     def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
         """Numbers (from 1) of the first rows whose value, as text, is one of ``texts``."""
+        ...
+
+    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
+        """At most so many rows of each owner (columns c<i>, and a number g); see :func:`shoal.engines.sql.few_of_each`.
+
+        Raises where rows are not ``numbered``.
+        """
         ...
 
     def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
@@ -277,6 +356,10 @@ class Engine(Protocol):
         """Write a table in content order, in the format of the path's extension; returns how it is read back."""
         ...
 
+    def batches(self, table: Relation) -> pa.RecordBatchReader:
+        """The rows of a table in content order, as they come, with the user's names."""
+        ...
+
     def to_arrow(self, table: Relation) -> pa.Table:
         """The whole table in content order, with the user's column names."""
         ...
@@ -285,26 +368,16 @@ class Engine(Protocol):
         """The whole table in content order, computed once: as the engine's own frame if ``like`` is one, else Arrow."""
         ...
 
+    def spread(self, table: Relation, places: Sequence[int]) -> Spread | None:
+        """The combinations of some columns, counted and left where they are; None where all are on this machine."""
+        ...
+
     def close(self) -> None:
         """Let go of the data."""
         ...
 
 
-class SpreadEngine(Engine, Protocol):
-    """An engine whose rows may be on many machines."""
-
-    def spread(self, table: Relation, places: Sequence[int]) -> Apart:
-        """The combinations of some columns, counted and left where they are."""
-        ...
-
-    def recode_by_entry(
-        self, table: Relation, keep: Sequence[int], key: Sequence[int], entries: str, recoded: Sequence[int]
-    ) -> Relation:
-        """Replace values by what the entry of a row's key shows (see :meth:`Apart.by_block`); ``recoded`` columns."""
-        ...
-
-
-class Apart(Protocol):
+class Spread(Protocol):
     """The combinations of some columns with their counts, spread over machines: no one machine has all of them.
 
     Functions that are given to it run where the combinations are, on Arrow tables with columns c<i> and n. They and
@@ -351,6 +424,10 @@ class Apart(Protocol):
         numbered from low + 1 to high show l; and what it wants to tell. Returned are the name of all entries
         together, and what was told.
         """
+        ...
+
+    def recode(self, keep: Sequence[int], entries: str, recoded: Sequence[int]) -> Relation:
+        """The table with what the entry of each row shows in its ``recoded`` columns; ``keep`` are published."""
         ...
 
 

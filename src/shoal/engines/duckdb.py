@@ -9,7 +9,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shoal.engines import sql
-from shoal.engines.base import UTC, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
+from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
 from shoal.engines.csv_format import RELEASED, CsvFormat, detect, surely_named
 from shoal.engines.duckdb_files import (
     common_schema,
@@ -40,16 +40,7 @@ from shoal.formats.parts import Parts, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
 from shoal.formats.stores import Store
 
-__all__ = ["Declared", "DuckDBEngine"]
-
-
-@dataclass(frozen=True)
-class Declared:
-    """Values that were declared, held by the engine: how many rows of them, and the type of each column."""
-
-    name: str
-    rows: int
-    kinds: Mapping[int, str]
+__all__ = ["DuckDBEngine", "frame_to_arrow"]
 
 
 class DuckDBEngine:
@@ -64,6 +55,8 @@ class DuckDBEngine:
     time_zone
         The zone in which instants are read, grouped by their text and written; the machine's own plays no part.
     """
+
+    numbered = True
 
     def __init__(self, memory: str | None = None, threads: int | None = None, time_zone: str = UTC) -> None:
         check_time_zone(time_zone)
@@ -101,10 +94,6 @@ class DuckDBEngine:
         self._connection.close()
         self._spill.remove()
 
-    def interrupt(self) -> None:
-        """Stop a running statement."""
-        self._connection.interrupt()
-
     # -- reading ---------------------------------------------------------------------------------
 
     def read(self, source: Source) -> Relation:
@@ -133,7 +122,7 @@ class DuckDBEngine:
             return replace(found, labels={} if source.table is None else server.labels(source.table))
 
     def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
-        """The answer of a server, streamed into a table of this engine."""
+        """See :class:`shoal.engines.base.Engine`."""
         name = self._name()
         with server.batches(asked.statement) as batches:
             cells = _cells(batches.schema, missing)
@@ -152,7 +141,7 @@ class DuckDBEngine:
         return self._view(sql.replaced(name, len(asked.names), exact), asked.names, named=True)
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
-        """The rows of a table in content order, as they come, with the user's names."""
+        """See :class:`shoal.engines.base.Engine`."""
         query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
         found = self._connection.sql(query).to_arrow_reader(1 << 17)
         return pa.RecordBatchReader.from_batches(
@@ -239,7 +228,7 @@ class DuckDBEngine:
         return Relation(name, columns, tuple(str(row[1]) for row in types), named=named)
 
     def keep(self, table: Relation) -> Relation:
-        """The same rows held by the engine (spilled under its memory limit), so that a CSV is read once, not often."""
+        """See :class:`shoal.engines.base.Engine`; spilled under the memory limit."""
         name = self._name()
         self._run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {table.name}")
         return replace(table, name=name)
@@ -260,37 +249,36 @@ class DuckDBEngine:
         return [int(row) for row in found.column(0).to_pylist()]
 
     def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
-        """Declared texts (columns c<i>; null is missing) in the types of the table's columns, for the questions below.
-
-        Returns them, and how they were understood: each as text (null where it is no value of the type), and ``same``,
-        the first row that has the same values.
-        """
+        """See :class:`shoal.engines.base.Engine`."""
         numbered = texts.append_column("i", pa.array(range(texts.num_rows), pa.int64()))
         kinds = {place: table.types[place] for place in sql.places(texts.column_names)}
         name = self._name()
         self._run(f"CREATE TEMP TABLE {name} AS {sql.declared(self._register(numbered), kinds)}")
         return Declared(name, texts.num_rows, kinds), self._fetch(sql.declared_again(name, list(kinds)))
 
-    def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
-        """How many rows have the values of each declared row."""
-        counted = self._fetch(sql.count_matching(table.name, wanted.name, wanted.kinds))
+    def count_matching(self, table: Relation, wanted: Declared, times: str = "1") -> list[int]:
+        """See :class:`shoal.engines.base.Engine`; for ``times`` see :func:`shoal.engines.sql.count_matching`."""
+        counted = self._fetch(sql.count_matching(table.name, wanted.name, wanted.kinds, times))
         found = dict(zip(counted.column("i").to_pylist(), counted.column("n").to_pylist(), strict=True))
         return [int(found.get(row, 0)) for row in range(wanted.rows)]
 
-    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
-        """The exact sum of a column over the rows with the values of the one declared row, in whole steps.
-
-        See :func:`shoal.engines.sql.total`.
-        """
-        query = sql.total(table.name, place, scale, ends, wanted.name, wanted.kinds)
+    def total(
+        self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared, times: str = "1"
+    ) -> int:
+        """See :class:`shoal.engines.base.Engine`; for ``times`` see :func:`shoal.engines.sql.count_matching`."""
+        query = sql.total(table.name, place, scale, ends, wanted.name, wanted.kinds, times)
         ((found,),) = self._run(query).fetchall()  # all of it: a result that is left open blocks the next statement
         return int(found or 0)
 
     def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
-        """At most so many rows of each owner (columns c<i>, and a number g), as :mod:`shoal.engines.sql` says."""
+        """See :class:`shoal.engines.base.Engine`."""
         key = sql.places(owners.column_names)
         query = sql.few_of_each(table.name, len(table.columns), key, self._register(owners), most)
         return self.keep(self._view(query, table.columns, table.named))  # the same rows, however often they are read
+
+    def combinations(self, table: Relation, counted: pa.Table) -> Relation:
+        """A table that is held elsewhere as its combinations (c<i>) with their counts (n), to be asked with times n."""
+        return replace(table, name=self._register(counted))
 
     def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
@@ -375,6 +363,10 @@ class DuckDBEngine:
         places = tuple(keep.index(place) for place in ranked)
         return Relation(view.name, view.columns, view.types[: len(keep)], places, table.named)
 
+    def spread(self, table: Relation, places: Sequence[int]) -> None:
+        """See :class:`shoal.engines.base.Engine`."""
+        return
+
     # -- results ---------------------------------------------------------------------------------
 
     def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
@@ -415,7 +407,7 @@ class DuckDBEngine:
             ) from None
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
-        """So many rows (all, where there are no more), chosen by their place alone: the same ones each time."""
+        """See :class:`shoal.engines.base.Engine`; chosen by their place alone."""
         numbered = f"SELECT *, row_number() OVER () AS n FROM {table.name}"
         query = (
             f"SELECT {sql.columns(range(len(table.columns)))} FROM ({numbered}) ORDER BY hash(n), n LIMIT {int(rows)}"
@@ -446,11 +438,11 @@ class DuckDBEngine:
         return self.to_arrow(table)
 
     def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """Some columns (c<i>, native types) of all rows, in the order of the source."""
+        """See :class:`shoal.engines.base.Engine`."""
         return self._fetch(f"SELECT {sql.columns(places)} FROM {table.name}")
 
     def head(self, table: Relation, most: int) -> pa.Table:
-        """All columns (c<i>, native types) of the first rows, without reading the others."""
+        """See :class:`shoal.engines.base.Engine`."""
         return self._fetch(f"SELECT {sql.columns(range(len(table.columns)))} FROM {table.name} LIMIT {int(most)}")
 
     # -- inside ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from shoal.engines import sql
-from shoal.engines.base import UTC, EngineSettings, Relation, Source, check_names, check_time_zone
+from shoal.engines.base import UTC, Declared, EngineSettings, Relation, Source, check_names, check_time_zone
 from shoal.engines.csv_format import RELEASED
 from shoal.engines.spark_files import open_files
 from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
@@ -32,7 +32,9 @@ from shoal.formats import PLAIN, Writing
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from shoal.engines.spark_blocks import SparkApart
+    from shoal.engines.duckdb import DuckDBEngine
+    from shoal.engines.spark_blocks import SparkSpread
+    from shoal.formats.postgres import Asked, Postgres
 
 __all__ = ["SparkEngine"]
 
@@ -42,9 +44,17 @@ BROADCAST_BYTES = 512 << 20
 WORK_BYTES = 120
 """Of the driver's memory, what coding and sorting take per combination beside its values (see docs/spark.md)."""
 
+COMBINATIONS = "different combinations of quasi-identifiers and sensitive values"
+COARSER = (
+    "Make the lowest levels coarser before (round numbers, cut codes and dates): most values have {}. For "
+    "microaggregation, set block = 100000 under [method]: blocks are aggregated where they are."
+)
+"""What helps where the combinations do not fit the driver; the columns of most values are filled in."""
+
 POLL_SECONDS = 0.5
 BLANKS = " \t"
 ZONE = "spark.sql.session.timeZone"
+NO_DATABASE = "Spark reads files and its own frames, no database here. Use the engine duckdb for it."
 
 # names as DuckDB has them, so that a certificate tells the same of a table whichever engine read it
 TYPES = {
@@ -71,6 +81,8 @@ class SparkEngine:
         The zone in which instants are read and written, in place of the session's own until the engine is closed.
     """
 
+    numbered = False
+
     def __init__(
         self,
         settings: EngineSettings | None = None,
@@ -94,7 +106,9 @@ class SparkEngine:
         self._progress = progress
         self._tag = f"shoal_{secrets.token_hex(6)}"
         self._views: list[str] = []
-        self._apart: list[SparkApart] = []
+        self._spread: list[SparkSpread] = []
+        self._kept_frames: list[DataFrame] = []
+        self._matcher: DuckDBEngine | None = None
         self._zone_before = self._spark.conf.get(ZONE)
         self._spark.conf.set(ZONE, time_zone)
 
@@ -110,11 +124,15 @@ class SparkEngine:
         """Let go of the data; end the session if it was started here, or else what still runs in it."""
         with contextlib.suppress(Exception):  # an interrupted or lost session may not answer any more
             self._spark.sparkContext.cancelJobsWithTag(self._tag)
-            for apart in self._apart:
-                apart.close()
+            for spread in self._spread:
+                spread.close()
+            for frame in self._kept_frames:
+                frame.unpersist()
             for view in self._views:
                 self._spark.catalog.dropTempView(view)
             self._spark.conf.set(ZONE, self._zone_before)  # the session may be the user's
+        if self._matcher is not None:
+            self._matcher.close()
         self._open.close()
 
     # -- reading ---------------------------------------------------------------------------------
@@ -126,6 +144,8 @@ class SparkEngine:
             with self._set("spark.sql.sources.partitionColumnTypeInference.enabled", "false"):
                 frame, names, missing, named = self._run(lambda: open_files(self._spark, path, source))
             return self._table(frame, names, missing, source.csv.trim, named)
+        if source.database is not None:
+            raise TableError(NO_DATABASE)
         frame = source.frame
         if is_spark_frame(frame):
             names = tuple(frame.columns)
@@ -149,6 +169,18 @@ class SparkEngine:
             cells.append(f"{_cell(part.name, part.dataType.simpleString(), name, missing, trim)} AS {part.name}")
         return replace(self._view(f"SELECT {', '.join(cells)} FROM {view}", names), named=named)
 
+    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
+        """None: what a server sends comes to one machine."""
+        raise TableError(NO_DATABASE)
+
+    def keep(self, table: Relation) -> Relation:
+        """See :class:`shoal.engines.base.Engine`; in memory or on the executors' disks."""
+        from pyspark import StorageLevel
+
+        frame = self._spark.table(table.name).persist(StorageLevel.MEMORY_AND_DISK)
+        self._kept_frames.append(frame)
+        return replace(table, name=self._register(frame))
+
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
         frame = self._run(lambda: self._spark.sql(query))
         types = tuple(TYPES.get(kind, kind.upper()) for _, kind in frame.dtypes)
@@ -168,47 +200,69 @@ class SparkEngine:
             with contextlib.suppress(Exception):
                 counted.unpersist()
 
-    def _check_room(self, counted: str, table: Relation, places: Sequence[int]) -> None:
-        """The compacted table goes through the driver's Java to Python, and is coded and sorted there."""
+    def _check_room(
+        self, held: str, table: Relation, places: Sequence[int], what: str = COMBINATIONS, instead: str = COARSER
+    ) -> None:
+        """What comes here goes through the driver's Java to Python, and is coded and sorted there."""
         if not places:
             return
         text = [place for place in places if table.types[place] == "VARCHAR"]
-        (found,) = self._collect(sql.extent(counted, text))
+        (found,) = self._collect(sql.extent(held, text))
         values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(places) - len(text) + 1))
         needed = 2 * values + found["n"] * WORK_BYTES
         settings = ("spark.driver.memory", "spark.driver.maxResultSize")
         room = driver_room(*(self._setting(name, "1g") for name in settings))
         if values <= room.result and needed <= room.python:
             return
-        distinct = self._collect(sql.distinct_values(counted, places))[0]
+        distinct = self._collect(sql.distinct_values(held, places))[0]
         most = sorted(places, key=lambda place: -distinct[sql.column(place)])[:3]
         named = ", ".join(f"{table.columns[place]!r} ({distinct[sql.column(place)]:,} values)" for place in most)
         raise TableError(
-            f"The table has {found['n']:,} different combinations of quasi-identifiers and sensitive values, "
-            f"{values >> 20:,} MB; the driver, which decides, has room for {room.result >> 20:,} MB in its Java, and "
-            f"for {room.python >> 20:,} MB beside it, where {needed >> 20:,} MB are needed. Make the lowest levels "
-            f"coarser before (round numbers, cut codes and dates): most values have {named}. For microaggregation, set "
-            f"block = 100000 under [method]: blocks are aggregated where they are. Or give the driver more memory "
+            f"The table has {found['n']:,} {what}, {values >> 20:,} MB; the driver, which decides, has room for "
+            f"{room.result >> 20:,} MB in its Java, and for {room.python >> 20:,} MB beside it, where "
+            f"{needed >> 20:,} MB are needed. {instead.format(named)} Or give the driver more memory "
             f"([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
         )
 
-    def spread(self, table: Relation, places: Sequence[int]) -> SparkApart:
-        """The combinations of some columns, counted and left where they are."""
-        from shoal.engines.spark_blocks import SparkApart
+    def spread(self, table: Relation, places: Sequence[int]) -> SparkSpread:
+        """See :class:`shoal.engines.base.Engine`."""
+        from shoal.engines.spark_blocks import SparkSpread
 
-        apart = SparkApart(self, table, places)
-        self._apart.append(apart)
-        return apart
-
-    def recode_by_entry(
-        self, table: Relation, keep: Sequence[int], key: Sequence[int], entries: str, recoded: Sequence[int]
-    ) -> Relation:
-        """Give every row what its entry shows; see :meth:`shoal.engines.base.Apart.by_block`."""
-        return self._kept(sql.recode_by_entry(table.name, keep, key, entries, recoded), table, keep, recoded)
+        spread = SparkSpread(self, table, places)
+        self._spread.append(spread)
+        return spread
 
     def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
         """None: rows of a distributed table have no numbers."""
         return []
+
+    def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
+        """See :class:`shoal.engines.base.Engine`."""
+        return self._matching().declare(table, texts)
+
+    def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
+        """See :class:`shoal.engines.base.Engine`; raises where the combinations of the columns do not fit here."""
+        counted = self.frequencies(table, list(wanted.kinds))
+        return self._matching().count_matching(self._matching().combinations(table, counted), wanted, "t.n")
+
+    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
+        """See :class:`shoal.engines.base.Engine`; raises where the combinations of the columns do not fit here."""
+        counted = self.frequencies(table, list(dict.fromkeys((place, *wanted.kinds))))
+        return self._matching().total(self._matching().combinations(table, counted), place, scale, ends, wanted, "t.n")
+
+    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
+        """None: which rows are kept is told by their numbers, which must say nothing of what they hold."""
+        raise TableError(
+            "The rows of a person are chosen by their numbers, which those on Spark do not have. Use the engine duckdb."
+        )
+
+    def _matching(self) -> DuckDBEngine:
+        """Where values are compared with declared ones: the canonical form of a text is nothing that Spark knows."""
+        if self._matcher is None:
+            from shoal.engines.duckdb import DuckDBEngine
+
+            self._matcher = DuckDBEngine(time_zone=str(self._spark.conf.get(ZONE)))
+        return self._matcher
 
     def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
@@ -233,12 +287,12 @@ class SparkEngine:
 
     def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
         """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.varying(table.name, owner, places)).to_pylist()
+        (found,) = self._collect(sql.varying(table.name, owner, places))
         return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
 
     def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
         """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.told_apart(table.name, owner, places)).to_pylist()
+        (found,) = self._collect(sql.told_apart(table.name, owner, places))
         return int(found["n"])
 
     def project(self, table: Relation, places: Sequence[int]) -> Relation:
@@ -314,6 +368,25 @@ class SparkEngine:
         except OSError as error:
             raise OutputError(f"The release cannot be written to {str(path.parent)!r}: {error.strerror}.") from None
         return Source(path, csv=RELEASED)
+
+    def sample(self, table: Relation, rows: int) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`; chosen by their content and their number among equal ones."""
+        query = sql.sample(table.name, len(table.columns), rows)
+        return self._fetched(self._spark.sql(query)).rename_columns(list(table.columns))
+
+    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`; raises where they do not fit the driver."""
+        self._check_room(table.name, table, places, "rows", "Most values have {}; leave columns or rows out.")
+        return self._fetched(self._spark.sql(f"SELECT {sql.columns(places)} FROM {table.name}"))
+
+    def head(self, table: Relation, most: int) -> pa.Table:
+        """See :class:`shoal.engines.base.Engine`."""
+        listed = sql.columns(range(len(table.columns)))
+        return self._fetched(self._spark.sql(f"SELECT {listed} FROM {table.name} LIMIT {int(most)}"))
+
+    def batches(self, table: Relation) -> pa.RecordBatchReader:
+        """See :class:`shoal.engines.base.Engine`."""
+        return self.to_arrow(table).to_reader()
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from shoal.engines.spark import SparkEngine
 
-__all__ = ["SparkApart"]
+__all__ = ["SparkSpread"]
 
 PART_ROWS = 200_000
 """About so many combinations are looked at together where parts must be whole."""
@@ -32,8 +32,8 @@ MOST_PARTS = 10_000
 TOLD = "told binary"
 
 
-class SparkApart:
-    """Spark behind :class:`shoal.engines.base.Apart`: counted once, and kept in memory or on the executors' disks."""
+class SparkSpread:
+    """Spark behind :class:`shoal.engines.base.Spread`: counted once, and kept in memory or on the executors' disks."""
 
     def __init__(self, engine: SparkEngine, table: Relation, places: Sequence[int]) -> None:
         from pyspark import StorageLevel
@@ -63,20 +63,20 @@ class SparkApart:
     # -- small answers -----------------------------------------------------------------------------------------
 
     def values(self, place: int) -> pa.Table:
-        """See :class:`shoal.engines.base.Apart`; raises where they do not fit the driver."""
+        """See :class:`shoal.engines.base.Spread`; raises where they do not fit the driver."""
         name = sql.column(place)
         return self._fetch(
             self._engine._spark.sql(f"SELECT {name}, sum(n) AS n FROM {self._name} GROUP BY {name}"), (place,)
         )
 
     def distinct(self, place: int) -> int:
-        """See :class:`shoal.engines.base.Apart`."""
+        """See :class:`shoal.engines.base.Spread`."""
         name = sql.column(place)
         (found,) = self._engine._collect(f"SELECT count(*) AS n FROM (SELECT DISTINCT {name} FROM {self._name})")
         return int(found["n"])
 
     def ends(self, places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.engines.base.Apart`."""
+        """See :class:`shoal.engines.base.Spread`."""
         if not places:
             return pa.table({})
         lows, highs = (", ".join(f"{end}(c{p}) AS c{p}" for p in places) for end in ("min", "max"))
@@ -84,7 +84,7 @@ class SparkApart:
         return self._engine._fetched(self._engine._spark.sql(query))
 
     def gather(self, function: Callable[[pa.Table], Any]) -> list[Any]:
-        """See :class:`shoal.engines.base.Apart`; a part is a batch of Arrow's."""
+        """See :class:`shoal.engines.base.Spread`; a part is a batch of Arrow's."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -94,7 +94,7 @@ class SparkApart:
         return self._told(_mapped(self._frame, run, TOLD))
 
     def gather_by(self, places: Sequence[int], function: Callable[[pa.Table], Any]) -> list[Any]:
-        """See :class:`shoal.engines.base.Apart`; a part is a partition."""
+        """See :class:`shoal.engines.base.Spread`; a part is a partition."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             whole = list(batches)
@@ -107,7 +107,7 @@ class SparkApart:
         return self._told(_mapped(self._frame.repartition(parts, *names), run, TOLD))
 
     def count_by(self, tag: Callable[[pa.Table], Any], places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.engines.base.Apart`; raises where the answer does not fit the driver."""
+        """See :class:`shoal.engines.base.Spread`; raises where the answer does not fit the driver."""
         names = [sql.column(place) for place in places]
         tagged = self._engine._register(self._tagged(tag, places))
         listed = ", ".join(["b", *names])
@@ -123,7 +123,7 @@ class SparkApart:
         function: Callable[[pa.Table], tuple[pa.Table, Any]],
         published: pa.Schema,
     ) -> tuple[str, list[Any]]:
-        """See :class:`shoal.engines.base.Apart`."""
+        """See :class:`shoal.engines.base.Spread`."""
         from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
         from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
@@ -148,10 +148,15 @@ class SparkApart:
             return pa.table(columns, schema=form)
 
         tagged = self._tagged(tag, self._places).repartition(min(blocks, MOST_PARTS), "b")
-        with _pandas_apart():
+        with _pandas_aside():
             found = self._keep(tagged.groupBy("b").applyInArrow(run, schema))
         told = self._told(found.where("told IS NOT NULL").select("told"))
         return self._engine._register(found.where("told IS NULL").drop("told")), told
+
+    def recode(self, keep: Sequence[int], entries: str, recoded: Sequence[int]) -> Relation:
+        """See :class:`shoal.engines.base.Spread`."""
+        query = sql.recode_by_entry(self._table.name, keep, self._places, entries, recoded)
+        return self._engine._kept(query, self._table, keep, recoded)
 
     # -- inside ------------------------------------------------------------------------------------------------
 
@@ -196,7 +201,7 @@ class SparkApart:
 
 
 @contextlib.contextmanager
-def _pandas_apart() -> Iterator[None]:
+def _pandas_aside() -> Iterator[None]:
     """PySpark asks for pandas before it lets Arrow through; nothing here is done by it."""
     from pyspark.errors import PySparkImportError
 
@@ -211,7 +216,7 @@ def _pandas_apart() -> Iterator[None]:
 
 
 def _mapped(frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Any], schema: Any) -> DataFrame:
-    with _pandas_apart():
+    with _pandas_aside():
         return frame.mapInArrow(function, schema)
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "repeat_labels",
     "repeats",
     "replaced",
+    "sample",
     "signed_zeros",
     "sorted_rows",
     "told_apart",
@@ -196,21 +197,27 @@ def _wanted(wanted: str, kinds: Mapping[int, str]) -> str:
     return f"JOIN {wanted} AS w ON {' AND '.join(same) or 'TRUE'}"
 
 
-def count_matching(table: str, wanted: str, kinds: Mapping[int, str]) -> str:
-    """How many rows have the values of each row (numbered i) of ``wanted``; those of which none has are left out."""
-    return f"SELECT w.i AS i, count(*) AS n FROM {table} AS t {_wanted(wanted, kinds)} GROUP BY w.i"
+def count_matching(table: str, wanted: str, kinds: Mapping[int, str], times: str = "1") -> str:
+    """How many rows have the values of each row (numbered i) of ``wanted``; those of which none has are left out.
+
+    Every row counts ``times``: once, or n times where the table is one of combinations with their counts.
+    """
+    return f"SELECT w.i AS i, CAST(sum({times}) AS BIGINT) AS n FROM {table} AS t {_wanted(wanted, kinds)} GROUP BY w.i"
 
 
-def total(table: str, place: int, scale: float, ends: tuple[int, int], wanted: str, kinds: Mapping[int, str]) -> str:
+def total(
+    table: str, place: int, scale: float, ends: tuple[int, int], wanted: str, kinds: Mapping[int, str], times: str = "1"
+) -> str:
     """The sum of a column over the rows that have the values of the one row of ``wanted``, in whole steps.
 
-    A value is multiplied by ``scale``, rounded (half to even) and clipped; one that is no number counts as 0.
+    A value is multiplied by ``scale``, rounded (half to even) and clipped; one that is no number counts as 0. Every row
+    counts ``times``, as in :func:`count_matching`.
     """
     number = f"TRY_CAST(CAST(t.{column(place)} AS VARCHAR) AS DOUBLE)"
     known = f"CASE WHEN isnan({number}) THEN 0 ELSE coalesce({number}, 0) END"
     steps = f"round_even({known} * CAST({scale!r} AS DOUBLE), 0)"
     clipped = f"least(greatest({steps}, CAST({ends[0]:d} AS DOUBLE)), CAST({ends[1]:d} AS DOUBLE))"
-    return f"SELECT sum(CAST({clipped} AS HUGEINT)) FROM {table} AS t {_wanted(wanted, kinds)}"
+    return f"SELECT sum(CAST({clipped} AS HUGEINT) * {times}) FROM {table} AS t {_wanted(wanted, kinds)}"
 
 
 def varying(table: str, owner: int, places: Sequence[int]) -> str:
@@ -323,6 +330,16 @@ def _numbered(table: str, keep: Sequence[int], key: Sequence[int]) -> str:
     # said aloud, for engines differ in where they put missing values
     order = ", ".join(f"{column(place)} NULLS LAST" for place in rest or key)
     return f"(SELECT *, row_number() OVER (PARTITION BY {columns(key)} ORDER BY {order}) AS rn FROM {table})"
+
+
+def sample(table: str, count: int, rows: int) -> str:
+    """So many rows of a table, which has so many columns, chosen by their content and their number among equal ones.
+
+    By content alone, rows that are alike would all be in or all be out, and a sample would look safer than its table.
+    """
+    listed = columns(range(count))
+    numbered = f"SELECT *, row_number() OVER (PARTITION BY {listed} ORDER BY {column(0)}) AS rn FROM {table}"
+    return f"SELECT {listed} FROM ({numbered}) ORDER BY xxhash64(rn, {listed}), {listed}, rn LIMIT {int(rows)}"
 
 
 def repeat_labels(labels: str, keep: Sequence[int]) -> str:

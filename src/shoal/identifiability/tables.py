@@ -20,13 +20,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 
 from shoal.checked import Checked, Name
 from shoal.encoding.people import number_names
-from shoal.engines.base import Relation, Source, call_column, require_columns
+from shoal.engines import open_engine
+from shoal.engines.base import Declared, Engine, EngineSettings, Relation, Source, call_column, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.identifiability.arithmetic import Rational
@@ -36,9 +37,6 @@ from shoal.identifiability.mechanisms import Span
 from shoal.identifiability.queries import Answer, ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
 from shoal.identifiability.sampling import RandomBits
 from shoal.identifiers import person_key
-
-if TYPE_CHECKING:
-    from shoal.engines.duckdb import Declared, DuckDBEngine
 
 __all__ = ["Questions", "Where"]
 
@@ -58,8 +56,9 @@ class Questions(Checked):
         The ledger of this data set.
     csv
         How a CSV file is written, where this is not found by itself.
-    memory
-        Memory limit of the engine, such as ``"1GB"``.
+    engine
+        What computes the figures, and with how much memory; by default Spark for Spark's own frames, and DuckDB
+        otherwise.
     source
         Where random bits come from; the operating system unless given.
     person, rows_per_person
@@ -83,7 +82,7 @@ class Questions(Checked):
     data: Any
     ledger: Ledger
     csv: CsvFormat = field(default_factory=CsvFormat)
-    memory: str | None = None
+    engine: EngineSettings | None = None
     source: RandomBits | None = None
     person: tuple[Name, ...] | None = None
     rows_per_person: Annotated[int, Ge(1), Le(MOST_ROWS)] | None = None
@@ -178,11 +177,9 @@ class Questions(Checked):
             )
 
     @contextmanager
-    def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[DuckDBEngine, Relation]]:
+    def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[Engine, Relation]]:
         """The table in an engine, if it has the columns."""
-        from shoal.engines.duckdb import DuckDBEngine
-
-        with DuckDBEngine(self.memory) as engine:
+        with open_engine(self.engine, self.data) as engine:
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
             table = engine.read(source)
@@ -192,7 +189,7 @@ class Questions(Checked):
             yield engine, _few_rows(engine, table, self.person, self._rows) if self.person else table
 
 
-def _refuse_repeated(engine: DuckDBEngine, table: Relation) -> None:
+def _refuse_repeated(engine: Engine, table: Relation) -> None:
     """Raise where a column is called like a key of people and repeats: a row is then no person."""
     keys = [place for place, name in enumerate(table.columns) if person_key(name)]
     for place, (rows, values) in zip(keys, engine.repeats(table, keys) if keys else (), strict=True):
@@ -205,7 +202,7 @@ def _refuse_repeated(engine: DuckDBEngine, table: Relation) -> None:
             )
 
 
-def _few_rows(engine: DuckDBEngine, table: Relation, person: Sequence[str], most: int) -> Relation:
+def _few_rows(engine: Engine, table: Relation, person: Sequence[str], most: int) -> Relation:
     """At most so many rows of each person; a row that names nobody is a person of its own."""
     import pyarrow as pa
 
@@ -235,7 +232,7 @@ def _check_apart(column: str, where: Where) -> None:
 
 
 def _wanted(
-    engine: DuckDBEngine,
+    engine: Engine,
     table: Relation,
     where: Where,
     rows: int = 1,
@@ -294,6 +291,6 @@ def _is_value(text: str, understood: str | None, kind: str) -> bool:
     return True
 
 
-def _total(engine: DuckDBEngine, table: Relation, column: str, span: Span, wanted: Declared) -> int:
+def _total(engine: Engine, table: Relation, column: str, span: Span, wanted: Declared) -> int:
     """The sum in steps of the span; the same as :meth:`Span.total`."""
     return engine.total(table, table.columns.index(column), float(1 / span.step), span.units, wanted)

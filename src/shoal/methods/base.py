@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from shoal.checked import Checked
 from shoal.encoding import FrequencySet, Groups, Recoding
-from shoal.engines.base import Apart, Relation
+from shoal.engines.base import Relation, Spread
 from shoal.errors import InfeasibleError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
@@ -63,7 +63,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done: the name of the entries (see :class:`shoal.engines.base.Apart`), facts and losses."""
+    """What was done: the name of the entries (see :class:`shoal.engines.base.Spread`), facts and losses."""
 
     entries: str
     recoded: tuple[int, ...]
@@ -110,11 +110,11 @@ class Method(Checked):
 
     @property
     def together(self) -> int | None:
-        """The most rows that must be on one machine for :meth:`decide_apart`; None where all must be."""
+        """The most rows that must be on one machine for :meth:`decide_spread`; None where all must be."""
         return None
 
-    def decide_apart(
-        self, counted: Apart, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
+    def decide_spread(
+        self, counted: Spread, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
     ) -> Outcome:
         """Form groups of a table with more rows than :attr:`together`, where its rows are."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,18 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.groups import group_keys
+from shoal.engines.base import EngineSettings
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.risk.attacks_linkage import population_counts
 from shoal.risk.individual import individual_risk
-from shoal.risk.matching import PublishedGroups, read_groups
+from shoal.risk.matching import read_groups
 from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.risk.special_uniques import SpecialUniques, special_uniques
 from shoal.risk.uniqueness import Uniqueness, population_uniques
 from shoal.schema import Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
-from shoal.utility.tables import HasSchema, read_rows, schema_of
+from shoal.utility.tables import CodedColumn, HasSchema, open_tables, schema_of
 
 __all__ = ["IndividualRisk", "RiskAssessment", "assess"]
 
@@ -104,6 +106,7 @@ def assess(
     special: bool = True,
     largest: int | None = None,
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> RiskAssessment:
     """Assess the risk of a table, original or released.
 
@@ -123,6 +126,8 @@ def assess(
         Above which probability a row is at risk.
     special, largest
         Whether to look for special uniques, and up to which size of column sets.
+    engine
+        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
 
     Examples
     --------
@@ -138,15 +143,17 @@ def assess(
         raise PlanError("Give either a population table or a sampling fraction, not both.")
     if fraction is not None and not 0 < fraction <= 1:
         raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
-    published = read_groups(data, schema, source)
+    with open_tables(engine, data, population, form=source) as tables:
+        published = read_groups(tables, data, schema)
+        columns = None if population is None else tables.rows(population, published.names)
+        weighted = None if weight is None else tables.rows(data, (*published.names, weight))
     sizes = published.groups.size
     people = probability = None
-    if population is not None:
-        columns = read_rows(population, published.names, source)
+    if columns is not None:
         people = population_counts(published, columns, schema)
         fraction = published.groups.rows / max(len(columns[0].code), published.groups.rows)
-    if weight is not None:
-        probability = individual_risk(sizes, _weights(data, published, weight, source))
+    if weighted is not None:
+        probability = individual_risk(sizes, _weights(weighted))
     elif fraction is not None:
         probability = individual_risk(sizes, sizes / fraction)
     by_probability = None if people is not None else probability
@@ -166,12 +173,12 @@ def _individual(sizes: npt.NDArray[np.int64], probability: npt.NDArray[np.float6
     return IndividualRisk(expected / int(sizes.sum()), float(probability.max()), expected)
 
 
-def _weights(data: Any, published: PublishedGroups, weight: str, source: CsvFormat | None) -> npt.NDArray[np.float64]:
-    """The sum of a column of weights over each group."""
-    *columns, weights = read_rows(data, (*published.names, weight), source)
+def _weights(rows: Sequence[CodedColumn]) -> npt.NDArray[np.float64]:
+    """The sum of a column of weights, the last one, over each group that the others make."""
+    *columns, weights = rows
     numbers = [number_of(value) for value in weights.values]
     if any(number is None or number <= 0 for number in numbers):
-        raise TableError(f"Column {weight!r} must hold positive numbers to be sampling weights.")
+        raise TableError(f"Column {weights.name!r} must hold positive numbers to be sampling weights.")
     codes = np.stack([column.code for column in columns], axis=1)
     # read_groups numbers groups by the same codes in the same order
     number, _ = group_keys(codes, [len(column.values) for column in columns])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.engines.base import EngineSettings
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.models import Model, size_of_groups
@@ -27,7 +28,7 @@ from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
-from shoal.utility.tables import CodedColumn, HasSchema, column_names, read_rows, schema_of
+from shoal.utility.tables import CodedColumn, HasSchema, Tables, open_tables, schema_of
 
 __all__ = ["Attacks", "attack"]
 
@@ -95,6 +96,7 @@ def attack(
     confidence: float = 0.8,
     aligned: bool = False,
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> Attacks:
     """Run every attack that what is given allows.
 
@@ -124,6 +126,8 @@ def attack(
         Whether row i of the original is row i of the release.
     source
         How the CSV files are written.
+    engine
+        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
 
     Examples
     --------
@@ -138,12 +142,21 @@ def attack(
     chosen: Sequence[Model] = getattr(plan, "models", ()) if models is None else models
     if previous is not None and original is None:
         raise PlanError("Two releases are laid together through the original table; give it too.")
-    published = read_groups(released, schema, source)
+    with open_tables(engine, released, external, original, previous, form=source) as tables:
+        if aligned:
+            tables.require_numbered()
+        published = read_groups(tables, released, schema)
+        shown = tables.rows(released, schema.quasi_identifiers)
+        least = size_of_groups(chosen, SMALL_CROWD)
+        people = attack_people(tables, released, schema, person, least) if person else None
+        homes = attack_households(tables, released, schema, household, least) if household else ()
+        others = None if external is None else _shared(tables, external, schema, "external")
+        behind = None if original is None else _shared(tables, original, schema, "original")
+        earlier = None if previous is None else read_groups(tables, previous, schema)
+        numbered = tables.engine.numbered
     groups = published.groups
-    people = attack_people(released, schema, person, size_of_groups(chosen, SMALL_CROWD), source) if person else None
     results: list[AttackResult] = [] if people is None else list(people.results)
-    if household:
-        results += attack_households(released, schema, household, size_of_groups(chosen, SMALL_CROWD), source)
+    results += homes
     for histogram in groups.histograms:
         name = histogram.domain.name
         results.append(homogeneity(groups, name))
@@ -151,26 +164,24 @@ def attack(
             results.append(similarity(groups, name))
         results.append(inference(groups, name, confidence))
         results.append(background_knowledge(groups, name, excluded))
-    if external is not None:
-        results += linkage(published, _shared(external, schema, source, "external"), schema)
-    if original is not None:
-        results += _with_original(released, published, original, schema, chosen, previous, aligned, source)
-    behind = None if original is None else _shared(original, schema, source, "original")
-    facts = facts_needed(released, schema, behind, source)
+    if others is not None:
+        found = linkage(published, others, schema)
+        results += found if numbered else [replace(result, rows=()) for result in found]
+    if behind is not None:
+        results += _with_original(published, shown, behind, schema, chosen, earlier, aligned)
+    facts = facts_needed(shown, schema, behind)
     return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
 
 def _with_original(
-    released: Any,
     published: PublishedGroups,
-    original: Any,
+    shown: Sequence[CodedColumn],
+    people: Sequence[CodedColumn],
     schema: Schema,
     models: Sequence[Model],
-    previous: Any,
+    earlier: PublishedGroups | None,
     aligned: bool,
-    source: CsvFormat | None,
 ) -> list[AttackResult]:
-    people = _shared(original, schema, source, "original")
     k = size_of_groups(models, 2)
     matches = match_people(published, people, schema)
     results = [
@@ -183,33 +194,33 @@ def _with_original(
                 results.append(minimality(published, people, schema, models, name, matches=matches))
         results.append(audit_grid(published, people, schema))
         results.append(audit_extremes(published, people, schema, k, matches))
-        if previous is not None:
-            earlier = read_groups(previous, schema, source)
+        if earlier is not None:
             results.append(audit_intersection(published, earlier, people, schema, k, matches))
-    numeric = _numeric(released, people, source)
+    numeric = _numeric(shown, people)
     if numeric is not None:
         results.append(distance_linkage(*numeric, aligned=aligned))
     return results
 
 
-def _shared(table: Any, schema: Schema, source: CsvFormat | None, what: str) -> tuple[CodedColumn, ...]:
-    names = column_names(table, source)
+def _shared(tables: Tables, table: Any, schema: Schema, what: str) -> tuple[CodedColumn, ...]:
+    names = tables.names(table)
     shared = [name for name in schema.quasi_identifiers if name in names]
     if not shared:
         raise TableError(
             f"The {what} table must have at least one quasi-identifier to be linked by; it has none of "
             f"{', '.join(map(repr, schema.quasi_identifiers))}."
         )
-    return read_rows(table, shared, source)
+    return tables.rows(table, shared)
 
 
 def _numeric(
-    released: Any, people: Sequence[CodedColumn], source: CsvFormat | None
+    shown: Sequence[CodedColumn], people: Sequence[CodedColumn]
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]] | None:
     """The quasi-identifiers that are plain numbers in both tables, as matrices; None where there are none."""
-    shown = read_rows(released, [column.name for column in people], source)
+    published = {column.name: column for column in shown}
     pairs = []
-    for before, after in zip(people, shown, strict=True):
+    for before in people:
+        after = published[before.name]
         matrix = [[number_of(value) for value in column.values] for column in (before, after)]
         if all(number is not None for side in matrix for number in side):
             pairs.append((np.asarray(matrix[0])[before.code], np.asarray(matrix[1])[after.code]))

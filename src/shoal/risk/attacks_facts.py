@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from shoal.encoding.facts import Facts
-from shoal.engines.csv_format import CsvFormat
 from shoal.schema import TOP, Schema
 from shoal.utility.labels import read_labels
-from shoal.utility.tables import CodedColumn, read_rows
+from shoal.utility.tables import CodedColumn
 
 __all__ = ["FactsNeeded", "facts_needed"]
 
@@ -54,10 +53,9 @@ class FactsNeeded:
 
 
 def facts_needed(
-    released: Any, schema: Schema, people: Sequence[CodedColumn] | None = None, source: CsvFormat | None = None
+    shown: Sequence[CodedColumn], schema: Schema, people: Sequence[CodedColumn] | None = None
 ) -> FactsNeeded:
-    """Single out rows of a release and, with the original's columns, the people behind it."""
-    shown = read_rows(released, schema.quasi_identifiers, source)
+    """Single out rows of a release, by its quasi-identifiers, and with the original's columns the people behind it."""
     rows = len(shown[0].code)
     known = None if people is None or len(people) != len(shown) else _as_shown(shown, people, schema)
     codes, sizes = [], []

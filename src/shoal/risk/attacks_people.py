@@ -29,10 +29,9 @@ import numpy.typing as npt
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
 from shoal.encoding.people import number_people
 from shoal.engines.base import Source, require_columns
-from shoal.engines.csv_format import CsvFormat
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Column, Role, Schema
-from shoal.utility.tables import source_of
+from shoal.utility.tables import Tables
 
 __all__ = ["ExposedPeople", "attack_households", "attack_people"]
 
@@ -72,11 +71,9 @@ class _Histories:
         return list(zip(self.group[part].tolist(), self.rows[part].tolist(), strict=True))
 
 
-def attack_people(
-    released: Any, schema: Schema, person: Sequence[str], least: int, source: CsvFormat | None = None
-) -> ExposedPeople:
+def attack_people(tables: Tables, released: Any, schema: Schema, person: Sequence[str], least: int) -> ExposedPeople:
     """Attack the people of a table; a crowd of fewer than ``least`` people hides nobody."""
-    frequencies = _numbered(released, schema, person, source)
+    frequencies = _numbered(tables, released, schema, person)
     histories = _histories(frequencies)
     few = _few_people(histories, least)
     results = [few, *(found for rows in (2, 3) if (found := _some_rows(histories, rows, least)) is not None)]
@@ -87,10 +84,10 @@ def attack_people(
 
 
 def attack_households(
-    released: Any, schema: Schema, household: Sequence[str], least: int, source: CsvFormat | None = None
+    tables: Tables, released: Any, schema: Schema, household: Sequence[str], least: int
 ) -> tuple[AttackResult, ...]:
     """Attack the households of a table, whose members' rows a column links; what is counted are households."""
-    histories = _histories(_numbered(released, schema, household, source))
+    histories = _histories(_numbered(tables, released, schema, household))
     rows = np.add.reduceat(histories.rows, histories.start[:-1]).tolist()
     members = Counter(rows)
     by_size = [members[number] for number in rows]
@@ -105,20 +102,17 @@ def attack_households(
     return tuple(replace(result, counts="households") for result in results)
 
 
-def _numbered(released: Any, schema: Schema, person: Sequence[str], source: CsvFormat | None) -> FrequencySet:
+def _numbered(tables: Tables, released: Any, schema: Schema, person: Sequence[str]) -> FrequencySet:
     """The combinations of a table with numbers in place of what names people, or households."""
-    from shoal.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine() as engine:
-        table = engine.read(source_of(released, source))
-        require_columns(table, (*schema.quasi_identifiers, *schema.sensitive, *person), "table under attack")
-        shown = engine.to_arrow(table)
-        names = [_beside(name, shown.column_names) for name in person]  # what says whose rows they are may be shown too
-        for name, made in zip(person, names, strict=True):
-            shown = shown.append_column(made, shown.column(name))
-        own = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
-        numbered = number_people(engine, engine.read(Source(frame=shown)), names).table
-        return read_frequency_set(engine, numbered, own)
+    engine, table = tables.engine, tables.read(released)
+    require_columns(table, (*schema.quasi_identifiers, *schema.sensitive, *person), "table under attack")
+    shown = engine.to_arrow(table)
+    names = [_beside(name, shown.column_names) for name in person]  # what says whose rows they are may be shown too
+    for name, made in zip(person, names, strict=True):
+        shown = shown.append_column(made, shown.column(name))
+    own = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
+    numbered = number_people(engine, engine.read(Source(frame=shown)), names).table
+    return read_frequency_set(engine, numbered, own)
 
 
 def _beside(name: str, others: Sequence[str]) -> str:

@@ -18,11 +18,10 @@ import numpy.typing as npt
 from shoal.encoding import Groups, read_frequency_set
 from shoal.encoding.groups import group_keys
 from shoal.engines.base import require_columns
-from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.schema import Schema
 from shoal.utility.labels import Labels, read_labels
-from shoal.utility.tables import CodedColumn, source_of
+from shoal.utility.tables import CodedColumn, Tables
 
 __all__ = ["Matches", "PublishedGroups", "match_people", "read_groups"]
 
@@ -53,16 +52,13 @@ class PublishedGroups:
     groups: Groups
 
 
-def read_groups(data: Any, schema: Schema, form: CsvFormat | None = None) -> PublishedGroups:
+def read_groups(tables: Tables, data: Any, schema: Schema) -> PublishedGroups:
     """Group a released table by what it shows. Costs one aggregation."""
-    from shoal.engines.duckdb import DuckDBEngine
-
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
-    with DuckDBEngine() as engine:
-        table = engine.read(source_of(data, form))
-        require_columns(table, (*schema.quasi_identifiers, *schema.sensitive), "released table")
-        frequencies = read_frequency_set(engine, table, schema)
+    table = tables.read(data)
+    require_columns(table, (*schema.quasi_identifiers, *schema.sensitive), "released table")
+    frequencies = read_frequency_set(tables.engine, table, schema)
     sizes = [dictionary.size for dictionary in frequencies.quasi]
     number, groups = frequencies.group(frequencies.codes, sizes)
     first = np.unique(number, return_index=True)[1]

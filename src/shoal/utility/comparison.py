@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from shoal.engines.base import EngineSettings
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.schema import UNPUBLISHED, Schema
@@ -16,7 +17,7 @@ from shoal.utility.numeric import NumericLoss, numeric_loss
 from shoal.utility.propensity import Propensity, propensity
 from shoal.utility.queries import QueryError, range_query_error
 from shoal.utility.reading import read_columns
-from shoal.utility.tables import HasSchema, column_names, read_rows, schema_of
+from shoal.utility.tables import HasSchema, open_tables, schema_of
 
 __all__ = ["Comparison", "compare"]
 
@@ -102,6 +103,7 @@ def compare(
     queries: int = 500,
     seed: int = 0,
     source: CsvFormat | None = None,
+    engine: EngineSettings | None = None,
 ) -> Comparison:
     """Compare a released table with its original. Rows need not be aligned.
 
@@ -122,6 +124,8 @@ def compare(
         Whether row i of both tables is the same person; then squared error and IL1s are exact, not lower bounds.
     queries
         How many range queries to ask.
+    engine
+        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
 
     Examples
     --------
@@ -138,26 +142,26 @@ def compare(
             raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
     if queries < 1:
         raise PlanError(f"The number of queries must be at least 1; found {queries}.")
-    there = set(column_names(original, source)) & set(column_names(released, source))
-    names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in there]
-    if not names:
-        raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
-    if target is not None and (target not in there or names == [target]):
-        raise TableError(f"The class column {target!r} must be in both tables, beside at least one other column.")
-    before, after = read_rows(original, names, source), read_rows(released, names, source)
+    with open_tables(engine, original, released, test, form=source) as tables:
+        if aligned:
+            tables.require_numbered()
+        there = set(tables.names(original)) & set(tables.names(released))
+        names = _compared(schema, there, target)
+        before, after = tables.rows(original, names), tables.rows(released, names)
+        wanted = tested = None
+        if target is not None:
+            wanted = tables.rows(original, [target])[0], tables.rows(released, [target])[0]
+            if test is not None:
+                *others, truth = tables.rows(test, [*(name for name in names if name != target), target])
+                tested = (others, truth)
     if aligned and len(before[0].code) != len(after[0].code):
         raise TableError(
             f"Aligned tables must have as many rows; found {len(before[0].code)} and {len(after[0].code)}."
         )
     readings = read_columns(before, after, schema)
     accuracy = []
-    if target is not None:
+    if wanted is not None:
         features = [reading for reading in readings if reading.name != target]
-        wanted = read_rows(original, [target], source)[0], read_rows(released, [target], source)[0]
-        tested = None
-        if test is not None:
-            *others, truth = read_rows(test, [*(reading.name for reading in features), target], source)
-            tested = (others, truth)
         accuracy = [classification(features, wanted, classifier=name, test=tested, seed=seed) for name in classifiers]
     return Comparison(
         len(before[0].code),
@@ -169,3 +173,13 @@ def compare(
         range_query_error(readings, queries=queries, seed=seed),
         tuple(accuracy),
     )
+
+
+def _compared(schema: Schema, there: Set[str], target: str | None) -> list[str]:
+    """The columns of a plan, identifiers aside, that both tables have."""
+    names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in there]
+    if not names:
+        raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
+    if target is not None and (target not in there or names == [target]):
+        raise TableError(f"The class column {target!r} must be in both tables, beside at least one other column.")
+    return names

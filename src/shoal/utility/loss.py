@@ -9,10 +9,17 @@ A suppressed row counts as fully generalized. For rows i, quasi-identifiers j wi
   itself counts 0 and `*` counts 1; over columns the geometric mean of (loss + 1), minus 1.
 * discernibility: every row pays its group's size, a suppressed row the table's (not scaled). Bayardo and Agrawal, 2005.
 * average_group_size: rows per group (not scaled).
+* sse_sst, il1s: of numbers that are published as other numbers, how far they moved: the squared change as part of the
+  variance, each column by itself and their mean; and the mean change in units of sqrt(2) standard deviations. Rows that
+  are published as missing are left out, and so is a column that is constant: it has nothing to lose.
+
+All are made of sums over rows, so that a table may be measured in parts; one that is here is one part.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +28,7 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 from shoal.schema import Ladder
 
-__all__ = ["Published", "losses", "published", "weighted_sums"]
+__all__ = ["Moved", "Published", "Sums", "distances", "losses", "measures", "moved", "published", "weighted_sums"]
 
 
 @dataclass(frozen=True)
@@ -79,24 +86,106 @@ def weighted_sums(count: npt.NDArray[np.int64], values: npt.NDArray[np.float64])
     return np.asarray((count[:, None] * values).sum(axis=0))
 
 
+@dataclass(frozen=True)
+class Sums:
+    """What the measures need of a part of a table.
+
+    Attributes
+    ----------
+    rows, released
+        All of them, and those that are in a group.
+    groups, squares
+        How many there are, and the sum of their squared sizes.
+    height, share
+        float64 (q,): sums over rows, as in :class:`Published`.
+    """
+
+    rows: int
+    released: int
+    groups: int
+    squares: float
+    height: npt.NDArray[np.float64]
+    share: npt.NDArray[np.float64]
+
+    @classmethod
+    def of(cls, fate: Published) -> Sums:
+        """The sums of the rows of some entries; every group is whole in them."""
+        inside = fate.group >= 0
+        size = np.bincount(fate.group[inside], weights=fate.count[inside]).astype(np.int64)
+        return cls(
+            int(fate.count.sum()),
+            int(size.sum()),
+            int((size > 0).sum()),
+            float((size.astype(np.float64) ** 2).sum()),
+            weighted_sums(fate.count, fate.height),
+            weighted_sums(fate.count, fate.share),
+        )
+
+
+def measures(parts: Sequence[Sums], heights: Sequence[float], leaf: Sequence[float]) -> dict[str, float]:
+    """The measures of a table, of the parts that it has.
+
+    ``heights`` are those of the columns' hierarchies, ``leaf`` the part of its domain that one value of each covers.
+    """
+    rows, released = sum(part.rows for part in parts), sum(part.released for part in parts)
+    height, covered = (
+        np.asarray([math.fsum(sums) for sums in zip(*columns, strict=True)]) / rows
+        for columns in ([part.height for part in parts], [part.share for part in parts])
+    )
+    high, least = np.asarray(heights, np.float64), np.asarray(leaf, np.float64)
+    # a column of one value has nothing to lose
+    scaled = np.divide(covered - least, 1 - least, out=np.zeros_like(covered), where=least < 1)
+    return {
+        "distortion_ratio": float((height * high).sum() / high.sum()),
+        "precision": float(height.mean()),
+        "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
+        "discernibility": math.fsum(part.squares for part in parts) + float(rows - released) * rows,
+        "average_group_size": released / max(sum(part.groups for part in parts), 1),
+    }
+
+
 def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> dict[str, float]:
     """Every measure that applies to the recoding."""
-    fate = published(frequencies, ladders, recoding)
-    rows = int(fate.count.sum())
-    heights = np.asarray([ladder.height for ladder in ladders], np.float64)
-    per_column = weighted_sums(fate.count, fate.height) / rows
-    leaf = np.asarray([ladder.share[0].min() for ladder in ladders])
-    covered = weighted_sums(fate.count, fate.share) / rows
-    # a column of one value has nothing to lose
-    scaled = np.divide(covered - leaf, 1 - leaf, out=np.zeros_like(covered), where=leaf < 1)
-    size = np.bincount(fate.group[fate.group >= 0], weights=fate.count[fate.group >= 0]).astype(np.int64)
-    size = size[size > 0]
-    suppressed = rows - int(size.sum())
-    return {
-        **(recoding.loss if isinstance(recoding, ByGroup) else {}),
-        "distortion_ratio": float((per_column * heights).sum() / heights.sum()),
-        "precision": float(per_column.mean()),
-        "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
-        "discernibility": float((size.astype(np.float64) ** 2).sum() + float(suppressed) * rows),
-        "average_group_size": float(size.sum() / max(len(size), 1)),
-    }
+    fate = Sums.of(published(frequencies, ladders, recoding))
+    heights, leaf = [ladder.height for ladder in ladders], [float(ladder.share[0].min()) for ladder in ladders]
+    return {**(recoding.loss if isinstance(recoding, ByGroup) else {}), **measures([fate], heights, leaf)}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Of the rows of a part that show a number: how many, and sums of their distances from a centre, of these squared,
+    of the squared change, and of the change."""
+
+    rows: int
+    apart: float
+    squares: float
+    change: float
+    absolute: float
+
+
+def moved(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], centre: float | None = None) -> Moved:
+    """How far numbers moved; ``centre``, near their mean, is the same for all parts of a column (their own without)."""
+    both = ~np.isnan(before) & ~np.isnan(after)
+    before, after = before[both], after[both]
+    if centre is None:
+        centre = float(before.mean()) if len(before) else 0.0
+    distance, change = before - centre, before - after
+    figures = (distance.sum(), (distance**2).sum(), (change**2).sum(), np.abs(change).sum())
+    return Moved(len(before), *(float(figure) for figure in figures))
+
+
+def distances(columns: Mapping[str, Sequence[Moved]]) -> tuple[dict[str, float], dict[str, float]]:
+    """sse_sst and il1s over all columns, and SSE/SST of each, of the parts that each column has."""
+    per_column: dict[str, float] = {}
+    absolute = []
+    for name, parts in columns.items():
+        rows = sum(part.rows for part in parts)
+        apart = math.fsum(part.apart for part in parts)
+        total = math.fsum(part.squares for part in parts) - apart * apart / rows if rows else 0.0
+        if total > 0:
+            per_column[name] = math.fsum(part.change for part in parts) / total
+            change = math.fsum(part.absolute for part in parts) / rows
+            absolute.append(change / math.sqrt(2 * total / max(rows - 1, 1)))
+    if not per_column:
+        return {}, {}
+    return {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}, per_column

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,18 +11,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.engines.base import Relation, Source, require_columns
+from shoal.engines import open_engine
+from shoal.engines.base import Engine, EngineSettings, Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import TableError
+from shoal.errors import PlanError, TableError
 from shoal.schema import Schema
 from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.engines.duckdb import DuckDBEngine
-
-__all__ = ["CodedColumn", "HasSchema", "column_names", "read_arrow", "read_rows", "schema_of", "source_of"]
+__all__ = ["CodedColumn", "HasSchema", "Tables", "open_tables", "schema_of", "source_of"]
 
 
 class HasSchema(Protocol):
@@ -66,48 +66,62 @@ class CodedColumn:
         return np.bincount(self.code, minlength=len(self.values))
 
 
-def column_names(data: Any, form: CsvFormat | None = None) -> tuple[str, ...]:
-    """The names of a table's columns."""
-    from shoal.engines.duckdb import DuckDBEngine
+@dataclass(frozen=True)
+class Tables:
+    """Tables that are read by one engine, their CSV files written in one way.
 
-    with DuckDBEngine() as engine:
-        return engine.read(source_of(data, form)).columns
-
-
-def read_arrow(data: Any, form: CsvFormat | None = None) -> Any:
-    """A whole table as a PyArrow table, its rows in the order of the source."""
-    from shoal.engines.duckdb import DuckDBEngine
-
-    with DuckDBEngine() as engine:
-        table = engine.read(source_of(data, form))
-        return engine.rows(table, range(len(table.columns))).rename_columns(list(table.columns))
-
-
-def read_rows(data: Any, names: Sequence[str], form: CsvFormat | None = None) -> tuple[CodedColumn, ...]:
-    """Some columns of a table, its rows in the order of the source. Memory: 4 bytes for each cell.
-
-    Text is in the form in which quasi-identifiers are published, so that an original is found in its release.
+    A table is a path (CSV or Parquet), an object in memory, or a source, which says itself how it is written.
     """
-    from shoal.engines.duckdb import DuckDBEngine
 
-    with DuckDBEngine() as engine:
-        table = engine.read(source_of(data, form))
+    engine: Engine
+    form: CsvFormat | None = None
+
+    def read(self, data: Any) -> Relation:
+        """A table inside the engine."""
+        return self.engine.read(source_of(data, self.form))
+
+    def names(self, data: Any) -> tuple[str, ...]:
+        """The names of a table's columns."""
+        return self.read(data).columns
+
+    def arrow(self, data: Any) -> pa.Table:
+        """A whole table as a PyArrow table, its rows in the order of the source."""
+        table = self.read(data)
+        return self.engine.rows(table, range(len(table.columns))).rename_columns(list(table.columns))
+
+    def rows(self, data: Any, names: Sequence[str]) -> tuple[CodedColumn, ...]:
+        """Some columns of a table, its rows in the order of the source. Memory: 4 bytes for each cell.
+
+        Text is in the form in which quasi-identifiers are published, so that an original is found in its release.
+        """
+        from shoal.encoding.frequency import encode_column
+
+        table = self.read(data)
         require_columns(table, names)
-        return _encode(engine, table, names)
+        places = table.places(names)
+        rows = self.engine.rows(table, places)
+        if not rows.num_rows:
+            raise TableError("The table has no rows; at least one is needed.")
+        columns = []
+        for name, place in zip(names, places, strict=True):
+            dictionary, code = encode_column(_as_published(rows.column(f"c{place}")), name, place)
+            columns.append(CodedColumn(name, (*dictionary.text, *((None,) if dictionary.missing else ())), code))
+        return tuple(columns)
+
+    def require_numbered(self) -> None:
+        """Raise where the engine's rows have no order, so that none can be told by its number."""
+        if not self.engine.numbered:
+            raise PlanError(
+                "Tables are aligned by the numbers of their rows, which those on Spark do not have. Leave aligned out, "
+                "or use the engine duckdb."
+            )
 
 
-def _encode(engine: DuckDBEngine, table: Relation, names: Sequence[str]) -> tuple[CodedColumn, ...]:
-    from shoal.encoding.frequency import encode_column
-
-    places = table.places(names)
-    rows = engine.rows(table, places)
-    if not rows.num_rows:
-        raise TableError("The table has no rows; at least one is needed.")
-    columns = []
-    for name, place in zip(names, places, strict=True):
-        dictionary, code = encode_column(_as_published(rows.column(f"c{place}")), name, place)
-        columns.append(CodedColumn(name, (*dictionary.text, *((None,) if dictionary.missing else ())), code))
-    return tuple(columns)
+@contextmanager
+def open_tables(settings: EngineSettings | None, *tables: Any, form: CsvFormat | None = None) -> Iterator[Tables]:
+    """Tables in the engine that is for them."""
+    with open_engine(settings, *tables) as engine:
+        yield Tables(engine, form)
 
 
 def _as_published(column: pa.ChunkedArray) -> pa.ChunkedArray:

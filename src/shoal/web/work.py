@@ -124,16 +124,16 @@ def draft(job: Job, progress: Progress) -> dict[str, Any]:
 
 def look(job: Job, progress: Progress) -> dict[str, Any]:
     """The profile of the plan's table, the shape of every column, and its first rows."""
-    from shoal.engines.duckdb import DuckDBEngine
+    from shoal.engines import open_engine
     from shoal.profiling import profile_table
     from shoal.schema.spelling import fold
 
-    _, source = _read(job)
+    plan, source = _read(job)
     progress("looking at the columns", None)
-    profile = profile_table(source.path, source=source.csv)
+    profile = profile_table(source.path, source=source.csv, engine=plan.engine)
     told = profile.to_dict()
     progress("drawing", None)
-    with DuckDBEngine() as engine:
+    with open_engine(plan.engine) as engine:
         table = engine.read(source)
         first = engine.head(table, PREVIEWED)
         for place, column in enumerate(told["columns"]):
@@ -186,13 +186,14 @@ def levels(job: Job, progress: Progress) -> dict[str, Any]:
 
     from shoal.models import size_of_groups
     from shoal.schema import Flat
-    from shoal.utility.tables import read_rows
+    from shoal.utility.tables import open_tables
 
     plan, source = _read(job)
     name = job["column"]
     if name not in plan.schema.columns:
         raise PlanError("The plan has no such column.")
-    column = read_rows(source, [name])[0]
+    with open_tables(plan.engine) as tables:
+        column = tables.rows(source, [name])[0]
     known = [value for value in column.values if value is not None]
     ladder = (plan.schema.columns[name].hierarchy or Flat()).bind(known, len(known) < len(column.values), column=name)
     least = size_of_groups(plan.models, 2)
@@ -256,15 +257,15 @@ def minimal(job: Job, progress: Progress) -> dict[str, Any]:
 
 def compare(job: Job, progress: Progress) -> dict[str, Any]:
     """A release beside its original, and its first rows."""
+    from shoal.engines import open_engine
     from shoal.engines.base import Source as Table
-    from shoal.engines.duckdb import DuckDBEngine
     from shoal.plan import plain
     from shoal.utility import compare as compare_tables
 
     plan, source = _read(job)
     progress("comparing", None)
-    told = plain(compare_tables(source, Path(job["released"]), plan).to_dict())
-    with DuckDBEngine() as engine:
+    told = plain(compare_tables(source, Path(job["released"]), plan, engine=plan.engine).to_dict())
+    with open_engine(plan.engine) as engine:
         table = engine.read(Table(Path(job["released"])))
         first = engine.head(table, PREVIEWED)
     rows = [[None if cell is None else str(cell) for cell in row.values()] for row in first.to_pylist()]
@@ -278,7 +279,8 @@ def attack(job: Job, progress: Progress) -> dict[str, Any]:
 
     plan, source = _read(job)
     progress("attacking", None)
-    told: dict[str, Any] = plain(attack_table(Path(job["released"]), plan, original=source).to_dict())
+    found = attack_table(Path(job["released"]), plan, original=source, engine=plan.engine)
+    told: dict[str, Any] = plain(found.to_dict())
     return told
 
 

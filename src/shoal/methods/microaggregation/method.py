@@ -20,7 +20,7 @@ from annotated_types import Ge
 from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
 from shoal.encoding.intervals import Ends
-from shoal.engines.base import Apart, Relation
+from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Outcome, Problem, Progress
 from shoal.methods.time_limits import answer_within
@@ -113,11 +113,11 @@ class _Microaggregation(Method):
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.microaggregation.points  # noqa: F401 - compiled code takes a moment to load
+        import shoal.methods.microaggregation.points_blocks  # noqa: F401 - compiled code takes a moment to load
 
     def decide(self, problem: Problem) -> Recoding:
         """See :class:`shoal.methods.base.Method`. Time n log n for n rows in practice, for few columns."""
-        from shoal.methods.microaggregation.points import aggregate
+        from shoal.methods.microaggregation.points_blocks import aggregate
 
         return answer_within(self, self.time_limit, lambda found: aggregate(self, problem, found))
 
@@ -126,13 +126,13 @@ class _Microaggregation(Method):
         """See :class:`shoal.methods.base.Method`."""
         return self.block
 
-    def decide_apart(
-        self, counted: Apart, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
+    def decide_spread(
+        self, counted: Spread, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
     ) -> Outcome:
         """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.microaggregation.points_apart import aggregate_apart
+        from shoal.methods.microaggregation.points_spread import aggregate_spread
 
-        return aggregate_apart(self, counted, table, schema, model, seed, progress)
+        return aggregate_spread(self, counted, table, schema, model, seed, progress)
 
     def partition(
         self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]

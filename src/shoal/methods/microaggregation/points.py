@@ -16,7 +16,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,14 +26,14 @@ from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.encoding.intervals import Ends
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
-from shoal.methods.base import EXACT_ENDS, Problem, Progress, require_feasible
+from shoal.methods.base import EXACT_ENDS, Progress
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
 from shoal.methods.microaggregation.kernels.p_first import merge_failing
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
-from shoal.methods.rules import bind_rules, totals_of
-from shoal.methods.time_limits import deadline_of, is_late
+from shoal.methods.microaggregation.moments import moments
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder
+from shoal.utility.loss import distances, moved
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +41,9 @@ if TYPE_CHECKING:
     from shoal.methods.microaggregation.method import _Microaggregation
 
 __all__ = [
-    "Extent", "PointColumn", "aggregate", "choices", "grow_size", "level_coordinates",
-    "numbers_of", "partition_rows", "publish", "settle", "show_groups", "strata_of",
+    "Extent", "PointColumn", "Scaling", "choices", "coordinates_of", "form_groups", "grow_size", "improve",
+    "level_coordinates", "numbers_of", "partition_rows", "point_column", "point_column_by_row", "publish",
+    "require_span", "settle", "show_groups",
 ]  # fmt: skip
 
 LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
@@ -78,53 +78,6 @@ class PointColumn:
     extent: Extent | None = None
 
 
-def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByGroup:
-    """Form groups by a microaggregation method, stratum by stratum, and publish them; ``formed`` is set once there are.
-
-    Strata that are not improved by the end of the method's time stay as they are.
-    """
-    deadline = deadline_of(method.time_limit)
-    frequencies = problem.frequencies
-    require_feasible(problem)
-    k = method.group_size(problem.model)
-    if frequencies.rows < k:
-        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
-    if method.block is not None and frequencies.rows > method.block:
-        from shoal.methods.microaggregation.points_blocks import aggregate_in_blocks
-
-        return aggregate_in_blocks(method, problem)
-    row = np.repeat(np.arange(len(frequencies.count), dtype=np.int64), frequencies.count)
-    columns = [_column(method, problem, j, row) for j in range(len(problem.names))]
-    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
-    bound = bind_rules(problem.model, frequencies.domains, totals, k, every=True)
-    ruled = bound.columns(frequencies.secrets)[row]
-    facts: dict[str, Any] = {}
-    if len(bound.rules.kind):
-        facts["most_groups_possible"] = most_groups(bound.rules, bound.rules.totals, len(row))
-    stratum = strata_of(method, problem.names, frequencies.codes)[row]
-    strata = [np.flatnonzero(stratum == number) for number in range(int(stratum.max()) + 1)]
-
-    def of(members: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]:
-        codes = frequencies.codes[row[members]]
-        points = np.concatenate([c.coordinates[codes[:, j]] for j, c in enumerate(columns)], axis=1)
-        return np.ascontiguousarray(points), np.ascontiguousarray(ruled[members])
-
-    problem.progress(f"{method.name}: forming groups", None)
-    groups = [_form_groups(method, *of(members), bound.rules, facts) for members in strata]
-    formed.set()
-    group = np.full(len(row), -1, np.int32)
-    made = 0
-    for members, found in zip(strata, groups, strict=True):
-        if not is_late(deadline):
-            found = _improve(
-                method, *of(members), bound.rules, found, len(members), problem.seed, problem.progress, deadline
-            )
-        group[members] = found + made
-        made += int(found.max(initial=-1)) + 1
-    settled = settle(problem.model, frequencies.domains, frequencies.secrets[row], group, bool(method.strata))
-    return publish(frequencies, problem.ladders, columns, row, settled, facts, method.ends(problem.model))
-
-
 def partition_rows(
     method: _Microaggregation,
     points: npt.NDArray[np.float64],
@@ -139,17 +92,18 @@ def partition_rows(
 
     Judged with a tolerance: see :func:`settle`.
     """
-    group = _form_groups(method, points, columns, rules, facts)
-    return _improve(method, points, columns, rules, group, rows, seed, progress)
+    group = form_groups(method, points, columns, rules, facts)
+    return improve(method, points, columns, rules, group, rows, seed, progress)
 
 
-def _form_groups(
+def form_groups(
     method: _Microaggregation,
     points: npt.NDArray[np.float64],
     columns: npt.NDArray[np.int32],
     rules: Rules,
     facts: dict[str, Any],
 ) -> npt.NDArray[np.int32]:
+    """Groups of some rows by themselves, before they are improved."""
     if len(points) < rules.least[0]:
         raise InfeasibleError(
             f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
@@ -158,7 +112,7 @@ def _form_groups(
     return np.asarray(merge_failing(points, columns, make_judge(rules), group), np.int32)
 
 
-def _improve(
+def improve(
     method: _Microaggregation,
     points: npt.NDArray[np.float64],
     columns: npt.NDArray[np.int32],
@@ -183,14 +137,6 @@ def _improve(
         if steps <= few:
             return group
     return np.asarray(refine_partition(points, columns, rules, group, steps, seed), np.int32)
-
-
-def strata_of(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """The stratum of each combination, int64 (n,), numbered in the order of their codes."""
-    places = [list(names).index(name) for name in method.strata]
-    if not places:
-        return np.zeros(len(codes), np.int64)
-    return np.unique(codes[:, places], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def settle(
@@ -228,16 +174,19 @@ def settle(
 # -- columns as coordinates -----------------------------------------------------------------------------------------
 
 
-def _column(method: _Microaggregation, problem: Problem, j: int, row: npt.NDArray[np.int64]) -> PointColumn:
-    dictionary, ladder = problem.frequencies.quasi[j], problem.ladders[j]
-    name = dictionary.name
-    numbers = numbers_of(dictionary)
-    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
-    if numbers is not None:
-        coordinates = _numeric(numbers, problem.frequencies.codes[row, j], scale, name)
-    else:
-        coordinates = level_coordinates(ladder)
-    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
+@dataclass(frozen=True)
+class Scaling:
+    """How the numbers of a column become coordinates; ``gaps`` tells whether any is missing in the whole table."""
+
+    mean: float
+    deviation: float
+    gaps: bool
+
+    def __call__(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Coordinates, float64 (n, 1 or 2), of numbers; NaN is missing."""
+        missing = np.isnan(numbers)
+        scaled = (np.where(missing, self.mean, numbers) - self.mean) / (self.deviation or 1.0)
+        return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
 
 
 def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> tuple[float, str, str]:
@@ -304,34 +253,77 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
     return np.r_[numbers, np.nan] if dictionary.missing else numbers
 
 
-def _numeric(
-    numbers: npt.NDArray[np.float64], codes: npt.NDArray[np.int32], scale: str, name: str
-) -> npt.NDArray[np.float64]:
-    """Coordinates by code: the scaled number and, where values are missing, a second one that sets them apart."""
+def require_span(low: float, high: float, name: str) -> None:
+    """Raise where the square of a column's range is too large for a number."""
+    if not np.isfinite((high - low) * (high - low)):
+        raise PlanError(f"The numbers of column {name!r} lie too far apart for a distance. Rescale or clip them.")
+
+
+def point_column(
+    method: _Microaggregation, dictionary: Dictionary, ladder: Ladder, count: npt.NDArray[np.int64]
+) -> PointColumn:
+    """A column as points, scaled by how many rows have each of its values, int64 (codes,)."""
+    name, numbers = dictionary.name, numbers_of(dictionary)
+    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
+    if numbers is None:
+        return PointColumn(dictionary, ladder, level_coordinates(ladder) * np.sqrt(weight), None, shown)
+    known = ~np.isnan(numbers)
+    low, high = float(numbers[known].min()), float(numbers[known].max())
+    require_span(low, high, name)
+    extent = Extent(moments(numbers, count, low).mean, low, high)
+    scaled = numbers
+    values, same = np.unique(numbers[known], return_inverse=True)  # two texts may be one number
+    rows = np.bincount(same, weights=count[known]).astype(np.int64)
+    if scale == "rank":
+        scaled = numbers.copy()
+        scaled[known] = (np.cumsum(rows) - rows / 2)[same]  # between the rows below a value and those up to it
+    elif scale == "winsorised":
+        ends = [_quantile(values, rows, part) for part in (0.01, 0.99)]
+        scaled = np.clip(numbers, ends[0], ends[1])
+    found = moments(scaled, count, float(scaled[known].min()))
+    coordinates = Scaling(found.mean, found.deviation, dictionary.missing)(scaled)
+    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown, extent)
+
+
+def point_column_by_row(
+    method: _Microaggregation, dictionary: Dictionary, ladder: Ladder, codes: npt.NDArray[np.int32]
+) -> PointColumn:
+    """A column as points, scaled by the codes of its rows, of which none are elsewhere.
+
+    Its sums are rounded row by row, where :func:`point_column` has exact ones: which of two rows that are equally far
+    is taken for the nearer may hang on the last digit.
+    """
+    name, numbers = dictionary.name, numbers_of(dictionary)
+    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
+    if numbers is None:
+        return PointColumn(dictionary, ladder, level_coordinates(ladder) * np.sqrt(weight), None, shown)
     by_row = numbers[codes]
     known = by_row[~np.isnan(by_row)]
     scaled = numbers
     if scale == "rank":
         order = np.sort(known)
-        scaled = _mean_rank(order, numbers)
-        known = _mean_rank(order, known)
-    elif scale == "winsorised" and len(known):
+        scaled, known = _mean_rank(order, numbers), _mean_rank(order, known)
+    elif scale == "winsorised":
         low, high = np.quantile(known, [0.01, 0.99])
-        scaled = np.clip(numbers, low, high)
-        known = np.clip(known, low, high)
+        scaled, known = np.clip(numbers, low, high), np.clip(known, low, high)
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
-    missing = np.isnan(numbers)
-    middle = float(known.mean()) if len(known) else 0.0
-    scaled = (np.where(missing, middle, scaled) - middle) / (spread or 1.0)
-    if not missing.any():
-        return scaled[:, None]
-    return np.stack([scaled, missing.astype(np.float64)], axis=1)
+    scaling = Scaling(float(known.mean()), spread, dictionary.missing)
+    coordinates = scaling(np.where(np.isnan(numbers), np.nan, scaled))
+    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
 
 
 def _mean_rank(order: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """The rank of numbers among sorted ones; equal ones share the mean of their ranks."""
     low, high = np.searchsorted(order, numbers, side="left"), np.searchsorted(order, numbers, side="right")
     return np.asarray((low + high) / 2, np.float64)
+
+
+def _quantile(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64], part: float) -> float:
+    """The quantile of sorted values with counts, by linear interpolation."""
+    reached = np.cumsum(count)
+    place = part * (int(reached[-1]) - 1)
+    low, high = values[np.searchsorted(reached, [np.floor(place), np.ceil(place)], side="right")]
+    return float(low + (high - low) * (place - np.floor(place)))
 
 
 def level_coordinates(ladder: Ladder) -> npt.NDArray[np.float64]:
@@ -342,6 +334,12 @@ def level_coordinates(ladder: Ladder) -> npt.NDArray[np.float64]:
         part[np.arange(len(part)), ladder.codes[level]] = np.sqrt(0.5 / ladder.height)
         parts.append(part)
     return np.concatenate(parts, axis=1)
+
+
+def coordinates_of(columns: Sequence[PointColumn], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """The points, float64 (n, d), of rows of codes, int32 (n, q)."""
+    parts = [column.coordinates[codes[:, j]] for j, column in enumerate(columns)]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 # -- Algorithm 1 -------------------------------------------------------------------------------------------------------
@@ -396,7 +394,7 @@ def publish(
 ) -> ByGroup:
     """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
     recoding, measured = show_groups(frequencies, ladders, columns, row, group, ends)
-    loss, per_column = _distances(measured)
+    loss, per_column = distances({name: [moved(before, after)] for name, before, after in measured})
     if ends.exact and any(column.shown == "range" for column in columns):
         facts = {**facts, "warning": EXACT_ENDS}
     return replace(recoding, facts={**facts, **({"sse_sst_by_column": per_column} if per_column else {})}, loss=loss)
@@ -518,22 +516,3 @@ def _range_share(
     share = (high - low) / (extent.high - extent.low)
     share[group[~known]] = 1.0  # such a group shows nothing of this column
     return np.asarray(share, np.float64)
-
-
-def _distances(measured: Sequence[Measured]) -> tuple[dict[str, float], dict[str, float]]:
-    """SSE/SST over all numeric columns and by column, and IL1s; rows published as missing are left out.
-
-    Every column is standardised first, so SST is the same for each; a constant column has nothing to lose.
-    """
-    per_column: dict[str, float] = {}
-    absolute = []
-    for name, before, after in measured:
-        both = ~np.isnan(before) & ~np.isnan(after)
-        total = float(((before[both] - before[both].mean()) ** 2).sum()) if both.any() else 0.0
-        if total > 0:
-            per_column[name] = float(((before[both] - after[both]) ** 2).sum()) / total
-            spread = float(np.sqrt(2 * total / max(both.sum() - 1, 1)))
-            absolute.append(float(np.abs(before[both] - after[both]).mean() / spread))
-    if not per_column:
-        return {}, {}
-    return {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}, per_column

@@ -1,5 +1,7 @@
 """Microaggregation block by block: what blocks share, the groups of one block, and all blocks of one machine.
 
+A table without blocks is one, or one for each of its strata.
+
 Numbers are scaled by the whole table, sums being exact so that no engine's order of rows matters; models that compare
 with the whole table compare with all of it. See the module blocks for how rows come to blocks.
 """
@@ -8,16 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup, Dictionary, Groups
+from shoal.encoding import ByGroup, Groups
 from shoal.encoding.groups import histogram
-from shoal.errors import PlanError
+from shoal.errors import InfeasibleError
 from shoal.kernels.rules import most_groups
-from shoal.methods.base import Problem, quiet
+from shoal.methods.base import Problem, quiet, require_feasible
 from shoal.methods.microaggregation.blocks import (
     LEAVES_A_BLOCK,
     Blocks,
@@ -28,21 +31,22 @@ from shoal.methods.microaggregation.blocks import (
     sample_rate,
     sampled,
 )
-from shoal.methods.microaggregation.moments import moments
 from shoal.methods.microaggregation.points import (
-    Extent,
     PointColumn,
     choices,
-    level_coordinates,
-    numbers_of,
+    coordinates_of,
+    form_groups,
+    improve,
     partition_rows,
+    point_column,
+    point_column_by_row,
     publish,
     settle,
-    strata_of,
 )
-from shoal.methods.rules import BoundRules, bind_rules
+from shoal.methods.rules import BoundRules, bind_rules, totals_of
+from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
-from shoal.schema import Domain, Ladder, Schema
+from shoal.schema import Domain, Schema
 from shoal.threads import spread
 
 if TYPE_CHECKING:
@@ -51,27 +55,12 @@ if TYPE_CHECKING:
     from shoal.methods.microaggregation.method import _Microaggregation
 
 __all__ = [
-    "Scaling", "Shared", "ValueCounts", "aggregate_in_blocks", "coordinates_of", "cut_table", "group_block",
-    "is_measured", "number_keys", "require_span", "sample_keys", "scaled_column", "share_facts", "shared_by_blocks",
+    "Shared", "ValueCounts", "aggregate", "cut_table", "group_block", "is_measured", "number_keys", "sample_keys",
+    "share_facts", "shared_by_blocks",
 ]  # fmt: skip
 
 
 # -- columns ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scaling:
-    """How the numbers of a column become coordinates; ``gaps`` tells whether any is missing in the whole table."""
-
-    mean: float
-    deviation: float
-    gaps: bool
-
-    def __call__(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Coordinates, float64 (n, 1 or 2), of numbers; NaN is missing."""
-        missing = np.isnan(numbers)
-        scaled = (np.where(missing, self.mean, numbers) - self.mean) / (self.deviation or 1.0)
-        return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
 
 
 def is_measured(method: _Microaggregation, schema: Schema, name: str, kind: pa.DataType) -> bool:
@@ -84,52 +73,6 @@ def is_measured(method: _Microaggregation, schema: Schema, name: str, kind: pa.D
     _, scale, shown = choices(method, name, True, True)
     plain = schema.columns[name].hierarchy is None and name not in method.strata
     return plain and scale == "standard" and shown in ("mean", "median")
-
-
-def require_span(low: float, high: float, name: str) -> None:
-    """Raise where the square of a column's range is too large for a number."""
-    if not np.isfinite((high - low) * (high - low)):
-        raise PlanError(f"The numbers of column {name!r} lie too far apart for a distance. Rescale or clip them.")
-
-
-def scaled_column(
-    method: _Microaggregation, dictionary: Dictionary, ladder: Ladder, count: npt.NDArray[np.int64]
-) -> PointColumn:
-    """A column as points, scaled by how many rows have each of its values, int64 (codes,)."""
-    name, numbers = dictionary.name, numbers_of(dictionary)
-    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
-    if numbers is None:
-        return PointColumn(dictionary, ladder, level_coordinates(ladder) * np.sqrt(weight), None, shown)
-    known = ~np.isnan(numbers)
-    low, high = float(numbers[known].min()), float(numbers[known].max())
-    require_span(low, high, name)
-    extent = Extent(moments(numbers, count, low).mean, low, high)
-    scaled = numbers
-    values, same = np.unique(numbers[known], return_inverse=True)  # two texts may be one number
-    rows = np.bincount(same, weights=count[known]).astype(np.int64)
-    if scale == "rank":
-        scaled = numbers.copy()
-        scaled[known] = (np.cumsum(rows) - rows / 2)[same]  # between the rows below a value and those up to it
-    elif scale == "winsorised":
-        ends = [_quantile(values, rows, part) for part in (0.01, 0.99)]
-        scaled = np.clip(numbers, ends[0], ends[1])
-    found = moments(scaled, count, float(scaled[known].min()))
-    coordinates = Scaling(found.mean, found.deviation, dictionary.missing)(scaled)
-    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown, extent)
-
-
-def _quantile(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64], part: float) -> float:
-    """The quantile of sorted values with counts, by linear interpolation."""
-    reached = np.cumsum(count)
-    place = part * (int(reached[-1]) - 1)
-    low, high = values[np.searchsorted(reached, [np.floor(place), np.ceil(place)], side="right")]
-    return float(low + (high - low) * (place - np.floor(place)))
-
-
-def coordinates_of(columns: Sequence[PointColumn], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """The points, float64 (n, d), of rows of codes, int32 (n, q)."""
-    parts = [column.coordinates[codes[:, j]] for j, column in enumerate(columns)]
-    return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def number_keys(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
@@ -260,12 +203,14 @@ def group_block(
     return row, settle(shared.model, shared.domains, codes, found, bool(method.strata), shared.totals)
 
 
-def share_facts(shared: Shared, blocks: Blocks) -> dict[str, Any]:
-    """What is told of the blocks."""
+def share_facts(shared: Shared, blocks: Blocks | None) -> dict[str, Any]:
+    """What is told of all groups together, and of the blocks where there are any."""
     facts: dict[str, Any] = {}
     rules = shared.bound.rules
     if len(rules.kind):
         facts["most_groups_possible"] = most_groups(rules, rules.totals, shared.rows)
+    if blocks is None:
+        return facts
     return facts | {
         "blocks": len(blocks.rows),
         "largest_block": int(blocks.rows.max()),
@@ -276,60 +221,135 @@ def share_facts(shared: Shared, blocks: Blocks) -> dict[str, Any]:
 # -- all blocks on one machine ---------------------------------------------------------------------------------------
 
 
-def aggregate_in_blocks(method: _Microaggregation, problem: Problem) -> ByGroup:
-    """Form groups block by block, several blocks at a time, and publish them.
+def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByGroup:
+    """Form groups block by block, several blocks at a time, and publish them; without blocks, stratum by stratum.
 
-    Time n log n for n rows over the cores, with the logarithm of the block's size.
+    ``formed`` is set once there are groups; those that are not improved by the end of the method's time stay as they
+    are. Time n log n for n rows over the cores, with the logarithm of the block's size.
     """
-    assert method.block is not None
+    deadline = deadline_of(method.time_limit)
+    require_feasible(problem)
     frequencies = problem.frequencies
     codes, secrets, count = frequencies.codes, frequencies.secrets, frequencies.count
+    k = method.group_size(problem.model)
+    if frequencies.rows < k:
+        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {frequencies.rows}. Lower k.")
+    in_blocks = method.block is not None and frequencies.rows > method.block
     columns = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, problem.ladders, strict=True)):
-        rows_of_code = np.bincount(codes[:, j], weights=count, minlength=dictionary.size).astype(np.int64)
-        columns.append(scaled_column(method, dictionary, ladder, rows_of_code))
-    whole = frequencies.groups_of(np.zeros(len(count), np.int64), 1)
-    totals = tuple(found.total for found in whole.histograms)
+        if in_blocks:
+            rows_of_code = np.bincount(codes[:, j], weights=count, minlength=dictionary.size).astype(np.int64)
+            columns.append(point_column(method, dictionary, ladder, rows_of_code))
+        else:
+            columns.append(point_column_by_row(method, dictionary, ladder, np.repeat(codes[:, j], count)))
+    totals = totals_of(frequencies.domains, secrets, count)
     shared = shared_by_blocks(method, problem.model, problem.seed, frequencies.domains, totals, frequencies.rows)
+    block, blocks = _strata(method, problem.names, codes), None
+    if in_blocks:
+        block, blocks = _blocks(shared, problem, columns, block)
+    order = np.argsort(block, kind="stable")
+    members = np.split(order, np.searchsorted(block[order], np.arange(1, int(block.max()) + 1)))
+    facts = share_facts(shared, blocks)
+    row, group = _all_groups(_Parts(shared, problem, columns, members, blocks is None), facts, formed, deadline)
+    if blocks is None:  # sums over rows are in their order, whatever strata there are
+        order = np.argsort(row, kind="stable")
+        row, group = row[order], group[order]
+    return publish(frequencies, problem.ladders, columns, row, group, facts, method.ends(problem.model))
+
+
+def _strata(method: _Microaggregation, names: Sequence[str], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """The stratum of each combination, int64 (n,), numbered in the order of their codes."""
+    places = [list(names).index(name) for name in method.strata]
+    if not places:
+        return np.zeros(len(codes), np.int64)
+    return np.unique(codes[:, places], axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _blocks(
+    shared: Shared, problem: Problem, columns: Sequence[PointColumn], stratum: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Blocks]:
+    """The block of each combination, int64 (n,), and the blocks."""
+    method, frequencies = shared.method, problem.frequencies
+    codes, secrets, count = frequencies.codes, frequencies.secrets, frequencies.count
+    assert method.block is not None
     points = coordinates_of(columns, codes)
     measured = [
         column.numbers is not None and is_measured(method, problem.schema, d.name, d.values.type)
         for column, d in zip(columns, frequencies.quasi, strict=True)
     ]
-    stratum = strata_of(method, problem.names, codes)
     hashes = hash_rows(sample_keys(columns, measured, codes), problem.seed)
     chosen = sampled(hashes, sample_rate(method.block))
     forest = cut_table(shared, points[chosen], count[chosen], stratum[chosen], int(stratum.max()) + 1)
     leaf = forest.leaf_of(points, stratum)
     rows_of_leaf = np.bincount(leaf, weights=count, minlength=forest.leaves).astype(np.int64)
-    entries = tuple(
-        (leaf[known], secrets[known, s], count[known])
-        for s, known in enumerate((secrets >= 0).T)
-    )  # fmt: skip
+    entries = tuple((leaf[known], secrets[known, s], count[known]) for s, known in enumerate((secrets >= 0).T))
     blocks = ValueCounts(rows_of_leaf, entries).blocks(shared, forest, method.block)
-    block = blocks.of_leaf[leaf]
-    order = np.argsort(block, kind="stable")
-    members = np.split(order, np.searchsorted(block[order], np.arange(1, len(blocks.rows))))
+    return blocks.of_leaf[leaf], blocks
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The combinations of each block or, where the table is not cut (``whole``), of each stratum."""
+
+    shared: Shared
+    problem: Problem
+    columns: Sequence[PointColumn]
+    members: Sequence[npt.NDArray[np.int64]]
+    whole: bool
+
+    def rows(self, number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Of each row of a part its combination, and its sensitive codes."""
+        frequencies, part = self.problem.frequencies, self.members[number]
+        row = np.repeat(part, frequencies.count[part])
+        return row, np.ascontiguousarray(frequencies.secrets[row], np.int32)
+
+    def form(self, number: int) -> tuple[npt.NDArray[np.int32], dict[str, Any]]:
+        """The groups of a part, and what the method tells of them."""
+        (row, secrets), bound, told = self.rows(number), self.shared.bound, dict[str, Any]()
+        points = coordinates_of(self.columns, self.problem.frequencies.codes[row])
+        return form_groups(self.shared.method, points, bound.columns(secrets), bound.rules, told), told
+
+    def finish(
+        self, number: int, group: npt.NDArray[np.int32], deadline: float | None
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Of each row of a part its combination and its group, improved if there is time; every group is good."""
+        (row, secrets), shared = self.rows(number), self.shared
+        method, bound = shared.method, shared.bound
+        if method.refine and not is_late(deadline):
+            points = coordinates_of(self.columns, self.problem.frequencies.codes[row])
+            rows, progress = (len(row), self.problem.progress) if self.whole else (shared.rows, quiet)
+            ruled = bound.columns(secrets)
+            group = improve(method, points, ruled, bound.rules, group, rows, shared.seed, progress, deadline)
+        return row, settle(shared.model, shared.domains, secrets, group, bool(method.strata), shared.totals)
+
+
+def _all_groups(
+    parts: _Parts, facts: dict[str, Any], formed: Event, deadline: float | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Of each row its combination and its group, part by part; ``facts`` take what is told of a whole table."""
+    step, count = f"{parts.shared.method.name}: forming groups", parts.problem.frequencies.count
     done = 0
 
-    def run(part: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def form(number: int) -> tuple[npt.NDArray[np.int32], dict[str, Any]]:
         nonlocal done
-        row, group = group_block(shared, points[part], secrets[part], count[part])
+        found = parts.form(number)
         done += 1
-        problem.progress(f"{method.name}: forming groups", done / len(members))
-        return part[row], group
+        parts.problem.progress(step, done / len(parts.members))
+        return found
 
+    parts.problem.progress(step, None)
     # the largest first, so that no core waits long at the end
-    largest_first = np.argsort(-blocks.rows, kind="stable")
-    parts = spread(lambda number: run(members[number]), largest_first.tolist())
-    found = dict(zip(largest_first.tolist(), parts, strict=True))
+    order = np.argsort([-int(count[part].sum()) for part in parts.members], kind="stable").tolist()
+    first = dict(zip(order, spread(form, order), strict=True))
+    formed.set()
+    found = dict(zip(order, spread(lambda n: parts.finish(n, first[n][0], deadline), order), strict=True))
     rows, groups = [], []
     made = 0
-    for number in range(len(members)):
+    for number in range(len(parts.members)):
         row, group = found[number]
         rows.append(row)
         groups.append(group + made)
         made += int(group.max()) + 1
-    facts = share_facts(shared, blocks)
-    row, group = np.concatenate(rows), np.concatenate(groups)
-    return publish(frequencies, problem.ladders, columns, row, group, facts, method.ends(problem.model))
+        if parts.whole:
+            facts |= first[number][1]
+    return np.concatenate(rows), np.concatenate(groups)

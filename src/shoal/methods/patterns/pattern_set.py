@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
+from shoal.engines import open_engine
 from shoal.engines.base import Source, require_columns
 from shoal.errors import PlanError
 from shoal.schema import Column, Schema
@@ -73,13 +74,11 @@ def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> 
     ...     pattern.shown, pattern.support, {value: round(part, 2) for value, part in pattern.shares["ill"].items()}
     ({'sex': 'F', 'age': '*'}, 3, {'no': 0.67, 'yes': 0.33})
     """
-    from shoal.engines.duckdb import DuckDBEngine
-
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
     # of the values only their equality counts
     plain = Schema({name: Column(column.role) for name, column in schema.columns.items()})
-    with DuckDBEngine() as engine:
+    with open_engine(None, table) as engine:
         relation = engine.read(Source(frame=table))
         require_columns(relation, (*plain.quasi_identifiers, *plain.sensitive))
         frequencies = read_frequency_set(engine, relation, plain)

@@ -6,7 +6,7 @@
    blocks.
 3. Every block is aggregated where it is, by the same code as on one machine (see points_blocks).
 
-How the engine moves what is needed is its own business: see :class:`shoal.engines.base.Apart`.
+How the engine moves what is needed is its own business: see :class:`shoal.engines.base.Spread`.
 """
 
 from __future__ import annotations
@@ -15,45 +15,55 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import Dictionary, FrequencySet, Groups
-from shoal.encoding.apart import SensitiveLists, codes_in, list_sensitive, list_values
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import histogram
-from shoal.engines.base import Apart, Relation
+from shoal.encoding.spread import SensitiveLists, codes_in, list_sensitive, list_values
+from shoal.engines.base import Relation, Spread
 from shoal.errors import InfeasibleError, ShoalError
 from shoal.methods.base import Outcome, Progress, require_whole
 from shoal.methods.microaggregation.blocks import Forest, hash_rows, sample_rate, sampled
 from shoal.methods.microaggregation.moments import Moments, moments
-from shoal.methods.microaggregation.points import Extent, PointColumn, choices, numbers_of, show_groups
-from shoal.methods.microaggregation.points_blocks import (
+from shoal.methods.microaggregation.points import (
+    Extent,
+    PointColumn,
     Scaling,
+    choices,
+    coordinates_of,
+    numbers_of,
+    point_column,
+    require_span,
+    show_groups,
+)
+from shoal.methods.microaggregation.points_blocks import (
     Shared,
     ValueCounts,
     cut_table,
     group_block,
     is_measured,
     number_keys,
-    require_span,
-    scaled_column,
     share_facts,
     shared_by_blocks,
 )
 from shoal.models import AllOf
 from shoal.models.base import SensitiveModel
 from shoal.schema import Flat, Schema
-from shoal.utility.loss import weighted_sums
+from shoal.utility.loss import Moved, Published, Sums, distances, measures, moved
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from shoal.methods.microaggregation.method import _Microaggregation
 
-__all__ = ["aggregate_apart"]
+__all__ = ["aggregate_spread"]
+
+_Told = tuple[Sums, dict[str, Moved]]
+"""What a block tells for the losses: sums over its rows, and how far the numbers of each column moved."""
 
 
 def _numbers(table: pa.Table, name: str, place: int) -> npt.NDArray[np.float64]:
@@ -127,6 +137,13 @@ class _Scene:
         """Points, float64 (n, d)."""
         return np.concatenate([column.coordinates(raw[:, j]) for j, column in enumerate(self.quasi)], axis=1)
 
+    def mean(self, name: str) -> float:
+        """The mean of a column of numbers, over the whole table."""
+        column = next(column for column in self.quasi if column.name == name)
+        extent = column.extent if column.listed is None else column.listed.extent
+        assert extent is not None
+        return extent.mean
+
     def strata_keys(self, raw: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """A number for each row's stratum, in the order of the codes, int64 (n,)."""
         key = np.zeros(len(raw), np.int64)
@@ -174,9 +191,9 @@ def _tag(
     return leaf if block is None else block[leaf]
 
 
-def aggregate_apart(
+def aggregate_spread(
     method: _Microaggregation,
-    counted: Apart,
+    counted: Spread,
     table: Relation,
     schema: Schema,
     model: AllOf,
@@ -216,7 +233,7 @@ def aggregate_apart(
     )
     loss, per_column = _losses(scene, told)
     facts = share_facts(shared, blocks) | ({"sse_sst_by_column": per_column} if per_column else {})
-    released = sum(one["rows"] for one in told)
+    released = sum(sums.released for sums, _ in told)
     if released != counted.rows or len(told) != len(blocks.rows):
         raise ShoalError(
             f"Blocks have accounted for {released} of {counted.rows} rows: the source changed while it was read, or "
@@ -237,7 +254,7 @@ def _whole(shared: Shared) -> Groups:
 
 def _columns(
     method: _Microaggregation,
-    counted: Apart,
+    counted: Spread,
     schema: Schema,
     places: Sequence[int],
     sensitive: SensitiveLists,
@@ -254,7 +271,7 @@ def _columns(
         if math.isnan(low):  # its values are to be listed, or all are missing
             dictionary, count = list_values(counted, name, place)
             ladder = schema.ladder(name, dictionary.text, dictionary.missing)
-            quasi.append(_Quasi(name, place, scaled_column(method, dictionary, ladder, count)))
+            quasi.append(_Quasi(name, place, point_column(method, dictionary, ladder, count)))
             continue
         weight, _, shown = choices(method, name, True, True)
         require_span(low, high, name)
@@ -276,7 +293,9 @@ def _scaled(scene: _Scene, lows: Mapping[int, float], surveys: Sequence[_Survey]
     return replace(scene, quasi=tuple(quasi))
 
 
-def _tally(shared: Shared, counted: Apart, scene: _Scene, forest: Forest, strata: npt.NDArray[np.int64]) -> ValueCounts:
+def _tally(
+    shared: Shared, counted: Spread, scene: _Scene, forest: Forest, strata: npt.NDArray[np.int64]
+) -> ValueCounts:
     """Count the rows of the leaves and, where models ask for them, their sensitive values."""
     tag = functools.partial(_tag, scene, forest, strata, None)
     rows = np.zeros(forest.leaves, np.int64)
@@ -296,7 +315,7 @@ def _tally(shared: Shared, counted: Apart, scene: _Scene, forest: Forest, strata
     return ValueCounts(rows, tuple(entries))
 
 
-def _published(scene: _Scene, counted: Apart) -> pa.Schema:
+def _published(scene: _Scene, counted: Spread) -> pa.Schema:
     """The types of what is shown, l<i>."""
     import pyarrow as pa
 
@@ -315,8 +334,8 @@ def _published(scene: _Scene, counted: Apart) -> pa.Schema:
 # -- one block, where its rows are -----------------------------------------------------------------------------------
 
 
-def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
-    """Groups of one block, as entries and as figures for the losses."""
+def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table, _Told]:
+    """Groups of one block, as entries and as sums for the losses."""
     import pyarrow as pa
 
     found = [column.column(table) for column in scene.quasi]
@@ -326,8 +345,7 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
     codes, secrets, table = codes[order], secrets[order], table.take(pa.array(order))
     count = np.asarray(table.column("n").to_numpy(), np.int64)
     columns = [column for column, _ in found]
-    parts = [column.coordinates[codes[:, j]] for j, column in enumerate(columns)]
-    row, group = group_block(shared, np.ascontiguousarray(np.concatenate(parts, axis=1)), secrets, count)
+    row, group = group_block(shared, coordinates_of(columns, codes), secrets, count)
     quasi = tuple(column.dictionary for column in columns)
     block = FrequencySet(quasi, scene.sensitive.dictionaries, shared.domains, codes, secrets, count)
     ends = shared.method.ends(shared.model)
@@ -342,59 +360,18 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
     for dictionary, labels in zip(quasi, recoding.labels, strict=True):
         shown = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
         entries = entries.append_column(f"l{dictionary.place}", shown.take(of_group))
-    size = np.bincount(recoding.group, weights=recoding.count).astype(np.int64)
-    told = {
-        "rows": int(recoding.count.sum()),
-        "groups": len(size),
-        "squares": float((size.astype(np.float64) ** 2).sum()),
-        "height": weighted_sums(recoding.count, recoding.height[recoding.group]),
-        "share": weighted_sums(recoding.count, recoding.share[recoding.group]),
-        "measured": {name: _figures(scene, name, before, after) for name, before, after in measured},
-    }
-    return entries, told
-
-
-def _figures(
-    scene: _Scene, name: str, before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]
-) -> tuple[float, ...]:
-    """Rows that show a number; sums of their distances from the mean, of the squares, and of what was changed."""
-    quasi = next(column for column in scene.quasi if column.name == name)
-    extent = quasi.extent if quasi.listed is None else quasi.listed.extent
-    assert extent is not None
-    both = ~np.isnan(before) & ~np.isnan(after)
-    apart, change = before[both] - extent.mean, before[both] - after[both]
-    figures = (apart.sum(), (apart**2).sum(), (change**2).sum(), np.abs(change).sum())
-    return (int(both.sum()), *(float(figure) for figure in figures))
-
-
-def _losses(scene: _Scene, told: Sequence[Mapping[str, Any]]) -> tuple[dict[str, float], dict[str, float]]:
-    """The measures of :mod:`shoal.utility.loss`, and SSE/SST by column, from the figures of the blocks."""
-    rows = sum(one["rows"] for one in told)
-    ladders = [None if column.listed is None else column.listed.ladder for column in scene.quasi]
-    heights = np.asarray([1.0 if ladder is None else float(ladder.height) for ladder in ladders])
-    sizes = [column.size for column in scene.quasi]
-    leaf = np.asarray([1 / s if lad is None else lad.share[0].min() for lad, s in zip(ladders, sizes, strict=True)])
-    height, share = (
-        np.asarray([math.fsum(float(one[key][j]) for one in told) / rows for j in range(len(ladders))])
-        for key in ("height", "share")
+    fate = Published(recoding.count, recoding.group, recoding.height[recoding.group], recoding.share[recoding.group])
+    return entries, (
+        Sums.of(fate),
+        {name: moved(before, after, scene.mean(name)) for name, before, after in measured},
     )
-    scaled = np.divide(share - leaf, 1 - leaf, out=np.zeros_like(share), where=leaf < 1)
-    per_column: dict[str, float] = {}
-    absolute = []
-    for name in told[0]["measured"]:
-        figures = zip(*(one["measured"][name] for one in told), strict=True)
-        count, apart, squares, change, moved = (math.fsum(f) for f in figures)
-        total = squares - apart * apart / count if count else 0.0
-        if total > 0:
-            per_column[name] = change / total
-            absolute.append(moved / count / math.sqrt(2 * total / max(count - 1, 1)))
-    loss = {}
-    if per_column:
-        loss = {"sse_sst": float(np.mean(list(per_column.values()))), "il1s": float(np.mean(absolute))}
-    return loss | {
-        "distortion_ratio": float((height * heights).sum() / heights.sum()),
-        "precision": float(height.mean()),
-        "ncp": float(np.exp(np.log1p(np.maximum(scaled, 0)).mean()) - 1),
-        "discernibility": math.fsum(one["squares"] for one in told),
-        "average_group_size": rows / sum(one["groups"] for one in told),
-    }, per_column
+
+
+def _losses(scene: _Scene, told: Sequence[_Told]) -> tuple[dict[str, float], dict[str, float]]:
+    """All measures, and SSE/SST by column, from the sums of the blocks."""
+    loss, per_column = distances({name: [far[name] for _, far in told] for name in told[0][1]})
+    ladders = [None if column.listed is None else column.listed.ladder for column in scene.quasi]
+    heights = [1.0 if ladder is None else float(ladder.height) for ladder in ladders]
+    sizes = [column.size for column in scene.quasi]
+    leaf = [1 / s if lad is None else float(lad.share[0].min()) for lad, s in zip(ladders, sizes, strict=True)]
+    return loss | measures([sums for sums, _ in told], heights, leaf), per_column

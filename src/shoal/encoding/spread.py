@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import Dictionary, Spellings, encode_column, fold_column
-from shoal.engines.base import Apart, Relation
+from shoal.engines.base import Relation, Spread
 from shoal.schema import Domain, Schema
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SensitiveLists:
         return value[codes_in(table, part.written, len(part.written.text))]
 
 
-def list_sensitive(counted: Apart, table: Relation, schema: Schema) -> SensitiveLists:
+def list_sensitive(counted: Spread, table: Relation, schema: Schema) -> SensitiveLists:
     """Bring the values of the sensitive columns here."""
     spellings, totals = [], []
     for name in schema.sensitive:
@@ -68,7 +68,7 @@ def list_sensitive(counted: Apart, table: Relation, schema: Schema) -> Sensitive
     return SensitiveLists(tuple(spellings), domains, tuple(totals))
 
 
-def list_values(counted: Apart, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:
+def list_values(counted: Spread, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:
     """The dictionary of a column, and how many rows have each code."""
     values = counted.values(place)
     dictionary, codes = encode_column(values.column(f"c{place}"), name, place)
