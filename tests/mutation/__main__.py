@@ -23,11 +23,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.mutation.host import Host, Noting
 from tests.mutation.mutate import Mutant
 from tests.mutation.results import SURVIVED, Result, Results, identity, met_by, report
 from tests.mutation.rooms import PROJECT, once, sample
-from tests.mutation.run import Job, Outcome, make_tree, preload, run_all
-from tests.mutation.serving import Test, Tests, follow, meet, noted, tell
+from tests.mutation.run import BROKEN, Job, Outcome, make_tree, preload, run_all
+from tests.mutation.serving import Test, Tests, follow, limits, meet, noted, run_pytest, tell
 
 STORE = PROJECT / ".mutants"
 
@@ -35,7 +36,7 @@ STORE = PROJECT / ".mutants"
 def main() -> int:
     """Draw, run, tell."""
     options = _options()
-    os.nice(10)
+    os.nice(max(0, 10 - os.nice(0)))
     preload()
     chosen = sample(options.count, options.seed, options.only)
     chosen += [pair for pair in once() if pair[1].module.startswith(options.only) or pair[0] == options.only]
@@ -44,10 +45,9 @@ def main() -> int:
         trees = [Path(folder) / f"tree{number}" for number in range(options.processes)]
         for tree in trees:
             make_tree(PROJECT, tree)
-        tests = follow(trees, STORE / "followed", {room for room, _ in chosen})
+        tests = follow(trees, STORE / "followed", chosen)
         results = Results(STORE / "results.jsonl")
-        if options.afresh:
-            results.known.clear()
+        results.forget() if options.afresh else results.read()
         run = _Run([mutant for _, mutant in chosen], tests, results, trees)
         again = run.all()
         while false := run.failing_without_a_fault():
@@ -76,34 +76,64 @@ class _Run:
 
     def all(self) -> int:
         """Have an outcome for each; how many are known from before."""
-        waiting = [mutant for mutant in self.mutants if self._known(mutant) is None]
-        jobs = (self._job(number, mutant) for number, mutant in enumerate(waiting))
-        for number, outcome in enumerate(run_all(jobs, self.trees), 1):
-            mutant = waiting[int(outcome.job.name)]
-            result = self._result(mutant, outcome)
-            self.results.add(result)
-            tell(f"{number}/{len(waiting)} {result.outcome} {mutant.module}:{mutant.line} ({outcome.seconds:.1f} s)")
-        return len(self.mutants) - len(waiting)
+        waiting = self._waiting()
+        known = len(self.mutants) - len(waiting)
+        if waiting:
+            shares = [waiting[number :: len(self.trees)] for number in range(len(self.trees))]
+            for outcome in run_all([self._hosted(share) for share in shares if share], self.trees):
+                if outcome.status != 0:
+                    tell(f"The tests could not be collected at once:\n{outcome.printed}")
+            self.results.read()
+        self._meet(self._waiting(), self.trees, None)
+        return known
+
+    def _waiting(self) -> list[Mutant]:
+        return [
+            mutant for mutant in self.mutants if self.results.valid(mutant, self.tests, self._meets(mutant)) is None
+        ]
 
     def _meets(self, mutant: Mutant) -> list[Test]:
         return self.tests.of(mutant, self.results.proven(mutant))
 
-    def _known(self, mutant: Mutant) -> Result | None:
-        return self.results.valid(mutant, self.tests, self._meets(mutant))
+    def _names(self, mutant: Mutant) -> list[str]:
+        return [test.name for test in self._meets(mutant)]
 
-    def _job(self, number: int, mutant: Mutant) -> Job:
+    def _hosted(self, mutants: list[Mutant]) -> Job:
+        """A process in which mutants of functions meet tests that are collected already."""
+        files = sorted({test.name.partition("::")[0] for mutant in mutants for test in self._meets(mutant)})
+
+        def do(tree: Path) -> int:
+            def work(host: Host) -> None:
+                here = [mutant for mutant in mutants if host.can_plant(mutant, self._names(mutant))]
+                self._meet(here, [tree], host)
+
+            return run_pytest(files, Host(tree, work), tree)
+
+        return Job("host", do, 10**6)
+
+    def _meet(self, mutants: list[Mutant], trees: list[Path], host: Host | None) -> None:
+        jobs = (self._job(number, mutant, host) for number, mutant in enumerate(mutants))
+        for number, outcome in enumerate(run_all(jobs, trees), 1):
+            mutant = mutants[int(outcome.job.name)]
+            if outcome.status == BROKEN:
+                if host is None:
+                    sys.exit(f"{mutant.module}:{mutant.line} could not be tried:\n{outcome.printed}")
+                continue
+            result = self._result(mutant, outcome)
+            self.results.add(result)
+            tell(f"{number}/{len(mutants)} {result.outcome} {mutant.module}:{mutant.line} ({outcome.seconds:.1f} s)")
+
+    def _job(self, number: int, mutant: Mutant, host: Host | None) -> Job:
         meets = self._meets(mutant)
         seconds = 30 + 3 * sum(test.seconds for test in meets)
-        return Job(str(number), self._do(meets), seconds, (f"src/shoal/{mutant.module}", mutant.text))
-
-    def _do(self, meets: list[Test], *, all_of_them: bool = False) -> Callable[[Path], int]:
-        return lambda tree: meet(meets, tree / "note", all_of_them=all_of_them)(tree)
+        do = meet(meets) if host is None else _hosted_meeting(host, mutant, meets)
+        return Job(str(number), do, seconds, (f"src/shoal/{mutant.module}", mutant.text), fresh=host is None)
 
     def _result(self, mutant: Mutant, outcome: Outcome) -> Result:
         meets = self._meets(mutant)
         word, by = SURVIVED, ""
         if outcome.status != 0:
-            said = list(noted(outcome.tree / "note"))
+            said = noted(outcome.tree / "note")
             word, by = "killed" if outcome.status is not None else "clock", said[-1][1] if said else ""
             word = "clock" if ("clock", by) in said else word
         first = self.tests.named[by] if by else meets[0] if meets else None
@@ -119,15 +149,16 @@ class _Run:
             if result.outcome != SURVIVED:
                 names.add(result.by or self._meets(mutant)[0].name)
         killers = [self.tests.named[name] for name in sorted(names)]
-        seconds = 300 + 3 * sum(test.seconds for test in killers)
-        job = Job("control", self._do(killers, all_of_them=True), seconds)
+        job = Job("control", meet(killers, all_of_them=True), 300 + 3 * sum(test.seconds for test in killers))
         (outcome,) = run_all([job], self.trees[:1])
-        said = list(noted(outcome.tree / "note"))
-        begun = {name for word, name in said if word == "begun"}
-        failed = {name for word, name in said if word in ("killed", "clock")}
-        if names and (outcome.status is None or names - begun):
+        said = noted(outcome.tree / "note")
+        if names and (outcome.status is None or names - {name for word, name in said if word == "begun"}):
             sys.exit(f"The tests could not be run without a fault:\n{outcome.printed}")
-        return failed
+        return {name for word, name in said if word in ("killed", "clock")}
+
+
+def _hosted_meeting(host: Host, mutant: Mutant, meets: list[Test]) -> Callable[[Path], int]:
+    return lambda tree: host.meet(mutant, [test.name for test in meets], Noting(tree / "note", limits(meets)))
 
 
 if __name__ == "__main__":

@@ -56,8 +56,19 @@ class Results:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.known = {one.mutant: one for one in (Result(**json.loads(line)) for line in lines)}
+        self.known: dict[str, Result] = {}
+        self._read = 0
+
+    def read(self) -> None:
+        """Know what was added to the file since."""
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        self.known |= {one.mutant: one for one in (Result(**json.loads(line)) for line in lines[self._read :])}
+        self._read = len(lines)
+
+    def forget(self) -> None:
+        """Believe nothing that the file has so far."""
+        self.read()
+        self.known.clear()
 
     def add(self, result: Result) -> None:
         self.known[result.mutant] = result

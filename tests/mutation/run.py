@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Job", "Outcome", "make_tree", "preload", "run_all"]
+__all__ = ["BROKEN", "Job", "Outcome", "make_tree", "preload", "run_all"]
 
 HEAVY = (
     "numpy", "numba", "duckdb", "pyarrow", "pyarrow.parquet", "pyarrow.csv", "pandas", "polars", "pydantic", "typer",
@@ -30,6 +30,8 @@ HEAVY = (
     "tomli_w", "scipy.stats", "multiprocessing", "sqlite3",
 )  # fmt: skip
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md")
+BROKEN = 70
+"""The status of a child that did not come to do its job."""
 MEMORY = 12 << 30
 FILE = 1 << 30
 
@@ -43,6 +45,8 @@ class Job:
     seconds: float
     changed: tuple[str, str] | None = None
     """A file of the tree and the text it has meanwhile."""
+    fresh: bool = True
+    """Whether it imports shoal and the tests anew, or has them from the process that forks it."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +133,15 @@ def _end(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
+def _forget(tree: Path) -> None:
+    """Have nothing of shoal and its tests in memory, and import them from the tree."""
+    os.chdir(tree)
+    os.environ["PYTHONPATH"] = str(tree / "src")
+    sys.path[:] = [str(tree / "src"), *(path for path in sys.path if "src" not in Path(path).parts and path)]
+    for name in [name for name in sys.modules if name.split(".")[0] in ("shoal", "tests")]:
+        del sys.modules[name]
+
+
 def _fork(job: Job, tree: Path) -> int:
     sys.stdout.flush()
     process = os.fork()
@@ -136,7 +149,7 @@ def _fork(job: Job, tree: Path) -> int:
         with contextlib.suppress(OSError):
             os.setpgid(process, process)
         return process
-    status = 70
+    status = BROKEN
     try:
         os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -147,11 +160,8 @@ def _fork(job: Job, tree: Path) -> int:
         os.dup2(nothing, 0)
         os.dup2(printed, 1)
         os.dup2(printed, 2)
-        os.chdir(tree)
-        os.environ["PYTHONPATH"] = str(tree / "src")
-        sys.path[:] = [str(tree / "src"), *(path for path in sys.path if "src" not in Path(path).parts and path)]
-        for name in [name for name in sys.modules if name.split(".")[0] in ("shoal", "tests")]:
-            del sys.modules[name]
+        if job.fresh:
+            _forget(tree)
         status = job.do(tree)
     except BaseException:
         traceback.print_exc()

@@ -72,15 +72,18 @@ class Timed:
 class Touched:
     """The pytest plugin: every test with its outcome, its seconds and the functions it entered."""
 
-    def __init__(self, report: Path, below: str, limit: float) -> None:
+    def __init__(self, report: Path, below: str, limit: float, of_all: float) -> None:
         self.report = report
         self.tracer = Tracer(below)
         self.limit = limit
+        self.left = of_all
         self.timed = Timed()
 
     def pytest_runtest_protocol(self, item, nextitem):
         from _pytest.runner import runtestprotocol
 
+        if self.left < 0:
+            return True
         path = self.report.with_suffix(".functions")
         path.write_text("")
         os.environ[FOLLOWED] = str(path)
@@ -99,39 +102,8 @@ class Touched:
         functions = sorted(set(path.read_text().splitlines()))
         with self.report.open("a") as file:
             seconds = _processor_time() - started
+            self.left -= seconds
             file.write(json.dumps([item.nodeid, passed, round(seconds, 3), functions]) + "\n")
-        return True
-
-
-class Met:
-    """The pytest plugin for tests that meet a fault: which is at work, and which failed, by the clock or not."""
-
-    def __init__(self, note: Path, limits: dict[str, float]) -> None:
-        self.note = note
-        self.limits = limits
-        self.timed = Timed()
-        self._say("none")
-
-    def _say(self, word: str, test: str = "") -> None:
-        with self.note.open("a") as file:
-            file.write(json.dumps([word, test]) + "\n")
-
-    def pytest_runtest_protocol(self, item, nextitem):
-        from _pytest.runner import runtestprotocol
-
-        seconds = self.limits.get(item.nodeid, 1.0)
-        self._say("begun", item.nodeid)
-        self.timed.start(6 + 5 * seconds, 60 + 30 * seconds)
-        try:
-            reports = runtestprotocol(item, nextitem=nextitem)
-            failed = any(report.failed for report in reports)
-        except TooLong:
-            failed = True
-            item.session.shouldfail = "late"
-        finally:
-            self.timed.stop()
-        if failed:
-            self._say("clock" if self.timed.late else "killed", item.nodeid)
         return True
 
 

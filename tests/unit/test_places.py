@@ -58,16 +58,16 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path, which: int, kind: str) 
 def test_nothing_is_replaced_unasked_be_it_made_while_the_release_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
-    from shoal import deciding
+    from shoal import pipeline
 
     plan, place = write_plan(tmp_path), places_of(tmp_path / "released.csv")[which]
-    made = deciding.verify
+    made = pipeline.verify
 
     def verify(*given: Any, **options: Any) -> Any:
         place.write_text("mine")
         return made(*given, **options)
 
-    monkeypatch.setattr(deciding, "verify", verify)
+    monkeypatch.setattr(pipeline, "verify", verify)
     with pytest.raises(OutputError, match="exists"):
         release(plan)
     assert place.read_text() == "mine"
@@ -329,6 +329,40 @@ def test_a_release_in_parts_takes_the_place_of_another_and_leaves_no_file_open(
     listed = "".join(f"{hashlib.sha256(f'new {n}'.encode()).hexdigest()}  part-{n}\n" for n in range(2))
     assert output.sha256_of(table) == hashlib.sha256(listed.encode()).hexdigest()
     assert output.size_of(table) == 10
+    assert output.published[-1] == table
+
+
+def test_parts_take_the_place_of_one_file_and_one_file_that_of_parts(tmp_path: Path) -> None:
+    table = tmp_path / "r.parquet"
+    table.write_text("old")
+    with staging(table) as folder:
+        publish((in_parts(folder / "table", "new"), table), [])
+    assert [part.read_text() for part in output.parts_of(table)] == ["new 0", "new 1"]
+    with staging(table) as folder:
+        (folder / "table").write_text("newer")
+        publish((folder / "table", table), [])
+    assert table.read_text() == "newer"
+    assert names(tmp_path) == [table.name]
+
+
+def test_papers_follow_a_table_of_which_nobody_told_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table, move = tmp_path / "r.csv", os.replace
+
+    def fail(source: Path, target: Path) -> None:
+        if target == certificate_of(table):
+            raise OSError(5, "Input/output error")
+        move(source, target)
+
+    monkeypatch.setattr(os, "replace", fail)
+    with staging(table) as folder:
+        (folder / "table.csv").write_text("new")
+        (folder / "0.text").write_text("paper")
+        with pytest.raises(OutputError, match="by the next release"):
+            publish((folder / "table.csv", table), [(folder / "0.text", certificate_of(table))])
+    monkeypatch.undo()
+    with staging(table):
+        pass
+    assert (table.read_text(), certificate_of(table).read_text()) == ("new", "paper")
 
 
 def test_a_folder_in_the_place_of_a_paper_is_not_replaced(tmp_path: Path) -> None:
@@ -363,6 +397,16 @@ def broken_off(folder: Path, *, moved: bool) -> Path:
         if moved:
             os.replace(place / "table.csv", table)
     return table
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_journal_goes_before_what_it_tells_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool) -> None:
+    """Else a kill in between would leave a journal of moves that cannot be told any more."""
+    table, left, clear = broken_off(tmp_path, moved=moved), [], output.Held.clear
+    monkeypatch.setattr(output.Held, "clear", lambda held: (left.append(names(held.path)), clear(held)))
+    with staging(table):
+        pass
+    assert output.JOURNAL not in left[0]
 
 
 @pytest.mark.parametrize("moved", [False, True])
@@ -491,7 +535,7 @@ def decide(engine, *_):
     engine._connection.execute("SET threads = 1")
     print("ready", flush=True)
     engine._connection.execute("SELECT count(*) FROM range(20000) a, range(1000000) b WHERE a.range * b.range % 7 = 3")
-pipeline.decide = decide
+pipeline._decide = decide
 sys.argv = ["shoal", "release", sys.argv[1]]
 from shoal.cli import main
 main()

@@ -173,6 +173,17 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
         hold(folder)
 
 
+def test_a_folder_that_is_held_or_was_removed_is_not_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = make_scratch(tmp_path, "shoal-")
+    before = len(os.listdir("/proc/self/fd"))
+    assert hold(held.path) is None
+    monkeypatch.setattr(os.path, "samestat", lambda *_: False)
+    held.leave()
+    with pytest.raises(FileNotFoundError):
+        hold(held.path)
+    assert len(os.listdir("/proc/self/fd")) == before - 1
+
+
 def test_what_cannot_be_removed_does_not_keep_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = make_scratch(tmp_path, "shoal-")
     for name in ("a", "b"):
