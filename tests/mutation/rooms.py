@@ -22,7 +22,7 @@ Key = tuple[str, str, str, str]
 
 ROOMS: dict[str, tuple[str, ...]] = {
     "models": ("models/*.py",),
-    "gate": ("verify.py", "gate/*.py"),
+    "gate": ("checking.py", "verify.py", "gate/*.py"),
     "encoding": ("encoding/*.py",),
     "output": ("output.py", "engines/scratch.py"),
     "identifiability": ("identifiability/*.py",),

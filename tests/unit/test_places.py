@@ -58,16 +58,16 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path, which: int, kind: str) 
 def test_nothing_is_replaced_unasked_be_it_made_while_the_release_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
-    from shoal import pipeline
+    from shoal import deciding
 
     plan, place = write_plan(tmp_path), places_of(tmp_path / "released.csv")[which]
-    made = pipeline.verify
+    made = deciding.verify
 
     def verify(*given: Any, **options: Any) -> Any:
         place.write_text("mine")
         return made(*given, **options)
 
-    monkeypatch.setattr(pipeline, "verify", verify)
+    monkeypatch.setattr(deciding, "verify", verify)
     with pytest.raises(OutputError, match="exists"):
         release(plan)
     assert place.read_text() == "mine"
@@ -535,7 +535,7 @@ def decide(engine, *_):
     engine._connection.execute("SET threads = 1")
     print("ready", flush=True)
     engine._connection.execute("SELECT count(*) FROM range(20000) a, range(1000000) b WHERE a.range * b.range % 7 = 3")
-pipeline._decide = decide
+pipeline.decide = decide
 sys.argv = ["shoal", "release", sys.argv[1]]
 from shoal.cli import main
 main()
