@@ -99,6 +99,8 @@ def _not_covered(profile: Profile) -> list[str]:
 def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
     form = profile.source
     lines = ["[source]", f"path = {_string(_relative(source, folder))}"]
+    if profile.time_zone != Profile.time_zone:
+        lines.append(f"time_zone = {_string(profile.time_zone)}")
     for key in ("delimiter", "quote", "header", "encoding"):
         if getattr(form, key) is not None:
             lines.append(f"{key} = {_value(getattr(form, key))}")

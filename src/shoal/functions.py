@@ -24,7 +24,7 @@ from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_c
 from shoal.certificate import Release, Table
 from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines import open_engine
-from shoal.engines.base import EngineSettings, Source
+from shoal.engines.base import UTC, EngineSettings, Source, check_time_zone
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError, ShoalWarning
 from shoal.explanation import Explanation, explain_plan
@@ -189,7 +189,9 @@ def anonymize(
         return replace(pipeline.anonymize(data, chosen, progress=show), notes=notes)
 
 
-def profile(data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None) -> Profile:
+def profile(
+    data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None, time_zone: str = UTC
+) -> Profile:
     """Look at a table: what each column is, which role would suit it and why, and what singles people out.
 
     Parameters
@@ -200,8 +202,10 @@ def profile(data: Any, *, source: CsvFormat | None = None, engine: EngineSetting
         How a CSV is written, where that is not to be found out.
     engine
         What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read.
     """
-    return profile_table(data, source=source, engine=engine)
+    return profile_table(data, source=source, engine=engine, time_zone=time_zone)
 
 
 @dataclass(frozen=True)
@@ -251,6 +255,7 @@ def draft(
     source: CsvFormat | None = None,
     rehearse: bool = True,
     engine: EngineSettings | None = None,
+    time_zone: str = UTC,
     progress: Watch = None,
 ) -> Draft:
     """Write a first plan for a table, with a reason beside every choice.
@@ -269,6 +274,8 @@ def draft(
         Whether methods are tried on a sample, for some seconds, to plan with the one that loses least.
     engine
         What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read. A plan for a table in memory has no source, and does not say it.
 
     Examples
     --------
@@ -281,12 +288,12 @@ def draft(
     path = Path(data) if isinstance(data, str | Path) else None
     with watching(progress) as show:
         show("looking at the columns", None)
-        found = profile_table(data, source=source, engine=engine)
+        found = profile_table(data, source=source, engine=engine, time_zone=time_zone)
         drafted = Draft(draft_plan(found, path, place, k=k), found, place)
         if not rehearse:
             return drafted
         form = replace(found.source, missing=(*found.source.missing, *found.missing))
-        table = Source(frame=data, csv=form) if path is None else Source(path, csv=form)
+        table = Source(path, frame=data if path is None else None, csv=form, time_zone=time_zone)
         tried = try_methods(drafted.plan, table, SUPPRESSION, engine=engine, progress=show)
     return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
 
@@ -386,6 +393,7 @@ def attack(
     missing: AskedNames = (),
     source: CsvFormat | None = None,
     engine: EngineSettings | None = None,
+    time_zone: str | None = None,
 ) -> Attacks:
     """Attack a table, made here or elsewhere: everything that what is given allows.
 
@@ -419,19 +427,22 @@ def attack(
         Texts that stand for a missing value, beside those of the plan.
     engine
         What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
     """
     roles = roles_of(plan, quasi_identifiers, sensitive)
     loaded = roles if isinstance(roles, Plan) else None
     form = _form(roles, missing, source)
-    before = _original(original, roles, form)
+    zone = _zone(roles, time_zone)
+    before = _original(original, roles, form, zone)
     if locality and (loaded is None or before is None):
         raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
     found = risk.attack(
-        released,
+        _table(released, form, zone),
         roles,
-        external=external,
+        external=_table(external, form, zone),
         original=before,
-        previous=previous,
+        previous=_table(previous, form, zone),
         person=as_names(person, "persons"),
         household=as_names(household, "households"),
         models=as_models(models) if models is not None else () if loaded is None else loaded.models,
@@ -460,6 +471,7 @@ def assess(
     missing: AskedNames = (),
     source: CsvFormat | None = None,
     engine: EngineSettings | None = None,
+    time_zone: str | None = None,
 ) -> RiskAssessment:
     """The risk of a table, original or released, in figures.
 
@@ -483,18 +495,21 @@ def assess(
         Texts that stand for a missing value, beside those of the plan.
     engine
         What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
     """
     roles = roles_of(plan, quasi_identifiers, ())
+    form, zone = _form(roles, missing, source), _zone(roles, time_zone)
     return risk.assess(
-        data,
+        _table(data, form, zone),
         roles,
-        population=population,
+        population=_table(population, form, zone),
         fraction=fraction,
         weight=weight,
         threshold=threshold,
         special=special,
         largest=largest,
-        source=_form(roles, missing, source),
+        source=form,
         engine=_engine(roles, engine),
     )
 
@@ -515,6 +530,7 @@ def compare(
     missing: AskedNames = (),
     source: CsvFormat | None = None,
     engine: EngineSettings | None = None,
+    time_zone: str | None = None,
 ) -> Comparison:
     """Compare a released table with its original: what is it still good for? Rows need not be aligned.
 
@@ -539,16 +555,18 @@ def compare(
         Texts that stand for a missing value, beside those of the plan.
     engine
         What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
     """
     roles = roles_of(plan, quasi_identifiers, sensitive)
-    form = _form(roles, missing, source)
+    form, zone = _form(roles, missing, source), _zone(roles, time_zone)
     return utility.compare(
-        _original(original, roles, form),
-        released,
+        _original(original, roles, form, zone),
+        _table(released, form, zone),
         roles,
         target=target,
         classifiers=as_names(classifiers, "classifiers"),
-        test=test,
+        test=_table(test, form, zone),
         aligned=aligned,
         queries=queries,
         seed=seed,
@@ -615,18 +633,32 @@ def _engine(roles: Plan | Schema, engine: EngineSettings | None) -> EngineSettin
     return roles.engine if engine is None and isinstance(roles, Plan) else engine
 
 
-def _original(original: Any, roles: Plan | Schema, form: CsvFormat) -> Any:
+def _zone(roles: Plan | Schema, asked: str | None) -> str:
+    """The zone in which instants are read: the one that is asked for, the plan's, or UTC."""
+    if asked is not None:
+        check_time_zone(asked)
+        return asked
+    return roles.source.time_zone if isinstance(roles, Plan) and roles.source is not None else UTC
+
+
+def _table(data: Any, form: CsvFormat, zone: str) -> Source | None:
+    """A table that is laid beside others: all of them are read in one zone."""
+    from shoal.utility.tables import source_of
+
+    return None if data is None else replace(source_of(data, form), time_zone=zone)
+
+
+def _original(original: Any, roles: Plan | Schema, form: CsvFormat, zone: str) -> Source | None:
     """The original as the plan says that it is written, or as it looks."""
-    if not isinstance(original, str | Path):
-        return original
-    path = Path(original)
     given = roles.source if isinstance(roles, Plan) else None
-    if given is not None and given.path is not None and path.resolve() == given.path.resolve():
-        return Source(path, csv=given.csv, format=given.format)
-    return Source(path, csv=form)
+    if isinstance(original, str | Path) and given is not None and given.path is not None:
+        path = Path(original)
+        if path.resolve() == given.path.resolve():
+            return Source(path, csv=given.csv, format=given.format, time_zone=zone)
+    return _table(original, form, zone)
 
 
-def _locality(plan: Plan, original: Any, engine: EngineSettings | None) -> AttackResult:
+def _locality(plan: Plan, original: Source | None, engine: EngineSettings | None) -> AttackResult:
     """The method of a plan, run again on parts of the original: whose row depends on rows far away?"""
     from shoal.risk.attacks_audits import audit_locality, row_column
     from shoal.utility.tables import open_tables
@@ -637,7 +669,8 @@ def _locality(plan: Plan, original: Any, engine: EngineSettings | None) -> Attac
     # a rehearsal: a method with a budget must not spend it on an audit
     method, models = plan.method.rehearsal(), plan.model.parts
     here = plan.engine.here
-    marked = replace(plan, schema=schema, method=method, models=models, source=None, output=None, engine=here)
+    source = None if original is None else Source(time_zone=original.time_zone)
+    marked = replace(plan, schema=schema, method=method, models=models, source=source, output=None, engine=here)
     return audit_locality(table, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
 
 

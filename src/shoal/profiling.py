@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines import open_engine
-from shoal.engines.base import Engine, EngineSettings, Relation, Source
+from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.errors import ShoalError, TableError
 from shoal.kinds import date_format, kind_of, numbers_of, oddities
@@ -59,6 +59,8 @@ class Profile(Shown):
         Pairs of quasi-identifiers, those that single out most first.
     source
         How a CSV is written, as far as it was told or is not found out again by itself.
+    time_zone
+        The zone in which instants were read.
     """
 
     rows: int
@@ -67,6 +69,7 @@ class Profile(Shown):
     unique: int
     pairs: tuple[PairProfile, ...]
     source: CsvFormat = field(default_factory=CsvFormat)
+    time_zone: str = UTC
 
     def named(self, role: Role) -> tuple[str, ...]:
         """The names of the columns of a role."""
@@ -110,7 +113,9 @@ class Profile(Shown):
         }
 
 
-def profile_table(data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None) -> Profile:
+def profile_table(
+    data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None, time_zone: str = UTC
+) -> Profile:
     """Look at a table.
 
     Parameters
@@ -121,6 +126,8 @@ def profile_table(data: Any, *, source: CsvFormat | None = None, engine: EngineS
         How a CSV is written, where that is not to be found out.
     engine
         What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read.
 
     Notes
     -----
@@ -135,9 +142,9 @@ def profile_table(data: Any, *, source: CsvFormat | None = None, engine: EngineS
     >>> [(column.name, str(column.role)) for column in profile_table(table).columns]
     [('email', 'identifier'), ('age', 'quasi-identifier')]
     """
-    with open_engine(engine, data) as opened:
+    with open_engine(engine, data, time_zone=time_zone) as opened:
         table, form, markers = _read(opened, data, source or CsvFormat())
-        return _look(opened, table, form, markers)
+        return replace(_look(opened, table, form, markers), time_zone=time_zone)
 
 
 def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvFormat, tuple[str, ...]]:

@@ -109,3 +109,38 @@ def test_a_name_that_is_no_time_zone_is_refused(name: Any) -> None:
         shoal.Plan.from_dict(by_year(time_zone=name))
     with pytest.raises(PlanError, match=r"time.zone"):
         shoal.engines.base.Source(time_zone=name)
+
+
+def test_attack_and_compare_read_instants_in_the_zone_of_the_plan_or_as_they_are_told() -> None:
+    """Seen from Vienna, all of them are of 2020, as the release says; from UTC, half of them are not."""
+    plan = shoal.Plan.from_dict(by_year(time_zone="Europe/Vienna"))
+    released = shoal.anonymize(instants(), plan).table
+    for zone, alike in ((None, True), ("Europe/Vienna", True), ("UTC", False)):
+        told = shoal.compare(instants(), released, plan, queries=10, time_zone=zone)
+        assert (told.columns["seen"].variation == 0) == alike
+        found = shoal.attack(released, plan, original=instants(), time_zone=zone).results
+        covered = {one.name: one.people for one in found}["extreme values"]
+        assert covered == (8 if alike else 4)
+    with pytest.raises(PlanError, match=r"time.zone"):
+        shoal.compare(instants(), released, plan, time_zone="Nowhere/Here")
+    with pytest.raises(PlanError, match=r"time.zone"):
+        shoal.assess(released, plan, time_zone="Nowhere/Here")
+
+
+def test_a_declared_value_without_a_zone_is_read_in_the_zone_of_the_question(tmp_path: Path) -> None:
+    table = pa.table({"seen": pa.array(LAST_EVENING[:1] * 500, pa.timestamp("us", tz="UTC"))})
+    for zone, found in (("UTC", False), ("Europe/Vienna", True)):
+        ledger = shoal.Ledger.create(tmp_path / zone[:3], m=1000, k=2)
+        questions = shoal.Questions(table, ledger, time_zone=zone)
+        counted = questions.count("1/3", {"seen": "2020-01-01 00:30:00"}).values[0]
+        assert (counted > 250) == found
+    with pytest.raises(PlanError, match=r"time.zone"):
+        shoal.Questions(table, ledger, time_zone="Nowhere/Here")
+
+
+def test_a_first_plan_is_drafted_in_the_zone_that_it_names(tmp_path: Path) -> None:
+    pq.write_table(instants(), tmp_path / "visits.parquet")
+    drafted = shoal.draft(tmp_path / "visits.parquet", folder=tmp_path, time_zone="Europe/Vienna", rehearse=False)
+    assert 'time_zone = "Europe/Vienna"' in drafted.text
+    assert drafted.plan.source.time_zone == "Europe/Vienna"
+    assert "time_zone" not in shoal.draft(tmp_path / "visits.parquet", folder=tmp_path, rehearse=False).text

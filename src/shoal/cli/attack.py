@@ -71,6 +71,9 @@ def attack(
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: Annotated[
+        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Attack a table, made here or elsewhere, and tell how many rows would be exposed, and to what.
@@ -105,12 +108,12 @@ def attack(
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
             locality=locality, person=names_of(person), household=names_of(household), missing=missing or (),
-            engine=settings,
+            engine=settings, time_zone=time_zone,
         )  # fmt: skip
         show("assessing", None)
         risk = assess(
             table, roles, population=population, fraction=fraction, threshold=threshold, missing=missing or (),
-            engine=settings,
+            engine=settings, time_zone=time_zone,
         )  # fmt: skip
     if as_json:
         print(json.dumps({**attacks.to_dict(), "risk": risk.to_dict()}))

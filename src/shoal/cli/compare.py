@@ -41,6 +41,9 @@ def compare(
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: Annotated[
+        str | None, typer.Option(help="The zone in which times with a zone are read; the plan's or UTC by default.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Lay a released table beside its original, and tell what it is still good for.
@@ -75,6 +78,7 @@ def compare(
             seed=seed,
             missing=missing or (),
             engine=settings_of(engine, master, roles),
+            time_zone=time_zone,
         )
     if as_json:
         print(json.dumps(answer.to_dict()))

@@ -29,6 +29,7 @@ def plan(
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
     ] = None,
+    time_zone: Annotated[str, typer.Option(help="The zone in which times with a zone are read.")] = "UTC",
     rehearse: Annotated[
         bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
     ] = True,
@@ -62,7 +63,7 @@ def plan(
     with progress(quiet or as_json) as show:
         drafted = draft(
             table, k=k, folder=out.parent, source=form, rehearse=rehearse, engine=settings_of(engine, master),
-            progress=show,
+            time_zone=time_zone, progress=show,
         )  # fmt: skip
     drafted.save(out, overwrite=overwrite)
     profile, tried = drafted.profile, drafted.tried

@@ -64,6 +64,9 @@ ExpectHead = Annotated[
         help="A head of the ledger that was noted earlier; refuse where the ledger does not go on from it.",
     ),
 ]
+TimeZone = Annotated[
+    str, typer.Option("--time-zone", help="The zone in which times with a zone, and values that say none, are read.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -97,6 +100,7 @@ def count(
     rows_per_person: RowsPerPerson = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: TimeZone = "UTC",
     as_json: Json = False,
 ) -> None:
     """How many rows there are with these values.
@@ -105,7 +109,9 @@ def count(
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
     """
     settings = settings_of(engine, master, memory=memory)
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
+    questions = _questions(
+        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
+    )
     chosen = _conditions(where)
     answer = questions.count(rho, chosen, _label(label, "count", chosen))
     _show(questions, answer, as_json)
@@ -131,6 +137,7 @@ def sum_(
     rows_per_person: RowsPerPerson = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: TimeZone = "UTC",
     as_json: Json = False,
 ) -> None:
     """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
@@ -141,7 +148,9 @@ def sum_(
     Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
     """
     settings = settings_of(engine, master, memory=memory)
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
+    questions = _questions(
+        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
+    )
     chosen = _conditions(where)
     label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
     _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
@@ -166,6 +175,7 @@ def mean(
     rows_per_person: RowsPerPerson = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: TimeZone = "UTC",
     as_json: Json = False,
 ) -> None:
     """The mean of a column over all rows, whose number is public.
@@ -176,7 +186,9 @@ def mean(
     Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
     """
     settings = settings_of(engine, master, memory=memory)
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
+    questions = _questions(
+        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
+    )
     label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
     _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
 
@@ -199,6 +211,7 @@ def histogram(
     rows_per_person: RowsPerPerson = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: TimeZone = "UTC",
     as_json: Json = False,
 ) -> None:
     """How many rows have each of several values of a column; all of them for the price of one question.
@@ -208,7 +221,9 @@ def histogram(
                 --values flu,gout,asthma
     """
     settings = settings_of(engine, master, memory=memory)
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
+    questions = _questions(
+        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
+    )
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
@@ -232,6 +247,7 @@ def best_of(
     rows_per_person: RowsPerPerson = None,
     engine: EngineName = None,
     master: Master = None,
+    time_zone: TimeZone = "UTC",
     as_json: Json = False,
 ) -> None:
     """Which of several values of a column is the most frequent. Its count is not told, which costs less.
@@ -241,7 +257,9 @@ def best_of(
                 --values flu,gout,asthma
     """
     settings = settings_of(engine, master, memory=memory)
-    questions = _questions(table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person)
+    questions = _questions(
+        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
+    )
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
     _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
@@ -257,6 +275,7 @@ def _questions(
     settings: EngineSettings,
     person: list[str] | None,
     rows_per_person: int | None,
+    time_zone: str,
 ) -> Questions:
     from shoal.engines.csv_format import CsvFormat
     from shoal.identifiability import Ledger
@@ -266,7 +285,7 @@ def _questions(
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
     opened = Ledger.open(ledger, expected=expect_head)
     whose = None if person is None else tuple(_listed(person))
-    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person)
+    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person, time_zone=time_zone)
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:

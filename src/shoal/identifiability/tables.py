@@ -27,7 +27,17 @@ from annotated_types import Ge, Le
 from shoal.checked import Checked, Name
 from shoal.encoding.people import number_names
 from shoal.engines import open_engine
-from shoal.engines.base import Declared, Engine, EngineSettings, Relation, Source, call_column, require_columns
+from shoal.engines.base import (
+    UTC,
+    Declared,
+    Engine,
+    EngineSettings,
+    Relation,
+    Source,
+    call_column,
+    check_time_zone,
+    require_columns,
+)
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import TableError
 from shoal.identifiability.arithmetic import Rational
@@ -65,6 +75,8 @@ class Questions(Checked):
         The columns that say together whose rows they are, and how many rows of each person are kept. An empty list of
         columns says that every row is a person of its own. Where nothing is said, a table with a column that is called
         like a key of people, and that repeats, is refused.
+    time_zone
+        The zone in which instants, and declared values that say none, are read.
 
     Examples
     --------
@@ -86,8 +98,10 @@ class Questions(Checked):
     source: RandomBits | None = None
     person: tuple[Name, ...] | None = None
     rows_per_person: Annotated[int, Ge(1), Le(MOST_ROWS)] | None = None
+    time_zone: str = UTC
 
     def __post_init__(self) -> None:
+        check_time_zone(self.time_zone)
         if bool(self.person) != (self.rows_per_person is not None):
             raise ParameterError(
                 "Whose rows they are (person) and how many rows of each person are kept (rows_per_person) must be said "
@@ -179,7 +193,7 @@ class Questions(Checked):
     @contextmanager
     def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[Engine, Relation]]:
         """The table in an engine, if it has the columns."""
-        with open_engine(self.engine, self.data) as engine:
+        with open_engine(self.engine, self.data, time_zone=self.time_zone) as engine:
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
             table = engine.read(source)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.engines import open_engine
-from shoal.engines.base import Engine, EngineSettings, Relation, Source, require_columns
+from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.schema import Schema
@@ -119,8 +119,9 @@ class Tables:
 
 @contextmanager
 def open_tables(settings: EngineSettings | None, *tables: Any, form: CsvFormat | None = None) -> Iterator[Tables]:
-    """Tables in the engine that is for them."""
-    with open_engine(settings, *tables) as engine:
+    """Tables in the engine that is for them; instants are read in the zone of the first source, as in all of them."""
+    zone = next((table.time_zone for table in tables if isinstance(table, Source)), UTC)
+    with open_engine(settings, *tables, time_zone=zone) as engine:
         yield Tables(engine, form)
 
 
