@@ -108,6 +108,10 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
         lines.append("rename = true   # columns share a name: the later ones are numbered (name, name_2, ...)")
     if form.trim:
         lines.append("trim = true   # cells have blanks around them, which are dropped")
+    if form.decimal is not None:
+        lines.append(f"decimal = {_value(form.decimal)}   # numbers are written like 1{form.decimal}5")
+    if form.thousands is not None:
+        lines.append(f"thousands = {_value(form.thousands)}   # numbers are written like 1{form.thousands}234")
     if profile.missing:
         lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
     return lines

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -12,7 +13,7 @@ from shoal.checked import LARGEST_EXPONENT
 from shoal.schema.spelling import fold
 from shoal.vocabulary import words_of
 
-__all__ = ["date_format", "kind_of", "numbers_of", "oddities"]
+__all__ = ["date_format", "kind_of", "numbers_of", "oddities", "separators_of"]
 
 FORMATS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%Y%m%d", "%d.%m.%Y %H:%M",
@@ -75,6 +76,44 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
             return None
         found.append(float(number))
     return found or None
+
+
+def separators_of(columns: Iterable[Sequence[str]]) -> tuple[str | None, str | None]:
+    """The decimal and the thousands separator of a file's numbers, told by its columns' values; None as in 1234.5.
+
+    Only what cannot be read otherwise counts: 1,234 may be either, 1,5 and 1.234,5 may not. Where columns contradict
+    each other, nothing is said.
+
+    >>> separators_of([["1,5", "1.234,25"], ["7", "8"]]), separators_of([["1,234", "5,678"]])
+    ((',', '.'), (None, None))
+    """
+    decimals, thousands = set[str](), set[str]()
+    for values in columns:
+        if not values or numbers_of(values) is not None:
+            continue
+        for decimal, between in ((",", ""), (",", "."), (",", " "), (",", "'"), (".", ","), (".", " "), (".", "'")):
+            if _proves(values, decimal, between):
+                decimals |= {decimal} if any(decimal in value for value in values) else set()
+                thousands |= {between} if between else set()
+    if len(decimals) > 1 or len(thousands) > 1 or decimals & thousands:
+        return None, None
+    return (("," if "," in decimals else None), next(iter(thousands), None))
+
+
+def _proves(values: Sequence[str], decimal: str, between: str) -> bool:
+    """Whether all values are numbers written so, and some can be read in no other way."""
+    blank = "[ \u00a0\u202f]" if between == " " else re.escape(between)
+    whole = rf"[0-9]{{1,3}}(?:{blank}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+    pattern = re.compile(rf"[-+]?({whole})(?:{re.escape(decimal)}([0-9]+))?")
+    found = [pattern.fullmatch(value.strip()) for value in values]
+    parts = [(part[1], part[2]) for part in found if part is not None]
+    if len(parts) < len(values):
+        return False
+    if not between:
+        return any(rest is not None and (len(rest) != 3 or len(head) > 3 or head[0] == "0") for head, rest in parts)
+    groups = [(re.split(blank, head), rest) for head, rest in parts]
+    mixed = between in " '" and any(len(head) == 1 and len(head[0]) <= 3 for head, _ in groups)
+    return any(len(head) > 2 or (len(head) == 2 and (rest is not None or mixed)) for head, rest in groups)
 
 
 def date_format(values: Sequence[str]) -> str | None:

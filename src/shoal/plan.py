@@ -1,7 +1,8 @@
 """The plan: what the user asks for, read from TOML or written in Python.
 
     [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
-                      rename, decimal, thousands; for others: sheet, table, query, user_missing, values
+                      rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
+                      values
     [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact, shift, relative_to
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
@@ -51,11 +52,12 @@ from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
 from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
-from shoal.variables import changed_by, fill_in
+from shoal.variables import changed_by, escaped, fill_in
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
 LARGEST_SEED = 2**64 - 1
+NAMED = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,8 @@ class Plan(Shown, Checked):
     """Sets of columns that are known together; where there are any, models bind them in place of all columns."""
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchies' files that it names."""
+    written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
+    """What the plan says where a variable's value was filled in, by place."""
 
     def __init__(
         self,
@@ -151,6 +155,7 @@ class Plan(Shown, Checked):
         seed: int = 0,
         keys: Sequence[KeySet] = (),
         files: Sequence[Path] = (),
+        written: Mapping[tuple[str, ...], str] | None = None,
         *,
         columns: Mapping[str, AskedColumn] | None = None,
     ) -> None:
@@ -166,6 +171,7 @@ class Plan(Shown, Checked):
             "seed": seed,
             "keys": keys,
             "files": files,
+            "written": written or {},
         }
         for name, value in asked.items():
             object.__setattr__(self, name, value)
@@ -341,7 +347,7 @@ class Plan(Shown, Checked):
         settings = EngineSettings(**dict(sections.engine))
         hierarchies = (section.hierarchy or {} for section in sections.columns.values())
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
-        return cls(schema, models, method, source, output, settings, sections.seed, keys, files)
+        return cls(schema, models, method, source, output, settings, sections.seed, keys, files, written)
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.
@@ -367,7 +373,7 @@ class Plan(Shown, Checked):
             document["engine"] = settings
         if self.seed:
             document["seed"] = self.seed
-        return document
+        return escaped(document)
 
     def told(self) -> dict[str, Any]:
         """The plan as the certificate tells it: what was asked for, and nothing of the machine.
@@ -382,12 +388,13 @@ class Plan(Shown, Checked):
                 document[section].pop("pseudonym_key", None)
                 if "path" in document[section]:
                     document[section]["path"] = Path(document[section]["path"]).name
-        for column in document["columns"].values():
+        for name, column in document["columns"].items():
             if "csv" in column.get("hierarchy", {}):
-                column["hierarchy"]["csv"] = Path(column["hierarchy"]["csv"]).name
+                given = self.written.get(("columns", name, "hierarchy", "csv"), column["hierarchy"]["csv"])
+                column["hierarchy"]["csv"] = Path(given).name
         shown = self.method.parameters
         document["method"] = {
-            key: value if key == "name" else plan_value(shown[key])
+            key: value if key == "name" else self.written.get(("method", key)) or plan_value(shown[key])
             for key, value in document["method"].items()
             if key == "name" or key in shown
         }
@@ -472,6 +479,7 @@ class _Source(_Section):
     table: str | None = None
     query: str | None = None
     database: str | None = None
+    driver: str | None = None
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
 
@@ -488,7 +496,7 @@ class _Source(_Section):
             decimal=self.decimal,
             thousands=self.thousands,
         )
-        options = {key: getattr(self, key) for key in ("sheet", "table", "query", "database", "user_missing", "values")}
+        options = {key: getattr(self, key) for key in NAMED}
         if self.path is None and self.database is None:
             raise PlanError("The plan lacks source.path (or source.database, with a table or a query).")
         path = None if self.path is None else located(self.path, folder)

@@ -18,7 +18,9 @@ from shoal.engines import open_engine
 from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.errors import ShoalError, TableError
-from shoal.kinds import date_format, kind_of, numbers_of, oddities
+from shoal.formats import format_of
+from shoal.formats.parts import find_parts
+from shoal.kinds import date_format, kind_of, numbers_of, oddities, separators_of
 from shoal.roles import ColumnProfile, narrowed, role_of
 from shoal.schema import Role
 from shoal.showing import Grid, Sheet, Shown
@@ -158,6 +160,14 @@ def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvForm
         form = replace(form, trim=True)
         first = replace(first, csv=form)
         table = engine.keep(engine.read(first))
+    # what has no numbered rows is spread, and reads no such numbers
+    if first.path is not None and engine.numbered and not form.foreign_numbers and _is_csv(first.path):
+        found = (_count(engine, table, place).values for place in range(len(table.columns)))
+        decimal, thousands = separators_of([value for value in values if value not in MARKERS] for values in found)
+        if decimal is not None or thousands is not None:
+            form = replace(form, decimal=decimal, thousands=thousands)  # type: ignore[arg-type]
+            first = replace(first, csv=form)
+            table = engine.keep(engine.read(first))
     markers = tuple(marker for marker in _markers(engine, table) if marker not in form.missing)
     if markers:
         table = engine.keep(engine.read(replace(first, csv=replace(form, missing=(*form.missing, *markers)))))
@@ -241,6 +251,14 @@ def _twice(path: Path, form: CsvFormat) -> bool:
     except ShoalError:
         return False
     return len(set(names)) < len(names)
+
+
+def _is_csv(path: Path) -> bool:
+    try:
+        parts = find_parts(path)
+        return (format_of(path).name if parts is None else parts.form) == "csv"
+    except ShoalError:
+        return False
 
 
 def _blanks(engine: Engine, table: Relation) -> bool:

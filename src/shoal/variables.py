@@ -1,7 +1,9 @@
 """What is filled into a plan from outside: ``${NAME}`` from the environment, and single values from the command line.
 
-``${NAME}`` stands in the texts of [source], [output] and [engine]; ``$${`` is a plain ``${``. What it stood for is used
-and not told: certificate and report show what was written, and so do errors and logs of the command line.
+``${NAME}`` stands in the texts of [source], [output], [engine] and [method], and in the path of a hierarchy's file;
+``$${`` is a plain ``${`` there. In what else a plan says of columns and models it is no variable: those are names and
+values of the table, which are data. What it stood for is used and not told: certificate and report show what was
+written, and so do errors and logs of the command line.
 """
 
 from __future__ import annotations
@@ -10,14 +12,14 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from shoal.errors import PlanError
 
-__all__ = ["changed_by", "fill_in", "shown"]
+__all__ = ["changed_by", "escaped", "fill_in", "shown"]
 
-SECTIONS = ("source", "output", "engine")
+SECTIONS = ("source", "output", "engine", "method")
 SHORTEST = 3
 """Characters below which a value is found in any text, and tells nothing."""
 
@@ -30,16 +32,32 @@ def fill_in(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[tuple[
     """A plan's contents with the variables' values; and, by its place, each text as it was written."""
     written: dict[tuple[str, ...], str] = {}
 
-    def filled(value: Any, place: tuple[str, ...]) -> Any:
-        if isinstance(value, Mapping):
-            return {key: filled(item, (*place, str(key))) for key, item in value.items()}
-        if not isinstance(value, str) or "${" not in value:
-            return value
-        written[place] = value
-        return _VARIABLE.sub(_value_of, value)
+    def filled(text: str, place: tuple[str, ...]) -> str:
+        if "${" not in text:
+            return text
+        written[place] = text
+        return _VARIABLE.sub(_value_of, text)
 
-    made = {key: filled(value, (key,)) if key in SECTIONS else value for key, value in document.items()}
+    made = _mapped(document, filled)
     return (made if written else document), written
+
+
+def escaped(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan's contents in which no text is a variable: as they are written to be read again."""
+    return _mapped(document, lambda text, _: text.replace("${", "$${"))
+
+
+def _mapped(document: Mapping[str, Any], change: Callable[[str, tuple[str, ...]], str]) -> dict[str, Any]:
+    """A plan's contents with each text changed that may have variables; it is given with its place."""
+
+    def mapped(value: Any, place: tuple[str, ...]) -> Any:
+        if isinstance(value, Mapping):
+            return {key: mapped(item, (*place, str(key))) for key, item in value.items()}
+        if len(place) > 1 and place[0] == "columns" and place[2:] != ("hierarchy", "csv"):
+            return value
+        return change(value, place) if isinstance(value, str) else value
+
+    return {key: mapped(value, (key,)) if key in (*SECTIONS, "columns") else value for key, value in document.items()}
 
 
 def _value_of(found: re.Match[str]) -> str:

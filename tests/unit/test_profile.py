@@ -17,6 +17,7 @@ from shoal.data.patients import FOLDER
 from shoal.drafting import draft_plan
 from shoal.errors import OutputError, PlanError, TableError
 from shoal.identifiers import identifier_reason, sensitive_reason
+from shoal.kinds import separators_of
 from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan import Plan
 from shoal.profiling import profile_table
@@ -458,3 +459,38 @@ def test_the_command_fits_a_narrow_terminal(tmp_path, monkeypatch, capsys):
     assert "quasi-identifier" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert len(shown.splitlines()) < 30
+
+
+SEPARATORS = {
+    "a decimal comma": ([["1,5", "20"]], (",", None)),
+    "three decimals or thousands": ([["1,234", "5,678"]], (None, None)),
+    "three decimals, told by another column": ([["1,234", "5,678"], ["0,25", "3,1"]], (",", None)),
+    "points between thousands": ([["1.234,5", "9"]], (",", ".")),
+    "two points between thousands": ([["1.234.567", "9"]], (None, ".")),
+    "commas between thousands": ([["1,234.5", "9"], ["2.5", "3"]], (None, ",")),
+    "blanks between thousands": ([["1 234", "950", "12\u00a0345"]], (None, " ")),
+    "blanks in what may be a number of a telephone": ([["555 123", "555 124"]], (None, None)),
+    "Swiss": ([["1'234.50", "950"]], (None, "'")),
+    "columns that contradict each other": ([["1,5"], ["1,234.5"]], (None, None)),
+    "plain numbers": ([["1.5", "1234"]], (None, None)),
+    "words": ([["a,b", "1,5"]], (None, None)),
+    "nothing": ([[]], (None, None)),
+}
+
+
+@pytest.mark.parametrize("case", SEPARATORS)
+def test_separators_are_told_where_numbers_can_be_read_in_no_other_way(case):
+    columns, expected = SEPARATORS[case]
+    assert separators_of(columns) == expected
+
+
+def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
+    rows = [f"{20 + n % 40};{1 + n % 3}.{n % 10}50,{n % 10}5;{'NA' if n == 7 else 'x'}" for n in range(60)]
+    (tmp_path / "t.csv").write_text("age;income;note\n" + "\n".join(rows) + "\n")
+    profile = profile_table(tmp_path / "t.csv")
+    assert (profile.source.decimal, profile.source.thousands) == (",", ".")
+    assert next(column for column in profile.columns if column.name == "income").kind == "number"
+    text = draft_plan(profile, tmp_path / "t.csv", tmp_path)
+    assert 'decimal = ","   # numbers are written like 1,5' in text
+    assert 'thousands = "."   # numbers are written like 1.234' in text
+    assert shoal.Plan.from_toml(text, tmp_path).source.csv.decimal == ","

@@ -90,6 +90,32 @@ def test_a_doubled_sign_is_plain_text():
     assert made.source.path.name == "${X}.csv"
 
 
+def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_table_are_data(place, monkeypatch):
+    (place / "geheim-tree.csv").write_text("1;low\n2;low\n")
+    monkeypatch.setenv("TREE", "geheim-tree")
+    document = {
+        "columns": {
+            "age": {"role": "quasi-identifier", "hierarchy": {"csv": "${SECRET_PLACE}/${TREE}.csv"}},
+            "note": {"role": "sensitive", "categories": [["${X}"], ["b"]]},
+        },
+        "models": ["k-anonymity k=2"],
+        "method": {"name": "population-grid", "k": 5, "ledger": "${SECRET_PLACE}/ledger"},
+    }  # fmt: skip
+    plain = Plan.from_dict({**document, "method": {"name": "full-domain"}})
+    assert plain.columns["note"].categories.classes == (("${X}",), ("b",))
+    assert plain.told()["columns"]["age"]["hierarchy"] == {"csv": "${TREE}.csv"}
+    assert "geheim" not in str(plain.told())
+
+
+@pytest.mark.parametrize("text", ["$${X}/$$${Y", "a$${b"])
+def test_a_plan_that_is_written_is_read_again_as_it_was(text, monkeypatch):
+    monkeypatch.setenv("Y", "no")
+    given = {"columns": {"a": "quasi-identifier", "${a}": "drop"}, "models": ["k-anonymity k=2"]}
+    made = Plan.from_dict({"source": {"path": f"{text}.csv"}, **given})
+    assert Plan.from_toml(made.to_toml()) == made
+    assert "${" in made.source.path.as_posix()
+
+
 @pytest.mark.parametrize("change", ["x", "=3", "a b=3", ""])
 def test_changes_that_are_none_are_refused(change):
     with pytest.raises(PlanError, match="KEY=VALUE"):

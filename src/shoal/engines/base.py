@@ -141,6 +141,8 @@ class Source(Checked):
         Of a database: a table of it, or a question to it.
     database
         A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
+    driver
+        Of another database: the name of an ADBC driver, or ``odbc``.
     user_missing, values
         Of a survey file: whether codes that are declared as missing are kept; whether the labels of codes are read in
         their place.
@@ -155,6 +157,7 @@ class Source(Checked):
     table: Name | None = None
     query: Name | None = None
     database: Name | None = None
+    driver: Name | None = None
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
     reading: Options | None = None
@@ -172,6 +175,8 @@ class Source(Checked):
             raise PlanError("The source must have a table or a query, not both.")
         if self.path is not None and self.database is not None:
             raise PlanError("The source must have a path or a database, not both.")
+        if self.driver is not None and self.database is None:
+            raise PlanError('A driver is for a database; name one: database = "env:NAME" in [source].')
 
     @property
     def options(self) -> Options:

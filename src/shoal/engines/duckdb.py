@@ -35,6 +35,7 @@ from shoal.errors import OutputError, ShoalError, TableError
 from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, format_of, writer_of
 from shoal.formats.addresses import address_of
 from shoal.formats.apart import load_apart
+from shoal.formats.drivers import answer
 from shoal.formats.packed import is_packed, lay_out
 from shoal.formats.parts import Parts, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
@@ -117,19 +118,19 @@ class DuckDBEngine:
         return self._read_other(form, path, source.options, source.csv.missing)
 
     def _read_database(self, source: Source) -> Relation:
+        if source.driver is not None:
+            with answer(source.database or "", source.driver, source.table, source.query) as batches:
+                names = tuple(batches.schema.names)
+                name = self._held(batches, source.csv.missing)
+            return self._view(sql.replaced(name, len(names), {}), names, named=True)
         with Postgres(source.database or "", fault=TableError) as server:
             found = self.take(server, server.columns(source.table, source.query), source.csv.missing)
             return replace(found, labels={} if source.table is None else server.labels(source.table))
 
     def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
-        name = self._name()
         with server.batches(asked.statement) as batches:
-            cells = _cells(batches.schema, missing)
-            incoming = self._name()
-            self._connection.register(incoming, batches)
-            self._run(f"CREATE TEMP TABLE {name} AS SELECT {cells} FROM {incoming}")
-            self._connection.unregister(incoming)
+            name = self._held(batches, missing)
         if asked.flagged:
             ((place,),) = self._run(f"SELECT min({sql.column(len(asked.names))}) FROM {name}").fetchall()
             if place is not None:
@@ -139,6 +140,18 @@ class DuckDBEngine:
                 )
         exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in asked.kinds.items()}
         return self._view(sql.replaced(name, len(asked.names), exact), asked.names, named=True)
+
+    def _held(self, batches: pa.RecordBatchReader, missing: tuple[str, ...]) -> str:
+        """A table of this engine with what comes, as columns c0, c1, ..."""
+        name, incoming = self._name(), self._name()
+        cells = _cells(batches.schema, missing)
+        names = [sql.column(place) for place in range(len(batches.schema))]
+        renamed = pa.schema([part.with_name(name) for part, name in zip(batches.schema, names, strict=True)])
+        coming = pa.RecordBatchReader.from_batches(renamed, (batch.rename_columns(names) for batch in batches))
+        self._connection.register(incoming, coming)
+        self._run(f"CREATE TEMP TABLE {name} AS SELECT {cells} FROM {incoming}")
+        self._connection.unregister(incoming)
+        return name
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
         """See :class:`shoal.engines.base.Engine`."""

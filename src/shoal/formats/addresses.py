@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 from shoal.errors import PlanError
 
-__all__ = ["address_of", "refuse_address", "shown_path"]
+__all__ = ["address_in", "address_of", "refuse_address", "shown_path"]
 
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 
@@ -35,6 +37,22 @@ def address_of(path: Path) -> str | None:
 def shown_path(path: Path) -> str:
     """A path, or the address that it stands for, as text."""
     return address_of(path) or str(path)
+
+
+def address_in(database: str, *, services: bool = False) -> str:
+    """The address of a database, from the environment: ``env:NAME``; or ``service:NAME``, of a service file."""
+    kind, sign, name = database.partition(":")
+    if services and sign and kind == "service" and re.fullmatch(r"[\w.-]+", name):
+        return f"service={name}"
+    if not sign or kind != "env" or not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise PlanError(
+            'The database must be "env:NAME", the environment variable that holds its address, or (of PostgreSQL) '
+            '"service:NAME" of a service file. No address stands in a plan: it may carry a password.'
+        )
+    found = os.environ.get(name)
+    if not found:
+        raise PlanError(f"The environment variable {name} must hold the address of the database; it is not set.")
+    return found
 
 
 def refuse_address(path: Path) -> None:

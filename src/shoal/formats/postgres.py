@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from shoal.errors import InputError, OutputError, PlanError, TableError
 from shoal.formats import ColumnLabels
+from shoal.formats.addresses import address_in
 
-__all__ = ["Asked", "Place", "Postgres", "name_of_certificate"]
+__all__ = ["Asked", "Place", "Postgres", "name_of_certificate", "watched"]
 
 LONGEST_NAME = 63
 PACKAGES = ("adbc_driver_manager", "adbc_driver_postgresql")
@@ -133,7 +134,7 @@ class Postgres:
 
     def __init__(self, database: str, *, fault: type[InputError], write: bool = False) -> None:
         self._fault = fault
-        address = _address(database)
+        address = address_in(database, services=True)
         try:
             from adbc_driver_postgresql import dbapi
         except ImportError:
@@ -260,19 +261,10 @@ class Postgres:
     def batches(self, statement: str) -> Iterator[pa.RecordBatchReader]:
         """The answer to a statement, as it comes."""
         broken: list[Exception] = []
-
-        def coming(found: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
-            try:
-                yield from found
-            except Exception as error:
-                broken.append(error)
-                raise
-
         with self._told("be read to the end"), self._connection.cursor() as cursor:
             cursor.execute(statement)
-            found = cursor.fetch_record_batch()
             try:
-                yield pa.RecordBatchReader.from_batches(found.schema, coming(found))
+                yield watched(cursor.fetch_record_batch(), broken)
             except Exception:
                 if broken:  # the driver says no more here than a text that may quote rows
                     raise self._fault(
@@ -381,19 +373,17 @@ class Postgres:
             self._connection.commit()
 
 
-def _address(database: str) -> str:
-    kind, sign, name = database.partition(":")
-    if sign and kind == "service" and re.fullmatch(r"[\w.-]+", name):
-        return f"service={name}"
-    if not sign or kind != "env" or not re.fullmatch(r"[A-Za-z_]\w*", name):
-        raise PlanError(
-            'The database must be "env:NAME", the environment variable that holds its address, or "service:NAME" of a '
-            "service file. No address stands in a plan: it may carry a password."
-        )
-    found = os.environ.get(name)
-    if not found:
-        raise PlanError(f"The environment variable {name} must hold the address of the database; it is not set.")
-    return found
+def watched(found: pa.RecordBatchReader, broken: list[Exception]) -> pa.RecordBatchReader:
+    """Batches as they come; where they break off, why is noted: whoever reads them tells it in words of its own."""
+
+    def coming() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from found
+        except Exception as error:
+            broken.append(error)
+            raise
+
+    return pa.RecordBatchReader.from_batches(found.schema, coming())
 
 
 def _require_short(*names: str) -> None:
