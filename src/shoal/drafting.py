@@ -230,6 +230,7 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
     lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
     if column.role is Role.IDENTIFIER:
         lines[-1] += "; dropped"
+    lines += [f"# The source says: {column.label}"] if column.label else []
     lines += [f"# {note}" for note in column.notes]
     if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
         lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")

@@ -218,10 +218,10 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
     """Write, read back from the server, verify and publish, in one transaction of the server's."""
     assert plan.output is not None
     database, name = plan.output.database or "", plan.output.table or ""
-    if more or plan.output.spreadsheet_safe or plan.schema.person or runs_on_spark(plan.engine):
+    if more or plan.output.spreadsheet_safe or runs_on_spark(plan.engine):
         raise PlanError(
-            "A release to a database is its table and certificate alone: no recoding, comparison, other spelling, "
-            "persons or Spark. Release to a file for these."
+            "A release to a database is its table and certificate alone: no recoding, comparison, other spelling or "
+            "Spark. Release to a file for these."
         )
     watch = Watch(progress)
     with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
@@ -237,7 +237,14 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
                 stage = server.stage(place, released.columns, released.types, engine.batches(released), labels)
             with watch("verifying"):
                 looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
-                written = engine.take(server, server.columns(stage.quoted, None, looked_at))
+                wanted = None if plan.schema.person else looked_at
+                written = engine.take(server, server.columns(stage.quoted, None, wanted))
+                if plan.schema.person:  # with the people's numbers, where the rows without them are the same
+                    carried, rows = decided.carried, engine.batches(decided.carried)
+                    beside = server.stage(place, carried.columns, carried.types, rows, {}, passing=True)
+                    numbered = engine.take(server, server.columns(beside.quoted, None))
+                    decided.require_same(engine, written, numbered)
+                    written = numbered
                 checked = decided.verify(engine, written)
             told = {"output": {"table": name, "columns": len(released.columns)}}
             certificate = _certificate(plan, decided, checked, told)

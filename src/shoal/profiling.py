@@ -18,7 +18,7 @@ from shoal.engines import open_engine
 from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect
 from shoal.errors import ShoalError, TableError
-from shoal.formats import format_of
+from shoal.formats import ColumnLabels, format_of
 from shoal.formats.parts import find_parts
 from shoal.kinds import date_format, kind_of, numbers_of, oddities, separators_of
 from shoal.roles import ColumnProfile, narrowed, role_of
@@ -32,6 +32,8 @@ ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")
 """Texts that often stand for a missing value: the first ones in any column, the others among numbers or dates."""
 MOST_PAIR_COLUMNS = 8
+MOST_CODES = 8
+LONGEST_LABEL = 300
 KEY_KINDS = ("number", "code", "word")
 FEW_PEOPLE = 20
 MOST_ROWS_OF_ONE = 200
@@ -108,6 +110,7 @@ class Profile(Shown):
                     "reason": column.reason,
                     "hierarchy": None if column.hierarchy is None else dict(column.hierarchy),
                     "notes": list(column.notes),
+                    "label": column.label,
                 }
                 for column in self.columns
             ],
@@ -182,6 +185,7 @@ def _look(engine: Engine, table: Relation, form: CsvFormat, markers: tuple[str, 
     columns = _one_person([_profile(values, rows) for values in counted])
     columns = _person_by_content(engine, table, columns, rows)
     columns = _with_quasi_identifier(narrowed(columns, rows, _same(engine, table, columns)))
+    columns = [replace(column, label=_label(table.labels.get(column.name))) for column in columns]
     quasi = [column.name for column in columns if column.role is Role.QUASI_IDENTIFIER]
     unique = _alone(engine, table, quasi)
     telling = sorted((c for c in columns if c.name in quasi and c.distinct > 1), key=lambda c: -c.distinct)
@@ -251,6 +255,16 @@ def _twice(path: Path, form: CsvFormat) -> bool:
     except ShoalError:
         return False
     return len(set(names)) < len(names)
+
+
+def _label(found: ColumnLabels | None) -> str:
+    """What a source says of a column, on one line that can be seen."""
+    if found is None:
+        return ""
+    codes = [f"{code} = {meaning}" for code, meaning in found.values[:MOST_CODES]]
+    codes += ["..."] if len(found.values) > MOST_CODES else []
+    line = " ".join("; ".join([*([found.label] if found.label else []), *codes]).split())[:LONGEST_LABEL]
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line)
 
 
 def _is_csv(path: Path) -> bool:

@@ -50,6 +50,8 @@ class ColumnProfile:
         Rows that have the commonest value.
     notes
         What somebody who knows the column should look at, in counts.
+    label
+        What the source says of it: a sentence, and the meaning of codes.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ColumnProfile:
     how: str = ""
     commonest: int = 0
     notes: tuple[str, ...] = ()
+    label: str = ""
 
 
 def role_of(name: str, kind: str, values: Sequence[str], rows: int, missing: int) -> tuple[Role, str]:

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 import zipfile
 
 import duckdb
@@ -17,10 +18,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.drafting import draft_plan
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, TableError
-from shoal.formats import ColumnLabels, Options, Writing
+from shoal.formats import ColumnLabels, Options, Writing, apart
+from shoal.profiling import profile_table
 
 pytest.importorskip("pyreadstat")
 pytest.importorskip("fastexcel")
@@ -137,6 +140,23 @@ def test_generalized_columns_are_labelled_codes_and_only_published_labels_leave(
     }  # fmt: skip
 
 
+def test_labels_are_shown_in_the_draft_and_in_the_report(tmp_path):
+    hostile = ColumnLabels('Sex</small>\n[output]\npath = "x"', (("1", "male"), ("2", "female")))
+    write(tmp_path / "people.sav", labels={"sex": hostile, "age": AGE, "name": NAME})
+    profile = profile_table(tmp_path / "people.sav")
+    found = {column["name"]: column["label"] for column in profile.to_dict()["columns"]}
+    assert found["age"] == "Age in years"
+    assert found["sex"] == 'Sex</small> [output] path = "x"; 1 = male; 2 = female'
+    text = draft_plan(profile, tmp_path / "people.sav", tmp_path)
+    assert "# The source says: Age in years\n" in text
+    assert tomllib.loads(text)["output"]["path"] != "x"
+    shoal.release(plan(tmp_path / "people.sav", tmp_path / "released.csv", report=True))
+    report = (tmp_path / "released.report.html").read_text()
+    assert "Age in years" in report
+    assert "neighbour" not in report
+    assert "Sex</small>" not in report
+
+
 def test_labels_can_be_read_in_place_of_codes(tmp_path):
     write(tmp_path / "people.sav", labels={"sex": SEX})
     found, _ = read(tmp_path / "people.sav", values="labels")
@@ -221,9 +241,45 @@ def test_two_cells_at_the_ends_of_a_sheet_do_not_take_all_memory(tmp_path):
     write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
     far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
     rebuilt(tmp_path / "t.xlsx", tmp_path / "far.xlsx", lambda name, text: text.replace(b"</sheetData>", far))
-    with pytest.raises(TableError, match="ran out of memory or broke down"):
+    with pytest.raises(TableError, match="ran out of memory or time"):
         read(tmp_path / "far.xlsx")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20  # kilobytes
+
+
+def test_cells_beyond_the_last_column_of_a_sheet_are_refused(tmp_path):
+    write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
+    far = b'<row r="3"><c r="XFE3"><v>1</v></c></row></sheetData>'
+    rebuilt(tmp_path / "t.xlsx", tmp_path / "wide.xlsx", lambda name, text: text.replace(b"</sheetData>", far))
+    with pytest.raises(TableError, match="beyond column 16,384"):
+        read(tmp_path / "wide.xlsx")
+
+
+def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carried_over(tmp_path):
+    write(tmp_path / "t.xlsx")
+    grown = b'<!DOCTYPE x [<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
+    link = b'<externalLink><externalBook r:id="rId1"/></externalLink>'
+
+    def hostile(name, text):
+        return text.replace(b"?>", b"?>" + grown, 1) if name.endswith("sheet1.xml") else text
+
+    rebuilt(tmp_path / "t.xlsx", tmp_path / "hostile.xlsm", hostile)
+    with zipfile.ZipFile(tmp_path / "hostile.xlsm", "a") as book:
+        book.writestr("xl/vbaProject.bin", b"Sub Auto_Open()")
+        book.writestr("xl/externalLinks/externalLink1.xml", link)
+    shoal.release(plan(tmp_path / "hostile.xlsm", tmp_path / "released.xlsx"))
+    with zipfile.ZipFile(tmp_path / "released.xlsx") as book:
+        assert not [name for name in book.namelist() if "vba" in name or "external" in name]
+        assert b"boom" not in b"".join(book.read(name) for name in book.namelist())
+
+
+def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(apart, "SECONDS", 2)
+    with sqlite3.connect(tmp_path / "t.sqlite") as base:
+        base.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+                     "SELECT max(n) AS a FROM r")  # fmt: skip
+    base.close()
+    with pytest.raises(TableError, match="ran out of memory or time"):
+        read(tmp_path / "t.sqlite")
 
 
 def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):

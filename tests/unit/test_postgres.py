@@ -305,6 +305,18 @@ def test_comments_and_not_null_are_kept_where_a_column_is_published(clinic):
     assert ask(clinic, "SELECT obj_description('released'::regclass)") == [(None,)]
 
 
+def test_models_count_people_in_a_release_to_a_database_and_their_numbers_stay_out_of_it(clinic):
+    run(clinic, "UPDATE visits SET name = 'p' || (ctid::text::point)[1]::int / 2")  # two rows of each
+    asked = plan()
+    asked["columns"]["name"] = {"role": "person"}
+    done = shoal.release(asked)
+    assert done.certificate["people"]["smallest_group"] >= 5
+    assert done.certificate["people"]["total"] < 60
+    assert tables(clinic) == {"visits", "released", "released_certificate"}
+    found = ask(clinic, "SELECT attname::text FROM pg_attribute WHERE attrelid = 'released'::regclass AND attnum > 0")
+    assert {name for (name,) in found} == {"age", "height", "seen", "born", "smokes", "mood", "illness"}
+
+
 def test_a_column_of_which_cells_were_hidden_may_be_missing(clinic):
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server:
         rows = pa.table({"a": ["x", None], "b": [1, 2]}).to_reader()

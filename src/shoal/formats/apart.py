@@ -1,9 +1,9 @@
-"""Readers of foreign formats run in a process of their own, whose memory is limited.
+"""Readers of foreign formats run in a process of their own, whose memory and time are limited.
 
 Such files are decoded by native libraries, and a small file can make one ask for hundreds of gigabytes (two cells at
-the ends of a sheet) or crash it. There that ends the reader, not the run. What was read comes back as a file of Arrow
-batches in the engine's private folder, mapped into memory and unlinked at once. What a library says of a failure is not
-passed on: it may quote data.
+the ends of a sheet), never end (a view that counts for ever) or crash. There that ends the reader, not the run. What
+was read comes back as a file of Arrow batches in the engine's private folder, mapped into memory and unlinked at once.
+What a library says of a failure is not passed on: it may quote data.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ __all__ = ["load_apart"]
 LEAST = 2 << 30
 """Bytes of addresses that a reader gets at least: libraries reserve more than they use."""
 
+SECONDS = 300
+BYTES_A_SECOND = 1 << 16
+"""Seconds of CPU that a reader gets at least, and bytes of a file for one more; readers do a hundred times as many."""
+
 
 def load_apart(
     form: Format, path: Path, options: Options, folder: Path, memory: int | None = None
@@ -47,6 +51,7 @@ def load_apart(
         "title": form.title,
         "path": str(path.absolute()),
         "out": str(passed),
+        "seconds": SECONDS + path.stat().st_size // BYTES_A_SECOND,
         "memory": max(LEAST, _most() if memory is None else memory + (1 << 30)),
         "options": {**asdict(replace(options, schema=None)), "schema": _packed(options.schema)},
     }
@@ -63,8 +68,8 @@ def load_apart(
     except ValueError:
         passed.unlink(missing_ok=True)
         raise TableError(
-            f"File {path.name!r} cannot be read as {form.title}: its reader ran out of memory or broke down. It is "
-            f"damaged, or larger than the memory that the plan gives ([engine] memory)."
+            f"File {path.name!r} cannot be read as {form.title}: its reader ran out of memory or time, or broke down. "
+            f"It is damaged, or larger than the memory that the plan gives ([engine] memory)."
         ) from None
     if "error" in answer:
         passed.unlink(missing_ok=True)
@@ -95,6 +100,7 @@ def main() -> None:
 
     asked = json.load(sys.stdin)
     resource.setrlimit(resource.RLIMIT_AS, (asked["memory"], asked["memory"]))
+    resource.setrlimit(resource.RLIMIT_CPU, (asked["seconds"], asked["seconds"]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the data
     import pyarrow as pa
 

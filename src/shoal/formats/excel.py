@@ -58,6 +58,11 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     sheet = book.load_sheet(
         chosen, schema_sample_rows=None, dtypes=None if dtypes is None else dict(enumerate(dtypes)),
     )  # fmt: skip
+    if sheet.width > MOST_COLUMNS:
+        raise TableError(
+            f"A sheet of workbook {path.name!r} has cells beyond column {MOST_COLUMNS:,}, where sheets end. "
+            f"It is damaged; save it anew."
+        )
     table = pa.Table.from_batches([pa.record_batch(sheet.to_arrow())])
     if options.schema is not None:
         return as_told(table, options.schema), {}

@@ -333,14 +333,17 @@ class Postgres:
         types: Sequence[str],
         batches: pa.RecordBatchReader,
         labels: Mapping[str, ColumnLabels],
+        *,
+        passing: bool = False,
     ) -> Place:
         """Write rows to a table of another name, which nobody else sees; returns it.
 
-        Its columns have the comments of the source's, and are never missing where those are not.
+        Its columns have the comments of the source's, and are never missing where those are not. One that is
+        ``passing`` goes with the connection and leaves nothing in the server's logs.
         """
         _require_short(*columns)
         mark = hashlib.sha256(f"{os.getpid()} {place.quoted}".encode()).hexdigest()[:16]
-        stage = replace(place, name=f"shoal_stage_{mark}")
+        stage = Place("pg_temp" if passing else place.schema, f"shoal_stage_{mark}")
         listed = ", ".join(f"{_quoted(c)} {_ddl(t)}" for c, t in zip(columns, types, strict=True))
         self.run(f"CREATE TABLE {stage.quoted} ({listed})")
         with self._told("be written to"), self._connection.cursor() as cursor:

@@ -396,13 +396,13 @@ def _columns(content: Mapping[str, Any], facts: Description) -> str:
                 fate = "as a pseudonym"
             elif column.name in content.get("published_as_categories", ()):
                 fate = "its category only"
-            rows.append((text(column.name, 60), fate, "", ""))
+            rows.append((_named(column, content), fate, "", ""))
             continue
         level = "" if column.level is None else f"level {column.level} of {column.height}"
         if column.level in (0, column.height):
             level += " (exact)" if column.level == 0 else " (hidden)"
         distinct = f"{number(column.values or 0)} → {number(column.labels or 0)}"
-        rows.append((text(column.name, 60), level or _fate(column), distinct, _risk(column.lost, "after")))
+        rows.append((_named(column, content), level or _fate(column), distinct, _risk(column.lost, "after")))
     note = (
         "<p>Detail lost: 0% is the exact value, 100% is nothing at all. A row that was left out counts as lost.</p>"
         if any(column.lost is not None for column in facts.columns)
@@ -410,6 +410,12 @@ def _columns(content: Mapping[str, Any], facts: Description) -> str:
     )
     columns = ("Column", "Published", "Different values", "Detail lost")
     return note + table("Columns, and what became of them", columns, rows, "bars stacked")
+
+
+def _named(column: ColumnFacts, content: Mapping[str, Any]) -> str:
+    """A column's name, and what the source says of it where it is published."""
+    label = content.get("labels", {}).get(column.name)
+    return text(column.name, 60) + (f"<br><small>{text(label, 120)}</small>" if label else "")
 
 
 def _fate(column: ColumnFacts) -> str:
