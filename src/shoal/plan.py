@@ -536,7 +536,7 @@ class _Output(_Section):
 class _Engine(_Section):
     memory: str | None = None
     threads: int | None = Field(None, ge=1)
-    name: Literal["duckdb", "spark"] | None = None
+    name: str | None = None
     master: str | None = Field(None, min_length=1)
     options: dict[str, str] = {}
 

@@ -1,4 +1,4 @@
-"""Whether a model, a method, a hierarchy or a format of one's own keeps what shoal relies on: run these in a test.
+"""Whether a model, method, hierarchy, format or engine of one's own keeps what shoal relies on: run these in a test.
 
     from shoal.testing import check_format, check_hierarchy, check_method, check_model
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 from shoal.checked import make
 from shoal.encoding import FrequencySet, read_frequency_set
 from shoal.engines import open_engine
-from shoal.engines.base import Source
+from shoal.engines.base import EngineSettings, Source
 from shoal.errors import InfeasibleError, PlanError, TableError
 from shoal.formats import Format, Options, Writing
 from shoal.formats.apart import load_apart
@@ -34,7 +34,7 @@ from shoal.pipeline import anonymize, check
 from shoal.plan import Plan
 from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths
 
-__all__ = ["SCHEMA", "check_format", "check_hierarchy", "check_method", "check_model", "table_of"]
+__all__ = ["SCHEMA", "check_engine", "check_format", "check_hierarchy", "check_method", "check_model", "table_of"]
 
 VALUES = ("u", "v", "w", "x")
 SCHEMA = Schema(
@@ -216,3 +216,17 @@ def _refusal(form: Format, path: Path, told: Options, passed: Path) -> str | Non
     except TableError as error:
         return str(error)
     return None
+
+
+def check_engine(name: str, *, methods: Sequence[str] = ("full-domain", "mondrian", "mdav")) -> None:
+    """Hold an engine, which is installed under a name, to DuckDB's answers: the same rows and the same certificates."""
+    size = make_model("k-anonymity", k=3)
+    for rows, seed in ((60, 1), (60, 2)):
+        table = table_of(rows, seed)
+        for method in methods:
+            plan = Plan(SCHEMA, (size,), make(METHODS, {"name": method}, "method"), seed=seed)
+            ours, theirs = (
+                anonymize(table, replace(plan, engine=EngineSettings(name=engine))) for engine in ("duckdb", name)
+            )
+            assert theirs.certificate.content == ours.certificate.content, "the same is told of a release"
+            assert theirs.table.equals(ours.table), "the same rows are released, in the same order"

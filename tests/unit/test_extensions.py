@@ -9,16 +9,20 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
+import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.engines import ENGINES
+from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError
 from shoal.extensions import Extended
 from shoal.formats import FORMATS, Format, format_of
 from shoal.models import MODELS, Model
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
-from shoal.testing import check_format, check_hierarchy
+from shoal.testing import check_engine, check_format, check_hierarchy
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "plugin"
 
@@ -78,6 +82,29 @@ def test_formats_of_shoal_keep_what_is_asked_of_others(tmp_path, name):
         pytest.skip(f"the extra {FORMATS[name].extra!r} is not installed")
     form = FORMATS[name]
     check_format(replace(form, suffixes=(".xlsx",) if name == "excel" else form.suffixes), tmp_path)
+
+
+class Theirs(DuckDBEngine):
+    """An engine of somebody else's."""
+
+    opened: ClassVar[list[str]] = []
+
+    def __init__(self, settings, frame, progress, time_zone):
+        super().__init__(settings.memory, settings.threads, time_zone)
+        Theirs.opened.append(settings.options["theirs.setting"])
+
+
+def test_an_engine_of_others_is_named_by_a_plan_and_held_to_the_same_answers(monkeypatch):
+    monkeypatch.setitem(ENGINES.__dict__, "installed", {"theirs": EntryPoint("theirs", "x:y", "shoal.engines")})
+    monkeypatch.setattr(ENGINES, "_load", lambda point: Theirs)
+    plan = {"columns": {"age": "quasi-identifier"}, "models": "k-anonymity k=2"}
+    engine = {"name": "theirs", "options": {"theirs.setting": "7"}}
+    released = shoal.anonymize(pa.table({"age": [1, 1, 2, 2]}), {**plan, "engine": engine})
+    assert (released.table.num_rows, Theirs.opened) == (4, ["7"])
+    monkeypatch.setattr(Theirs, "__init__", lambda self, *given: DuckDBEngine.__init__(self))
+    check_engine("theirs", methods=("full-domain",))
+    with pytest.raises(PlanError, match="one of duckdb, spark, theirs; found 'thiers'"):
+        shoal.Plan.from_dict({**plan, "engine": {"name": "thiers"}})
 
 
 def test_own_names_cannot_be_taken_over():

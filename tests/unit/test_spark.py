@@ -371,7 +371,7 @@ def test_settings(tmp_path):
     read = shoal.Plan.from_dict({**document, "engine": engine}).engine
     assert (read.name, read.master, read.memory, read.options) == tuple(engine.values())
     for wrong, message in (
-        ({"name": "flink"}, "engine.name"),
+        ({"name": "flink"}, "one of duckdb, spark"),
         ({"master": "local"}, "Only the engine spark"),
         ({"name": "duckdb", "options": {"spark.x": "1"}}, "Only the engine spark"),
         ({"name": "spark", "options": {"executor.memory": "1g"}}, "spark.NAME"),

@@ -6,12 +6,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from shoal.extensions import Extended
 
 if TYPE_CHECKING:
     from shoal.engines.base import Engine, EngineSettings
 
-__all__ = ["open_engine", "runs_on_spark"]
+__all__ = ["ENGINES", "open_engine", "runs_on_spark"]
+
+Tell = Callable[[float], None]
+
+
+@runtime_checkable
+class EngineMaker(Protocol):
+    """What makes an engine: a class that is called so, or a function."""
+
+    def __call__(self, settings: EngineSettings, frame: Any, progress: Tell | None, time_zone: str) -> Engine:
+        """An engine with these settings; ``frame`` is Spark's own, where the table is one, and None otherwise."""
+        ...
+
+
+def _duckdb(settings: EngineSettings, frame: Any, progress: Tell | None, time_zone: str) -> Engine:
+    from shoal.engines.duckdb import DuckDBEngine
+
+    return DuckDBEngine(settings.memory, settings.threads, time_zone)
+
+
+def _spark(settings: EngineSettings, frame: Any, progress: Tell | None, time_zone: str) -> Engine:
+    from shoal.engines.spark import SparkEngine
+
+    return SparkEngine(settings, frame, progress, time_zone)
+
+
+ENGINES: Extended[EngineMaker] = Extended({"duckdb": _duckdb, "spark": _spark}, "shoal.engines", EngineMaker, made=True)
+"""What makes an engine, by the name of the engine; other packages add theirs."""
 
 
 def runs_on_spark(settings: EngineSettings, *tables: Any) -> bool:
@@ -22,7 +51,7 @@ def runs_on_spark(settings: EngineSettings, *tables: Any) -> bool:
 def open_engine(
     settings: EngineSettings | None = None,
     *tables: Any,
-    progress: Callable[[float], None] | None = None,
+    progress: Tell | None = None,
     time_zone: str = "UTC",
 ) -> Engine:
     """The engine for some tables (frames, paths or sources); use it as a context manager.
@@ -32,13 +61,9 @@ def open_engine(
     from shoal.engines.base import EngineSettings
 
     settings = settings or EngineSettings()
-    if not runs_on_spark(settings, *tables):
-        from shoal.engines.duckdb import DuckDBEngine
-
-        return DuckDBEngine(settings.memory, settings.threads, time_zone)
-    from shoal.engines.spark import SparkEngine
-
-    return SparkEngine(settings, next(_spark_frames(tables), None), progress, time_zone)
+    frame = next(_spark_frames(tables), None)
+    name = "spark" if frame is not None else settings.name or "duckdb"
+    return ENGINES[name](settings, frame, progress, time_zone)
 
 
 def _spark_frames(tables: Iterable[Any]) -> Iterator[Any]:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
 from annotated_types import Ge, Le, MaxLen
 
 from shoal.checked import Checked, Name
+from shoal.engines import ENGINES
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
 from shoal.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
@@ -87,25 +88,28 @@ class EngineSettings(Checked):
     threads
         How many threads the engine and the methods may use; all cores by default.
     name
-        ``duckdb`` (this machine) or ``spark``; by default Spark for Spark's own frames, and DuckDB otherwise.
+        ``duckdb`` (this machine) or ``spark``, or one of :data:`shoal.engines.ENGINES` that another package adds; by
+        default Spark for Spark's own frames, and DuckDB otherwise.
     master, options
         Of Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
     """
 
     memory: Annotated[str, MaxLen(30)] | None = None
     threads: Annotated[int, Ge(1), Le(MOST_THREADS)] | None = None
-    name: Literal["duckdb", "spark"] | None = None
+    name: Name | None = None
     master: Name | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.memory is not None:
             check_memory(self.memory)
-        if self.name != "spark" and (self.master is not None or self.options):
+        if self.name is not None and self.name not in ENGINES:
+            raise PlanError(f"The engine must be one of {', '.join(ENGINES)}; found {self.name[:40]!r}.")
+        if self.name in (None, "duckdb") and (self.master is not None or self.options):
             raise PlanError(
                 'Only the engine spark has a master and options; set name = "spark" in [engine], or --engine spark.'
             )
-        strange = [key for key in self.options if not key.startswith("spark.")]
+        strange = [key for key in self.options if self.name == "spark" and not key.startswith("spark.")]
         if strange:
             raise PlanError(f"The options of the engine must be settings of Spark, spark.NAME; found {strange[0]!r}.")
 
@@ -118,7 +122,7 @@ class EngineSettings(Checked):
         """These settings with another engine or another master, where one is given."""
         settings = self
         if name not in (None, self.name):  # what is said of Spark is not for another engine
-            settings = EngineSettings(self.memory, self.threads, cast(Any, name))
+            settings = EngineSettings(self.memory, self.threads, name)
         return settings if master is None else replace(settings, master=master)
 
 
