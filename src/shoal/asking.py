@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 from shoal.checked import make
+from shoal.engines.base import EngineSettings
 from shoal.errors import PlanError
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Known, Model
 from shoal.schema import Column, Hierarchy, Role
 
 __all__ = [
-    "AskedColumn", "AskedMethod", "AskedModels", "AskedNames", "as_column", "as_method", "as_model", "as_models",
-    "as_names", "build_model", "parse_model",
+    "AskedColumn", "AskedEngine", "AskedMethod", "AskedModels", "AskedNames", "as_column", "as_engine", "as_method",
+    "as_model", "as_models", "as_names", "build_model", "parse_model",
 ]  # fmt: skip
 
 AskedNames = str | Iterable[str]
@@ -28,6 +29,17 @@ AskedMethod = Method | type[Method] | str | Mapping[str, Any]
 """A method, its class, its name such as ``"mondrian"``, or its section of a plan."""
 AskedColumn = Column | Role | str | Hierarchy
 """A column, or its role; a hierarchy alone is that of a quasi-identifier."""
+AskedEngine = EngineSettings | str
+"""``"duckdb"`` or ``"spark"``, or the settings of an engine."""
+
+
+def as_engine(given: AskedEngine | None) -> EngineSettings | None:
+    """The settings of an engine; None where nothing is said.
+
+    >>> as_engine("spark").name
+    'spark'
+    """
+    return EngineSettings(name=cast(Any, given)) if isinstance(given, str) else given
 
 
 def as_names(given: AskedNames | None, what: str = "columns") -> tuple[str, ...]:

@@ -20,7 +20,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from shoal import exploration, pipeline, risk, utility
-from shoal.asking import AskedColumn, AskedMethod, AskedModels, AskedNames, as_column, as_models, as_names
+from shoal.asking import (
+    AskedColumn,
+    AskedEngine,
+    AskedMethod,
+    AskedModels,
+    AskedNames,
+    as_column,
+    as_engine,
+    as_models,
+    as_names,
+)
 from shoal.certificate import Release, Table
 from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines import open_engine
@@ -190,7 +200,7 @@ def anonymize(
 
 
 def profile(
-    data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None, time_zone: str = UTC
+    data: Any, *, source: CsvFormat | None = None, engine: AskedEngine | None = None, time_zone: str = UTC
 ) -> Profile:
     """Look at a table: what each column is, which role would suit it and why, and what singles people out.
 
@@ -205,7 +215,7 @@ def profile(
     time_zone
         The zone in which instants are read.
     """
-    return profile_table(data, source=source, engine=engine, time_zone=time_zone)
+    return profile_table(data, source=source, engine=as_engine(engine), time_zone=time_zone)
 
 
 @dataclass(frozen=True)
@@ -254,7 +264,7 @@ def draft(
     folder: Path | str | None = None,
     source: CsvFormat | None = None,
     rehearse: bool = True,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
     time_zone: str = UTC,
     progress: Watch = None,
 ) -> Draft:
@@ -288,13 +298,13 @@ def draft(
     path = Path(data) if isinstance(data, str | Path) else None
     with watching(progress) as show:
         show("looking at the columns", None)
-        found = profile_table(data, source=source, engine=engine, time_zone=time_zone)
+        found = profile_table(data, source=source, engine=as_engine(engine), time_zone=time_zone)
         drafted = Draft(draft_plan(found, path, place, k=k), found, place)
         if not rehearse:
             return drafted
         form = replace(found.source, missing=(*found.source.missing, *found.missing))
         table = Source(path, frame=data if path is None else None, csv=form, time_zone=time_zone)
-        tried = try_methods(drafted.plan, table, SUPPRESSION, engine=engine, progress=show)
+        tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
     return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
 
 
@@ -350,7 +360,7 @@ def explain(
     data: Any = None,
     *,
     time_limit: float = 120.0,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
     progress: Watch = None,
 ) -> Explanation:
     """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
@@ -367,7 +377,8 @@ def explain(
         What takes the sample, in place of the plan's engine.
     """
     loaded = as_plan(plan)
-    loaded = loaded if engine is None else replace(loaded, engine=engine)
+    settings = as_engine(engine)
+    loaded = loaded if settings is None else replace(loaded, engine=settings)
     missing = loaded.source.csv.missing if loaded.source is not None else ()
     source = None if data is None else Source(frame=data, csv=CsvFormat(missing=missing))
     with watching(progress) as show:
@@ -392,7 +403,7 @@ def attack(
     locality: bool = False,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
     time_zone: str | None = None,
 ) -> Attacks:
     """Attack a table, made here or elsewhere: everything that what is given allows.
@@ -470,7 +481,7 @@ def assess(
     largest: int | None = None,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
     time_zone: str | None = None,
 ) -> RiskAssessment:
     """The risk of a table, original or released, in figures.
@@ -529,7 +540,7 @@ def compare(
     seed: int = 0,
     missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
     time_zone: str | None = None,
 ) -> Comparison:
     """Compare a released table with its original: what is it still good for? Rows need not be aligned.
@@ -628,9 +639,9 @@ def _form(roles: Plan | Schema, missing: AskedNames, source: CsvFormat | None) -
     return replace(form, missing=(*form.missing, *(gap for gap in gaps if gap not in form.missing)))
 
 
-def _engine(roles: Plan | Schema, engine: EngineSettings | None) -> EngineSettings | None:
+def _engine(roles: Plan | Schema, engine: AskedEngine | None) -> EngineSettings | None:
     """The engine that is asked for, or the plan's."""
-    return roles.engine if engine is None and isinstance(roles, Plan) else engine
+    return roles.engine if engine is None and isinstance(roles, Plan) else as_engine(engine)
 
 
 def _zone(roles: Plan | Schema, asked: str | None) -> str:

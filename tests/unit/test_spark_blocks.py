@@ -15,6 +15,7 @@ import shoal
 from shoal.engines import spark as spark_engine
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.spark import Room
+from shoal.engines.spark_blocks import SparkSpread
 from shoal.methods import Cbfs, KFirst, Mdav, PFirst, VMdav
 from shoal.plan import Output
 from shoal.schema import Column, Role, Schema
@@ -148,18 +149,18 @@ def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
         Mdav(block=50), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
     )
     # a group of two rows in the written table
-    original = spark_engine.SparkEngine.recode_by_entry
+    original = SparkSpread.recode
 
-    def spoil(engine, *arguments):
-        found = original(engine, *arguments)
-        return engine._view(
+    def spoil(counted, *arguments):
+        found = original(counted, *arguments)
+        return counted._engine._view(
             f"SELECT c0 + CASE WHEN row_number() OVER (ORDER BY c0, c1, c2) < 3 THEN 100 ELSE 0 END AS c0, "
             f"c1, c2, c3, k "
             f"FROM {found.name}", found.columns
         )  # fmt: skip
 
     with monkeypatch.context() as patch:
-        patch.setattr(spark_engine.SparkEngine, "recode_by_entry", spoil)
+        patch.setattr(SparkSpread, "recode", spoil)
         with pytest.raises(shoal.VerificationError, match="k-anonymity"):
             shoal.release(plan)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in.parquet"]

@@ -93,7 +93,7 @@ def test_compare(spark, files):
     ]
     assert told[0] == told[1]
     with pytest.raises(PlanError, match="numbers of their rows"):
-        shoal.compare(TABLE, RELEASED, PLAN, aligned=True, engine=SPARK)
+        shoal.compare(TABLE, RELEASED, PLAN, aligned=True, engine="spark")
 
 
 def test_profile_and_draft(spark, files):
