@@ -1,5 +1,5 @@
 # Every target sets up what it needs: a virtual environment in .venv with locked dependencies.
-.PHONY: setup demo test checkers check mutants bench reproduce clean
+.PHONY: setup demo test checkers check fuzz mutants wheel bench reproduce clean
 
 PYTHON ?= python3
 READY = .venv/.ready
@@ -54,6 +54,10 @@ N ?= 300
 SEED ?= 1
 mutants: $(READY)
 	.venv/bin/python -m tests.mutation --count $(N) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
+# A wheel that brings compiled code along.
+wheel: $(COMPILED)
+	scripts/wheel
 
 reproduce: $(COMPILED)
 	.venv/bin/shoal reproduce

@@ -7,6 +7,7 @@ a minute for a method, once after an installation. ``shoal compile`` calls every
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 
 from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.errors import PlanError
@@ -17,7 +18,7 @@ from shoal.pipeline import anonymize
 from shoal.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
 
-__all__ = ["compile_methods"]
+__all__ = ["compile_methods", "pack_compiled"]
 
 PARTS = (
     ("mondrian", "top-down", "refine", "switching", "local-suppression"),
@@ -39,6 +40,16 @@ def compile_methods(progress: Progress = quiet) -> None:
             progress("compiling", done / len(waiting))
 
 
+def pack_compiled() -> Path:
+    """Compile what is not yet, and lay the packed code beside the kernels, where a wheel takes it from; its place."""
+    from shoal import kernels
+
+    compile_methods()
+    place = kernels.packed(kernels._store())
+    kernels.pack(kernels._store(), place)
+    return place
+
+
 def _run(methods: tuple[str, ...]) -> None:
     """Methods on a small table, with models on a sensitive column where they take them."""
     columns = {name: Column(Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
@@ -50,3 +61,7 @@ def _run(methods: tuple[str, ...]) -> None:
         for models in ((size,), (size, values)):
             with contextlib.suppress(PlanError):  # not every method takes every model
                 anonymize(table, Plan(schema, models, METHODS[method]()))
+
+
+if __name__ == "__main__":
+    print(pack_compiled().name)

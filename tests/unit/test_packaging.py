@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import shoal
+from shoal import kernels
 
 PROJECT = Path(__file__).parents[2]
 USE = """
@@ -24,10 +25,25 @@ drafted = shoal.draft(FOLDER / "patients.csv", k=4, rehearse=False)
 plan = drafted.plan.with_(method="full-domain", output=sys.argv[2])
 print(shoal.release(plan).certificate["smallest_group"])
 """
+COMPILED = """
+from shoal.data.census import census_table
+import shoal
+shoal.anonymize(census_table(50), quasi_identifiers=["age", "sex"], k=2, method="full-domain", seed=1)
+"""
 
 
 def run(*command, **options):
     return subprocess.run(command, capture_output=True, text=True, check=True, **options).stdout
+
+
+def pack_store(project):
+    """Lay the compiled code of full-domain searches beside the kernels of another copy; the names of its files."""
+    run(sys.executable, "-W", "ignore", "-c", COMPILED)
+    kept = kernels._store()
+    place = project / "src" / "shoal" / "kernels" / kernels.packed(kept).name
+    kernels.pack(kept, place, preset=0)
+    with tarfile.open(place) as archive:
+        return {Path(name).name for name in archive.getnames() if not name.endswith(".ran")}
 
 
 def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path):
@@ -40,6 +56,7 @@ def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path)
     with tarfile.open(archive) as source:
         source.extractall(tmp_path / "source", filter="data")
     (unpacked,) = (tmp_path / "source").iterdir()
+    packed = pack_store(unpacked)
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=unpacked)
     (wheel,) = tmp_path.glob("*.whl")
     assert shoal.__version__ in wheel.name
@@ -47,6 +64,10 @@ def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path)
     options = ["--quiet", "--no-deps", "--no-index", "--target", str(there), str(wheel)]
     run(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *options)
     alone = {"PYTHONPATH": str(there), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    run(sys.executable, "-W", "ignore", "-c", COMPILED, cwd=tmp_path, env=alone)
+    (store,) = (there / "shoal" / "kernels" / "__pycache__").glob("numba-*")
+    assert packed
+    assert {file.name for file in store.rglob("*.nb[ic]")} == packed  # nothing was compiled
     used = run(sys.executable, "-c", USE, str(there), str(tmp_path / "released.csv"), cwd=tmp_path, env=alone)
     assert int(used) >= 4
     assert (there / "shoal" / "py.typed").is_file()

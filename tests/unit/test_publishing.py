@@ -235,8 +235,17 @@ def test_a_kill_before_any_step_leaves_the_old_release_or_the_new_one(trial: Tri
     assert min(ended.values()) >= 5
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("trial", [case for case in CASES if case.kind != "parts"], indirect=True, ids=str)
+@pytest.mark.parametrize(
+    ("trial", "number"),
+    [
+        (Case("csv", True, True), signal.SIGTERM),
+        (Case("csv", False, True), signal.SIGINT),
+        (Case("parquet", True, True), signal.SIGINT),
+        (Case("parquet", False, True), signal.SIGTERM),
+    ],
+    indirect=["trial"],
+    ids=str,
+)
 def test_a_request_to_stop_before_any_step_leaves_a_whole_release_and_says_which(trial: Trial, number: int) -> None:
     ended = {True: 0, False: 0}
     for status, said in stops(trial, number):
@@ -259,7 +268,7 @@ def test_a_terminal_that_goes_away_is_a_request_to_stop(trial: Trial) -> None:
 @pytest.mark.parametrize("trial", [Case("parts", True, True)], indirect=True, ids=str)
 def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path) -> None:
     seen = 0
-    for _ in stops(trial, signal.SIGKILL):
+    for _ in itertools.islice(stops(trial, signal.SIGKILL), 0, None, 3):
         if not (staging_of(trial.table) / output.JOURNAL).exists():
             continue
         broken = tmp_path / "broken"
@@ -281,7 +290,7 @@ def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path)
             trial.recover()
             trial.assert_whole()
             seen += 1
-    assert seen > 60
+    assert seen > 20
 
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])

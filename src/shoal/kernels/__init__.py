@@ -3,6 +3,12 @@
 Compiled code is kept on disk, so that only the first run after an installation pays for it. Numba renews what it kept
 of a file when that file changes, but not when a file changes that it calls; stale code can then read memory in a wrong
 layout. So the store's name holds a hash of all kernels: a change of any of them starts a new store.
+
+A wheel brings its store along, packed (:func:`pack`), for one version of Python and Numba and one kind of processor; it
+is laid out where the store belongs when kernels are first asked for. Where none fits, code is compiled when needed.
+All code is made for one common kind of processor, where this machine is one of its kind, so that a packed store serves
+many machines, and the same plan rounds alike on all of them. That is Numba's setting for the whole process: where
+somebody else has loaded Numba before, nothing is set, and code is compiled for this machine.
 """
 
 from __future__ import annotations
@@ -10,19 +16,31 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import platform
 import shutil
+import sys
+import tarfile
+import tempfile
 import time
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
 _DAY = 24 * 60 * 60
+_COMMON = {
+    "x86_64": ("x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")),
+}
+"""By machine: a kind of processor that most have been of for ten years, and what it must be able to do."""
+
+
+def _kernels() -> list[Path]:
+    return sorted([*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")])
 
 
 def _store() -> Path:
     """The directory for compiled code of exactly these kernels."""
     digest = hashlib.sha256()
-    for file in sorted([*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")]):
-        digest.update(str(file.relative_to(_FOLDER.parent)).encode() + file.read_bytes())
+    for file in _kernels():
+        digest.update(file.relative_to(_FOLDER.parent).as_posix().encode() + file.read_bytes())
     home = _FOLDER / "__pycache__"
     with contextlib.suppress(OSError):
         home.mkdir(exist_ok=True)
@@ -31,18 +49,77 @@ def _store() -> Path:
     return home / f"numba-{digest.hexdigest()[:16]}"
 
 
-def _use(store: Path) -> None:
+def _use(store: Path, *, alone: bool) -> None:
     """Let Numba keep its code there, and remove stores that no one has used for a day."""
     import numba
 
+    if alone:
+        _suit_many(numba.config)
     with contextlib.suppress(OSError):
         if not store.is_dir():
             for other in store.parent.glob("numba-*"):
                 if time.time() - other.stat().st_mtime > _DAY:
                     shutil.rmtree(other, ignore_errors=True)
+            if packed(store).is_file():
+                _unpack(packed(store), store)
             store.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(store)
 
 
+def _suit_many(config: object) -> None:
+    """Have code made for the common kind of processor where this one is of it, and nobody asked for another."""
+    import llvmlite.binding as llvm
+
+    name, needed = _COMMON.get(platform.machine(), ("", ()))
+    if name and not os.environ.get("NUMBA_CPU_NAME"):
+        able = llvm.get_host_cpu_features()
+        if all(able.get(feature) for feature in needed):
+            config.CPU_NAME, config.CPU_FEATURES = name, ""  # type: ignore[attr-defined]
+
+
+def packed(store: Path) -> Path:
+    """Where a packed store would be that fits these kernels, this Python, this Numba and this machine."""
+    import numba
+
+    tag = f"{sys.implementation.cache_tag}-{numba.__version__}-{sys.platform}-{platform.machine()}"
+    return _FOLDER / f"{store.name}-{tag}.tar.xz"
+
+
+def _folders() -> dict[str, str]:
+    """Folders of compiled code: by what they are called in a pack, what Numba calls them, a hash of their place."""
+    from numba.core.caching import UserProvidedCacheLocator
+
+    return {
+        file.parent.relative_to(_FOLDER.parent).as_posix().replace("/", "."): (
+            UserProvidedCacheLocator.get_suitable_cache_subpath(str(file))
+        )
+        for file in _kernels()
+    }
+
+
+def pack(store: Path, place: Path, preset: int = 6) -> None:
+    """Write a store as one file that can be laid out for kernels at any other place."""
+    with tarfile.open(place, "w:xz", preset=preset) as archive:
+        for name, folder in sorted(_folders().items()):
+            for file in sorted((store / folder).glob("*.nb[ic]")):
+                archive.add(file, f"{name}/{file.name}", recursive=False)
+        for file in sorted(store.glob("*.ran")):
+            archive.add(file, file.name, recursive=False)
+
+
+def _unpack(archive: Path, store: Path) -> None:
+    """Lay out a packed store; whole or not at all, also where two processes do it at once."""
+    store.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=store.parent) as made:
+        with tarfile.open(archive) as opened:
+            opened.extractall(made, filter="data")
+        for name, folder in _folders().items():
+            if (Path(made) / name).is_dir():
+                (Path(made) / name).rename(Path(made) / folder)
+        with contextlib.suppress(OSError):  # another process was faster
+            Path(made).rename(store)
+            Path(made).mkdir()  # what the context removes
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
-    _use(_store())
+    _use(_store(), alone="numba" not in sys.modules)
