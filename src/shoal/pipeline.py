@@ -54,6 +54,7 @@ from shoal.report import render
 from shoal.reuse import carry_over, lay_together
 from shoal.schema import Column, Role, Schema
 from shoal.utility.tables import Tables
+from shoal.variables import hiding
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
 
@@ -161,18 +162,27 @@ def release(
         raise PlanError(f"The promise of the method {plan.method.name} covers what two releases tell; leave it out.")
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
+    allowed = plan.output.overwrite if overwrite is None else overwrite
+    more = previous is not None or save_recoding
+    with hiding(plan.written):
+        if plan.output.database is not None:
+            return _release_to_database(plan, plan.source, more, allowed, progress)
+        if plan.output.path == STANDARD:
+            return _release_to_standard_output(plan, plan.source, more, progress)
+        if address_of(plan.output.path) is not None:
+            return _release_to_store(plan, more, allowed, progress)
+        return _release_to_file(plan, allowed, recoding, previous, save_recoding, progress)
+
+
+def _release_to_file(
+    plan: Plan, may_replace: bool, recoding: Path | None, previous: Path | None, save_recoding: bool, progress: Progress
+) -> Release[None]:
+    """Write beside the place, read back, verify and move there, with the papers."""
+    assert plan.source is not None
+    assert plan.output is not None
     path = plan.output.path
-    if plan.output.database is not None:
-        allowed = plan.output.overwrite if overwrite is None else overwrite
-        return _release_to_database(plan, plan.source, previous is not None or save_recoding, allowed, progress)
-    if path == STANDARD:
-        return _release_to_standard_output(plan, plan.source, previous is not None or save_recoding, progress)
-    if address_of(path) is not None:
-        allowed = plan.output.overwrite if overwrite is None else overwrite
-        return _release_to_store(plan, previous is not None or save_recoding, allowed, progress)
     if previous is not None and writer_of(path).module is not None:
         raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
-    may_replace = plan.output.overwrite if overwrite is None else overwrite
     watch = Watch(progress)
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))

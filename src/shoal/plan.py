@@ -52,7 +52,7 @@ from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
 from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
-from shoal.variables import changed_by, escaped, fill_in
+from shoal.variables import changed_by, escaped, fill_in, hiding
 
 __all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
 
@@ -324,6 +324,11 @@ class Plan(Shown, Checked):
         """
         folder = folder or Path()
         document, written = fill_in(_spelled_out(document))
+        with hiding(written):
+            return cls._from_filled(document, written, folder)
+
+    @classmethod
+    def _from_filled(cls, document: Mapping[str, Any], written: Mapping[tuple[str, ...], str], folder: Path) -> Plan:
         try:
             sections = _Document.model_validate(document)
         except ValidationError as error:

@@ -3,7 +3,7 @@
 ``${NAME}`` stands in the texts of [source], [output], [engine] and [method], and in the path of a hierarchy's file;
 ``$${`` is a plain ``${`` there. In what else a plan says of columns and models it is no variable: those are names and
 values of the table, which are data. What it stood for is used and not told: certificate and report show what was
-written, and so do errors and logs of the command line.
+written, and so do errors, and logs of the command line.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from shoal.errors import PlanError
+from shoal.errors import PlanError, ShoalError
 
-__all__ = ["changed_by", "escaped", "fill_in", "shown"]
+__all__ = ["changed_by", "escaped", "fill_in", "hiding", "shown"]
 
 SECTIONS = ("source", "output", "engine", "method")
 SHORTEST = 3
@@ -75,10 +76,27 @@ def _value_of(found: re.Match[str]) -> str:
 
 
 def shown(text: str) -> str:
-    """A text for people, with the variables' names in place of what they stood for."""
-    for value in sorted(_filled, key=len, reverse=True):
-        text = text.replace(value, _filled[value])
+    """A text for people, with the variables' names in place of what they stood for in this process."""
+    return _named(text, _filled)
+
+
+def _named(text: str, names: Mapping[str, str]) -> str:
+    for value in sorted(names, key=len, reverse=True):
+        text = text.replace(value, names[value])
     return text
+
+
+@contextmanager
+def hiding(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
+    """Let no error tell what the variables of a plan stood for; ``written`` are its texts that have some."""
+    try:
+        yield
+    except ShoalError as error:
+        variables = {found[1] for text in written.values() for found in _VARIABLE.finditer(text) if found[1]}
+        values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables}
+        names = {value: name for value, name in values.items() if len(value) >= SHORTEST}
+        error.args = tuple(_named(part, names) if isinstance(part, str) else part for part in error.args)
+        raise
 
 
 def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -66,6 +66,16 @@ def test_errors_and_logs_show_the_name_of_a_variable(place, tmp_path):
     assert "geheim" not in done.stderr + (tmp_path / "log").read_text()
 
 
+def test_errors_of_the_library_and_answers_for_programs_show_it_too(place, tmp_path):
+    done = run("release", tmp_path / "plan.toml", "--json")
+    assert json.loads(done.stdout)["output"] == "${SECRET_PLACE}/r7.csv"  # r7 is too short to tell
+    (place / "people.csv").unlink()
+    with pytest.raises(shoal.TableError) as told:
+        shoal.release(tmp_path / "plan.toml", overwrite=True)
+    assert "${SECRET_PLACE}" in str(told.value)
+    assert "geheim" not in repr(told.value)
+
+
 def test_single_values_are_set_on_the_command_line_and_steps_are_logged(place, tmp_path):
     done = run("release", tmp_path / "plan.toml", "--log-json", tmp_path / "log", "--set", "columns.note.role=drop",
                "--set", "output.report=false")  # fmt: skip

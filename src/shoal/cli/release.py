@@ -59,6 +59,7 @@ def release(
     from shoal.cli.log import logged
     from shoal.errors import PlanError
     from shoal.plan import Plan
+    from shoal.variables import shown
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
@@ -66,7 +67,7 @@ def release(
         loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
     if as_json and loaded.output is not None and loaded.output.is_standard:
         raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
-    with progress(quiet or as_json) as shown, logged(log_json, shown) as show:
+    with progress(quiet or as_json) as bar, logged(log_json, bar) as show:
         result = functions.release(
             loaded,
             overwrite=True if overwrite else None,
@@ -80,6 +81,8 @@ def release(
     if loaded.output.is_standard:  # the table is what stands there, and nothing else
         return
     if as_json:
+        if "output" in answer:
+            answer["output"] = shown(answer["output"])
         print(json.dumps(answer))
         return
     # a method whose promise forbids to tell about the source leaves these figures out
@@ -127,7 +130,7 @@ def release(
     if told.get("pattern_set"):
         output.print(patterns_table(told["pattern_set"][:5]))
     for what, where in _places(loaded.output, result).items():
-        output.print(f"{what}: {safe(where)}")
+        output.print(f"{what}: {safe(shown(where))}")
 
 
 def _places(told: Any, result: Any) -> dict[str, str]:
