@@ -7,6 +7,8 @@ import itertools
 import math
 from fractions import Fraction
 
+from tests.reference.models import earth_mover
+
 
 def known(group, people):
     return [people[u] for u in group if people[u]]
@@ -65,9 +67,17 @@ def equal_distance(group, people, everybody):
     return sum(abs(mine.get(v, Fraction(0)) - all_of_them.get(v, Fraction(0))) for v in all_of_them | mine) / 2
 
 
-def beta_alike(group, people, everybody, beta):
+def moved(group, people, everybody, cost):
+    """The least work that makes the table's distribution of the group's; ``cost`` is that of one value for another."""
+    mine = shares(group, people)
+    return earth_mover(mine, shares(everybody, people), cost) if mine else math.inf
+
+
+def beta_alike(group, people, everybody, beta, *, enhanced=False):
     mine, all_of_them = shares(group, people), shares(everybody, people)
-    return bool(mine) and all(mine[v] / all_of_them[v] - 1 <= beta for v in mine)
+    gains = {value: mine[value] / all_of_them[value] - 1 for value in mine}
+    own = all(gain <= 0 or float(gain) <= -math.log(all_of_them[value]) + 1e-12 for value, gain in gains.items())
+    return bool(mine) and all(gain <= beta for gain in gains.values()) and (own or not enhanced)
 
 
 def delta_disclosed(group, people, everybody, delta):

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import shoal
 from shoal.checked import make
 from shoal.cli.app import app
+from shoal.data.visits import visits_table
 from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.methods import METHODS
 from shoal.profiling import profile_table
@@ -348,6 +349,20 @@ def test_a_plan_with_a_person_attacks_checks_and_compares_its_release(tmp_path):
     assert shoal.check(released, plan=asked).holds
     assert shoal.attack(released, asked, original=table).rows == released.num_rows
     assert "patient" not in shoal.compare(table, released, asked).columns
+
+
+def test_the_generator_of_visits_has_patients_with_one_to_sixty_visits():
+    table = visits_table(3000, seed=4)
+    often = Counter(table["patient"].to_pylist())
+    assert len(often) == 3000
+    assert (min(often.values()), max(often.values())) == (1, 60)
+    assert 3 * 3000 < table.num_rows < 6 * 3000
+    assert table.equals(visits_table(3000, seed=4))
+    assert not table.equals(visits_table(3000, seed=5))
+    own = {(row["patient"], row["sex"], row["birth_year"], row["region"]) for row in table.to_pylist()}
+    assert len(own) == 3000
+    assert {"diabetes", "HIV", "flu"} <= set(table["condition"].to_pylist())
+    assert table["patient"].to_pylist() != sorted(table["patient"].to_pylist())
 
 
 def test_the_draft_finds_whose_rows_they_are_by_content():

@@ -1,1 +1,1 @@
-"""Small data of shoal's own: the twelve patients of the papers, and a generator of census-like tables."""
+"""Small data of shoal's own: the twelve patients of the papers, and generators of census-like tables and of visits."""
