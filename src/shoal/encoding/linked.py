@@ -93,7 +93,8 @@ def _same_sets(group: Whole, person: Whole, rows: Whole, groups: int, most: int)
     end = np.searchsorted(owner, owner, side="right")
     last = np.cumsum(rows) - rows
     number, labels = group, np.arange(groups)[:, None]
-    starts, people, crowds, touched = [np.zeros(1, np.int64)], [], [], []
+    none = np.zeros(0, np.int64)
+    starts, people, crowds, touched = [np.zeros(1, np.int64)], [none], [none], [none]
     before = looked_at = 0
     for _ in range(2, most + 1):
         room = end[last] - last - 1
@@ -113,14 +114,12 @@ def _same_sets(group: Whole, person: Whole, rows: Whole, groups: int, most: int)
         fresh = np.r_[True, (number[1:] != number[:-1]) | (whose[1:] != whose[:-1])][: len(number)]
         number, whose, last = number[fresh], whose[fresh], last[fresh]
         labels = np.concatenate([labels[found // groups], (found % groups)[:, None]], axis=1)
-        starts.append(np.searchsorted(number, np.arange(1, len(found) + 1)) + sum(map(len, people)))
+        starts.append(np.searchsorted(number, np.arange(1, len(found) + 1)) + sum(len(part) for part in people))
         people.append(whose)
         crowds.append(np.repeat(np.arange(len(found)) + before, labels.shape[1]))
         touched.append(labels.reshape(-1))
         before += len(found)
-    none = [np.zeros(0, np.int64)]
-    told = (np.concatenate(none + part) for part in (people, crowds, touched))
-    who, crowd, touches = told
+    who, crowd, touches = map(np.concatenate, (people, crowds, touched))
     return Crowds(np.concatenate(starts).astype(np.int64), who.astype(np.int32), crowd, touches)
 
 
