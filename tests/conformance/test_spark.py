@@ -61,15 +61,14 @@ def close(content):
     return float(f"{content:.9g}") if isinstance(content, float) else content
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["full-domain", "mondrian", "mdav", "local-suppression", "anti-unification"])
 def test_both_engines_count_the_same_people(spark, method):
-    """With rows that are nobody's, and people whom two columns name together."""
+    """With rows that are nobody's, and people whom two columns name together.
+
+    Where people are counted, every method decides on the driver: these are of each kind of what is then applied.
+    """
     table = people_of(150)
-    try:
-        plan = shoal.Plan(people_schema(), (shoal.KAnonymity(4), shoal.PSensitive(2)), METHODS[method])
-    except shoal.PlanError as error:
-        assert re.search("cannot count people|not a quasi-identifier|needs", str(error)), str(error)
-        return
+    plan = shoal.Plan(people_schema(), (shoal.KAnonymity(4), shoal.PSensitive(2)), METHODS[method])
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
