@@ -59,7 +59,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     Attributes
     ----------
     levels_
-        The level of each column, 0 being the value itself.
+        The level of each column by name (``x0``, ``x1`` where it has none), 0 being the value itself.
     plan_
         What is asked for, with the hierarchies.
 
@@ -96,7 +96,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         values = self._validated(X, reset=True)
         if self.encode not in ("midpoint", "label"):
             raise PlanError(f"The encoding must be midpoint or label; found {self.encode!r}.")
-        names = _names(values.shape[1])
+        names = self._names(values.shape[1])
         table = _table(values, names)
         given = self._given(names)
         drafted = suggest_hierarchies(table, [name for name in names if name not in given])
@@ -122,6 +122,11 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         kind = "numeric" if self.encode == "midpoint" else None
         return np.asarray(validate_data(self, X, reset=reset, dtype=kind))
 
+    def _names(self, count: int) -> tuple[str, ...]:
+        """The columns as the data calls them, or by number where that does not tell them apart."""
+        own = tuple(str(name) for name in getattr(self, "feature_names_in_", ()))
+        return own if all(own) and len(set(own)) == count else tuple(f"x{place}" for place in range(count))
+
     def _given(self, names: tuple[str, ...]) -> dict[str, Column]:
         """The columns that the user described, by our names."""
         own = [str(name) for name in getattr(self, "feature_names_in_", names)]
@@ -137,7 +142,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
 
     def _recode(self, values: npt.NDArray[Any], *, verified: bool) -> npt.NDArray[Any]:
         """The rows at the levels that were learned; where it is asked for, checked as any released table is."""
-        names = _names(values.shape[1])
+        names = self._names(values.shape[1])
         shown: list[list[str | None]] = []
         with open_tables(None) as tables:
             columns = tables.rows(_table(values, names), names)
@@ -159,10 +164,6 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         if self.encode == "label":
             return np.array(shown, dtype=object).T
         return np.array([[_number(cell) for cell in column] for column in shown], np.float64).T
-
-
-def _names(count: int) -> tuple[str, ...]:
-    return tuple(f"x{place}" for place in range(count))
 
 
 def _table(values: npt.NDArray[Any], names: tuple[str, ...]) -> pa.Table:

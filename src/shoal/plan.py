@@ -62,12 +62,25 @@ NAMED = ("sheet", "table", "query", "database", "driver", "user_missing", "value
 
 @dataclass(frozen=True)
 class Output(Checked):
-    """Where the release goes; its certificate and, unless ``report`` is False, a report are written beside it.
+    """Where the release goes; its certificate and a report are written beside it.
 
-    With ``spreadsheet_safe``, cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
-    ``pseudonym_key`` is the file of the key of the pseudonyms. ``table`` is the name of the table in a database, or of
-    the sheet in a workbook. Where the path is ``-``, the verified table goes to standard output, without papers. In an
-    object store (``s3://bucket/name.csv``) the certificate is put last, and names the objects.
+    Attributes
+    ----------
+    path
+        A file. With ``-``, the verified table goes to standard output, without papers. In an object store
+        (``s3://bucket/name.csv``) the certificate is put last, and names the objects.
+    overwrite
+        Whether a release that is there may be replaced.
+    report
+        Whether a report is written.
+    spreadsheet_safe
+        Whether cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
+    pseudonym_key
+        The file of the key of the pseudonyms.
+    table
+        The name of the table in a database, or of the sheet in a workbook.
+    database
+        A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
     """
 
     path: Path = STANDARD
@@ -121,6 +134,8 @@ class Plan(Shown, Checked):
         Which machine does it, with how much memory.
     seed
         Of what is drawn by lot.
+    keys
+        Sets of columns that are known together; where there are any, models bind them in place of all columns.
 
     Examples
     --------
@@ -138,7 +153,6 @@ class Plan(Shown, Checked):
     engine: EngineSettings = field(default_factory=EngineSettings)
     seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
     keys: tuple[KeySet, ...] = ()
-    """Sets of columns that are known together; where there are any, models bind them in place of all columns."""
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
     """The plan file and the hierarchies' files that it names."""
     written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -23,16 +24,37 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from shoal.checked import EXACT
+from shoal.engines.base import EngineSettings, Source
+from shoal.engines.csv_format import CsvFormat
 from shoal.methods import METHODS
-from shoal.models import MODELS
-from shoal.plan import _Document
-from shoal.schema import HIERARCHIES, Role
+from shoal.models import MODELS, KeySet
+from shoal.plan import Output, _Document
+from shoal.schema import HIERARCHIES, Column, Role
 from shoal.schema.base import plan_value
 
-__all__ = ["FILE", "plan_schema"]
+__all__ = ["FILE", "meanings", "plan_schema"]
 
 FILE = Path(__file__).with_name("plan.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SECTIONS: dict[str, tuple[type, ...]] = {
+    "Source": (Source, CsvFormat),
+    "Column": (Column,),
+    "Output": (Output,),
+    "Engine": (EngineSettings,),
+    "Key": (KeySet,),
+}
+"""Of every section of a plan, the classes whose docstrings say what its keys mean."""
+WHOLE = {
+    "source": "Where the table is, and how it is written.",
+    "columns": "Every column of the table by name: its role, or its role with what is known of its values.",
+    "models": "What every group must meet: one model or several.",
+    "keys": "Sets of columns that are known together; where there are any, models bind them in place of all columns.",
+    "method": "How groups are formed; full-domain where nothing is said.",
+    "output": "Where the release goes.",
+    "engine": "Which engine does the work, and how much of the machine it may use.",
+    "seed": "Of what is drawn by lot.",
+}
+"""What each section of a plan is for."""
 
 
 def plan_schema() -> dict[str, Any]:
@@ -42,9 +64,16 @@ def plan_schema() -> dict[str, Any]:
     parts = {name.lstrip("_"): part for name, part in parts.items() if name != "Role"}
     schema = _renamed({**schema, "$defs": parts})
     roles = {"enum": [str(role) for role in Role], "description": "What the column may tell an intruder."}
+    for name, kinds in SECTIONS.items():
+        _describe(schema["$defs"][name]["properties"], *kinds)
+    for name, said in WHOLE.items():
+        schema["properties"][name]["description"] = said
     column = schema["$defs"]["Column"]
+    column["properties"]["category_names"]["description"] = "What the categories are called, one name for each."
     column["properties"]["role"] = roles
-    column["properties"]["hierarchy"] = {"$ref": "#/$defs/Hierarchy"}
+    column["properties"]["hierarchy"] |= {"$ref": "#/$defs/Hierarchy"}
+    column["properties"]["hierarchy"].pop("anyOf")
+    column["properties"]["hierarchy"].pop("default")
     schema["$defs"] |= {
         "Hierarchy": {"oneOf": [_hierarchy(key, kind) for key, kind in _own(HIERARCHIES).items()]},
         "Model": {"anyOf": [{"type": "string", "description": "Such as k-anonymity k=5."}, *_models()]},
@@ -52,15 +81,43 @@ def plan_schema() -> dict[str, Any]:
     }
     schema["properties"]["columns"]["additionalProperties"] = {"anyOf": [{"$ref": "#/$defs/Column"}, roles]}
     model: dict[str, Any] = {"$ref": "#/$defs/Model"}
-    schema["properties"]["models"] = {"anyOf": [{"type": "array", "items": model}, model]}
-    schema["$defs"]["Key"]["properties"]["models"] = {"type": "array", "items": model}
-    schema["properties"]["method"] = {"$ref": "#/$defs/Method"}
+    several = {"anyOf": [{"type": "array", "items": model}, model]}
+    schema["properties"]["models"] = {**several, "description": WHOLE["models"]}
+    schema["$defs"]["Key"]["properties"]["models"] |= {"type": "array", "items": model}
+    schema["properties"]["method"] = {"$ref": "#/$defs/Method", "description": WHOLE["method"]}
     return {"$schema": DIALECT, **schema, "title": "A plan of shoal", "description": "What is to be released, and how."}
 
 
 def _own(known: Mapping[str, type]) -> dict[str, type]:
     """What shoal itself has of a registry; what other packages add is theirs to describe."""
     return dict(getattr(known, "own", known))
+
+
+def meanings(*kinds: type) -> dict[str, str]:
+    """What the docstrings of classes, and of those that they are made from, say of each field.
+
+    >>> meanings(KeySet)["columns"]
+    'The quasi-identifiers that are known together, twelve at most.'
+    """
+    found: dict[str, str] = {}
+    for kind in (base for given in kinds for base in reversed(given.__mro__) if "__doc__" in vars(base)):
+        doc = inspect.cleandoc(kind.__doc__ or "")
+        for listed in re.findall(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", doc, re.M | re.S):
+            for names, said in re.findall(r"^(\w.*)\n((?: +.*(?:\n|\Z)|\n)+)", listed, re.M):
+                found |= dict.fromkeys(names.split(", "), _plain(said))
+    return found
+
+
+def _plain(said: str) -> str:
+    """A docstring's sentences in a line, without the marks of references."""
+    said = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", said)
+    return " ".join(said.replace("``", "`").split())
+
+
+def _describe(properties: dict[str, Any], *kinds: type) -> None:
+    for name, said in meanings(*kinds).items():
+        if name in properties:
+            properties[name]["description"] = said
 
 
 def _renamed(part: Any) -> Any:
@@ -116,6 +173,7 @@ def _properties(kind: type) -> dict[str, Any]:
         if part.default is not MISSING and part.default is not None:
             described = {**described, "default": plan_value(part.default)}
         found[part.name] = described
+    _describe(found, kind)
     return found
 
 

@@ -66,7 +66,8 @@ def test_it_is_a_step_of_a_pipeline():
 def test_hierarchies_are_given_by_name_or_number_and_names_come_out():
     frame = pd.DataFrame({"age": X[:, 0], "grade": X[:, 1]})
     made = Anonymizer(k=5, hierarchies={"age": shoal.intervals(10, 20)}).fit(frame)
-    assert made.plan_.columns["x0"].hierarchy == shoal.intervals(10, 20)
+    assert made.plan_.columns["age"].hierarchy == shoal.intervals(10, 20)
+    assert list(made.levels_) == ["age", "grade"]
     assert list(made.get_feature_names_out()) == ["age", "grade"]
     labels = Anonymizer(k=5, hierarchies={0: shoal.intervals(50)}, encode="label").fit_transform(X)
     assert set(labels[:, 0]) <= {"0-49", "50-99", "*"}

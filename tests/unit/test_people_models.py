@@ -188,3 +188,14 @@ def test_shares_do_not_unite_by_people(engine):
     assert model.assess(apart).holds.all()
     assert not model.assess(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)).holds.any()
     assert not model.unites
+
+
+@pytest.mark.parametrize("model", ["p-sensitive p=2", "l-diversity l=2", "p-alpha-sensitive p=2 alpha=1",
+                                   "p-plus-alpha-sensitive p=2 alpha=1"])  # fmt: skip
+def test_people_who_have_one_value_each_are_released_where_groups_hold_more_values_than_asked(model):
+    """What is told is counted no further than what is asked, by the model as by the gate."""
+    values = ["a", "b", "c", "d"] * 2
+    table = pa.table({"who": [str(n) for n in range(8)], "group": ["1"] * 4 + ["2"] * 4, "secret": values})
+    columns = {name: column for name, column in SCHEMA.columns.items() if name != "other"}
+    release = shoal.anonymize(table, shoal.Plan(Schema(columns), [model], method="levels"))
+    assert release.certificate["models"][0]["effective"].get("p", 2) == 2

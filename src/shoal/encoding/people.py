@@ -56,7 +56,7 @@ class PeopleHistogram(Histogram):
     def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
         """See :class:`shoal.encoding.groups.Histogram`."""
         if int(self.sets.size.max(initial=0)) <= 1:
-            return super().different(most, labels)
+            return np.minimum(super().different(most, labels), most)
         values = self.sets.value if labels is None else labels[self.sets.value]
         people, most_of_them = self._commonest(values)
         # the commonest value is everybody's, or so few have it that no fewer than so many values reach everybody

@@ -204,8 +204,13 @@ class Keyed(Limited):
 class KeySet(Checked):
     """Columns that an intruder may know together, with demands of their own in place of the plan's.
 
-    ``k`` and ``models`` replace those models of the plan that have the same name and are about the same column; the
-    others bind the key set too.
+    Attributes
+    ----------
+    columns
+        The quasi-identifiers that are known together, twelve at most.
+    k, models
+        They replace those models of the plan that have the same name and are about the same column; the others bind
+        the key set too.
     """
 
     columns: tuple[Name, ...]

@@ -55,17 +55,30 @@ class Shift(Checked):
 class Column(Checked):
     """A column's role, and what is known about its values.
 
-    ``hierarchy`` generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
-    ``order`` lists a sensitive column's values from low to high, for the ordered distance.
-    ``publish = "categories"`` publishes a sensitive column's categories instead of its values.
-    A ``person`` says whose rows they are: it is never published, and models count people. A ``household`` says who
-    lives together: it is not published, or as a pseudonym, and then models count households. What is to be dropped and
-    names nobody is ``drop``.
-    ``pseudonym`` publishes keyed pseudonyms of an identifier, a person or a household instead of dropping it. That of a
-    person or household links rows: a plan must then say how many of them others may know (``trajectory-anonymity``).
-    ``shift`` moves dates by a number of days that is each person's own; ``relative_to = "first"`` publishes the days
-    since the person's first date in their place.
-    ``exact`` counts every spelling of a sensitive value as a value of its own (see :mod:`shoal.schema.spelling`).
+    Attributes
+    ----------
+    role
+        What the column may tell an intruder. A ``person`` says whose rows they are: it is never published, and models
+        count people. A ``household`` says who lives together: it is not published, or as a pseudonym, and then models
+        count households. What is to be dropped and names nobody is ``drop``.
+    hierarchy
+        Generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
+    categories
+        Classes of sensitive values of like sensitivity, the most sensitive first.
+    order
+        A sensitive column's values from low to high, for the ordered distance.
+    publish
+        Whether a sensitive column's values are published, or only their categories.
+    pseudonym
+        Whether keyed pseudonyms of an identifier, a person or a household are published instead of dropping it. That of
+        a person or household links rows: a plan must then say how many of them others may know
+        (``trajectory-anonymity``).
+    exact
+        Whether every spelling of a sensitive value is a value of its own (see :mod:`shoal.schema.spelling`).
+    shift
+        Moves dates by a number of days that is each person's own.
+    relative_to
+        With ``first``, the days since the person's first date are published in place of dates.
     """
 
     role: Role

@@ -22,7 +22,12 @@ __all__ = ["Levels", "recode_at"]
 class Levels(Method):
     """Every quasi-identifier at a given level of its hierarchy; those not named stay at level 0.
 
-    Groups that fail the models are left out, if together they are at most ``suppression`` of the rows.
+    Parameters
+    ----------
+    levels
+        The level of each quasi-identifier by name; 0 is the value itself.
+    suppression
+        The largest part of the rows that may be left out, as groups that fail the models.
     """
 
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)

@@ -173,7 +173,13 @@ class Cbfs(_Microaggregation):
 
 @dataclass(frozen=True, kw_only=True)
 class VMdav(_Microaggregation):
-    """MDAV with groups of k to 2k - 1 rows: a group takes a row that is nearer to it than ``gamma`` times to others."""
+    """MDAV with groups of k to 2k - 1 rows.
+
+    Parameters
+    ----------
+    gamma
+        A group takes a further row that is nearer to it than so many times to others.
+    """
 
     gamma: Annotated[float, Ge(0)] = 0.2
     name: ClassVar[str] = "v-mdav"
@@ -194,6 +200,11 @@ class KFirst(_Microaggregation):
     The paper adds one row at a time. Sizes that would make more groups than the values allow are passed over, which
     gives the same answer. From 20,000 rows on, sizes are doubled and then bisected: that finds a size at which the
     models hold, and the certificate says that it may not be the smallest.
+
+    Parameters
+    ----------
+    base
+        What forms the groups, ``mdav`` or ``cbfs``.
     """
 
     base: Literal["mdav", "cbfs"] = "mdav"
@@ -212,8 +223,13 @@ class KFirst(_Microaggregation):
 class PFirst(_Microaggregation):
     """Algorithm 2, p-sensitivity first: each group takes rows that the models want, and then the nearest.
 
-    With ``contributes = "any"`` a row contributes if it brings a new value of any sensitive column, as in the paper;
-    with ``"lacking"`` only of a column that still lacks values. ``refine = false`` gives the paper's algorithm alone.
+    ``refine = false`` gives the paper's algorithm alone.
+
+    Parameters
+    ----------
+    contributes
+        With ``any`` a row contributes if it brings a new value of any sensitive column, as in the paper; with
+        ``lacking`` only of a column that still lacks values.
     """
 
     contributes: Literal["any", "lacking"] = "any"
