@@ -1,5 +1,5 @@
 # Every target sets up what it needs: a virtual environment in .venv with locked dependencies.
-.PHONY: setup demo test checkers check fuzz mutants wheel bench reproduce clean
+.PHONY: setup demo docs test checkers check fuzz mutants wheel bench reproduce clean
 
 PYTHON ?= python3
 READY = .venv/.ready
@@ -26,6 +26,20 @@ $(DEMO): requirements/demo.txt scripts/setup
 demo: $(if $(wildcard $(READY)),$(READY),$(DEMO))
 	PYTHONPATH=src $(if $(wildcard $(READY)),.venv,.venv-demo)/bin/python -c 'from shoal.cli import main; main()' demo
 	@echo "The whole way in a browser: make setup, then .venv/bin/shoal serve"
+
+# The documentation site, in site/: links, also those to parts of pages, must lead somewhere, and nothing may be asked of
+# other hosts. Its tools are apart, for neither shoal nor its tests need them.
+DOCS = .venv-docs/.ready
+
+$(DOCS): requirements/site-lock.txt scripts/setup
+	PYTHON=$(PYTHON) scripts/setup .venv-docs requirements/site-lock.txt
+	touch $(DOCS)
+
+docs: $(DOCS)
+	rm -rf site
+	PYTHONPATH=src:. .venv-docs/bin/python -m sphinx -q -W --keep-going -E -b html -d docs/made/.doctrees docs site
+	.venv-docs/bin/python -m docs.making.checking site
+	@echo "Open site/index.html."
 
 test: $(COMPILED) checkers
 	scripts/java
@@ -66,4 +80,4 @@ bench: $(COMPILED)
 	.venv/bin/python -m benchmarks
 
 clean:
-	rm -rf .venv .venv-demo .mutants demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-demo .venv-docs site docs/made .mutants demo tests/browser/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

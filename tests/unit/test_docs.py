@@ -25,7 +25,7 @@ def blocks(page, language):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if "://" not in target:
+        if "://" not in target and not target.startswith("made/"):  # pages that are made: see test_site.py
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 

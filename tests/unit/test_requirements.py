@@ -6,26 +6,31 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 PROJECT = Path(__file__).parents[2]
 LOCK = (PROJECT / "requirements" / "lock.txt").read_text()
+LOCKS = {name: (PROJECT / "requirements" / name).read_text() for name in ("lock.txt", "demo.txt", "site-lock.txt")}
 
 
 def name(requirement):
     return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower().replace("_", "-").replace(".", "-")
 
 
-def test_every_locked_package_has_one_version_and_hashes():
-    packages = LOCK.replace("\\\n", " ").splitlines()
-    assert len(packages) > 20
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_one_version_and_hashes(lock):
+    packages = LOCKS[lock].replace("\\\n", " ").splitlines()
+    assert len(packages) > 15
     for line in packages:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9A-Za-z.+!]+( ; [^#]*?)?( +--hash=sha256:[0-9a-f]{64})+ *", line), (
             line
         )
 
 
-def test_the_lock_names_no_place_to_fetch_from():
-    assert "://" not in LOCK
-    assert "index" not in LOCK
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_lock_names_no_place_to_fetch_from(lock):
+    assert "://" not in LOCKS[lock]
+    assert "index" not in LOCKS[lock]
 
 
 def test_everything_that_is_needed_is_locked():
@@ -53,3 +58,11 @@ def test_the_demo_needs_no_more_than_shoal_itself_and_is_locked_to_the_same_file
     assert {name(one) for one in project["dependencies"]} <= set(demo)
     extras = {name(one) for group in project["optional-dependencies"].values() for one in group}
     assert not (extras | {"pytest", "mypy", "ruff", "hypothesis"}) & set(demo)
+
+
+def test_the_documentation_is_built_with_shoal_as_it_is_locked_and_what_it_needs_beside_it():
+    whole, demo, site = entries("lock.txt"), entries("demo.txt"), entries("site-lock.txt")
+    assert demo.items() <= site.items()
+    assert all(site[one] == whole[one] for one in whole.keys() & site.keys())
+    wanted = (PROJECT / "requirements" / "site.txt").read_text().splitlines()
+    assert {name(line) for line in wanted if not line.startswith("#")} <= site.keys()

@@ -1,0 +1,147 @@
+"""The pictures of docs/concepts.md: what each model is against, as SVG of our own.
+
+    python -m docs.making.pictures    # writes docs/pictures/concept-*.svg
+
+People are discs, a sensitive value is a disc's colour and letter (so that colour alone says nothing), a group is a box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+
+__all__ = ["PICTURES", "svg"]
+
+FOLDER = Path(__file__).parents[1] / "pictures"
+INK, FAINT, PAPER, GOOD, BAD = "#22303c", "#5c6b78", "#ffffff", "#2f7d4f", "#b5432a"
+COLOURS = {
+    "H": "#b5432a",
+    "C": "#8a5a9e",
+    "L": "#a86c10",
+    "A": "#2c6fa8",
+    "G": "#3f7f86",
+    "F": "#4f8a3c",
+    "": "#8fa3b3",
+}
+"""Of HIV, cancer, liver (hepatitis), asthma, gout, flu, and a person of whom nothing is said."""
+
+Parts = list[str]
+
+
+def _text(x: float, y: float, said: str, *, colour: str = INK, size: int = 13, weight: str = "normal") -> str:
+    return f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}">{escape(said)}</text>'
+
+
+def _disc(x: float, y: float, letter: str = "") -> str:
+    disc = f'<circle cx="{x}" cy="{y}" r="13" fill="{COLOURS[letter]}"/>'
+    style = 'fill="#ffffff" font-size="13" font-weight="bold" text-anchor="middle"'
+    return disc + (f'<text x="{x}" y="{y + 4.5}" {style}>{letter}</text>' if letter else "")
+
+
+def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
+    return (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="14" fill="{colour}" fill-opacity="0.07" '
+        f'stroke="{colour}" stroke-width="1.5"/>'
+    )
+
+
+def _group(x: float, y: float, label: str, letters: str, colour: str, said: Sequence[str]) -> Parts:
+    """A box of people who look alike, its label above, and what it means below."""
+    width = 34 * len(letters) + 18
+    parts = [_text(x + 4, y - 9, label, colour=FAINT), _box(x, y, width, 46, colour)]
+    parts += [_disc(x + 26 + 34 * place, y + 23, letter) for place, letter in enumerate(letters)]
+    return parts + [_text(x + 4, y + 66 + 18 * line, one, colour=colour) for line, one in enumerate(said)]
+
+
+def svg(title: str, height: int, parts: Parts) -> str:
+    """A picture 680 wide, on paper of its own so that it can be seen on a dark page."""
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 {height}" width="680" height="{height}" '
+        f'font-family="system-ui, sans-serif" role="img"><title>{escape(title)}</title>'
+        f'<rect width="680" height="{height}" rx="10" fill="{PAPER}"/>'
+    )
+    return "\n".join([head, *parts, "</svg>", ""])
+
+
+def _linking() -> str:
+    parts = [
+        _text(20, 30, "A register of voters", weight="bold"),
+        _text(20, 56, "Ann, 34, 14241"),
+        _text(20, 78, "Bob, 37, 14247"),
+    ]
+    parts += [
+        _text(220, 30, "The raw table, without names", weight="bold"),
+        _text(470, 30, "The release, k = 5", weight="bold"),
+    ]
+    for place, row in enumerate(("31, 14240", "34, 14241", "37, 14247", "38, 14240", "39, 14245")):
+        y = 56 + 30 * place
+        parts += [_disc(234, y - 4), _text(256, y, row, colour=BAD if place == 1 else INK)]
+        parts += [_disc(494, y - 4), _text(516, y, "30-39, 1424*", colour=GOOD)]
+    parts.append(_box(470, 34, 150, 154, GOOD))
+    parts.append(f'<path d="M128 52 L214 80" stroke="{BAD}" stroke-width="2" fill="none"/>')
+    parts += [
+        _text(20, 214, "One row fits: it is Ann's.", colour=BAD),
+        _text(470, 214, "Five rows fit Ann.", colour=GOOD),
+    ]
+    return svg("Finding the row, and k rows that fit", 232, parts)
+
+
+def _homogeneity() -> str:
+    parts = _group(20, 40, "30-39, 1424*", "HHHHH", BAD, ["k = 5 holds, and everybody", "here has HIV (H)."])
+    parts += _group(
+        350, 40, "30-39, 1424*", "HFHAF", GOOD, ["p = 3: HIV, flu (F) or asthma (A);", "no one can tell whose."]
+    )
+    return svg("A group of one illness, and one of three", 142, parts)
+
+
+def _similarity() -> str:
+    said = ["Three different values, all severe:", "HIV, cancer (C), hepatitis (L)."]
+    parts = _group(20, 40, "30-39, 1424*", "HCLCH", BAD, said)
+    said = ["Severe and harmless ones (flu, gout):", "several categories, and enough weight."]
+    parts += _group(350, 40, "30-39, 1424*", "HCFGF", GOOD, said)
+    return svg("Different values that mean the same, and categories", 142, parts)
+
+
+def _bars(x: float, title: str, shares: Sequence[tuple[str, str, float]], colour: str, said: Sequence[str]) -> Parts:
+    parts = [_text(x, 30, title, weight="bold")]
+    for place, (letter, name, share) in enumerate(shares):
+        y = 44 + 32 * place
+        parts += [
+            _text(x, y + 16, name),
+            f'<rect x="{x + 66}" y="{y}" width="{max(2, 150 * share):g}" height="22" rx="3" fill="{COLOURS[letter]}"/>',
+        ]
+        parts.append(_text(x + 74 + 150 * share, y + 16, f"{share:.0%}", colour=FAINT))
+    return parts + [_text(x, 164 + 18 * line, one, colour=colour) for line, one in enumerate(said)]
+
+
+def _skewness() -> str:
+    whole = (("H", "HIV", 0.01), ("A", "asthma", 0.29), ("F", "flu", 0.70))
+    group = (("H", "HIV", 0.50), ("A", "asthma", 0.20), ("F", "flu", 0.30))
+    parts = _bars(20, "The whole release", whole, FAINT, ["What anybody may know."])
+    said = ["Diverse, and yet: whoever is in it", "is fifty times as likely to have HIV."]
+    return svg("Shares in the release and in one group", 196, parts + _bars(350, "One group", group, BAD, said))
+
+
+def _people() -> str:
+    parts = _group(
+        20, 40, "30-39, 1424*: five rows", "HHHHH", BAD, ["Five visits of one patient:", "k = 5 by rows, 1 by people."]
+    )
+    parts += _group(
+        350, 40, "30-39, 1424*: five people", "HFAGF", GOOD, ["Visits of five patients:", "k = 5 by people."]
+    )
+    return svg("Rows of one person, and rows of five", 142, parts)
+
+
+PICTURES = {
+    "linking": _linking,
+    "homogeneity": _homogeneity,
+    "similarity": _similarity,
+    "skewness": _skewness,
+    "people": _people,
+}
+
+
+if __name__ == "__main__":
+    for name, draw in PICTURES.items():
+        (FOLDER / f"concept-{name}.svg").write_text(draw(), encoding="utf-8")

@@ -1,0 +1,297 @@
+"""Reference pages, made from the code: every public name, every key of a plan, every command, every error.
+
+Each is a page of MyST Markdown. Public names are told by their docstrings (Sphinx's autodoc); the rest is told from the
+schema of plan files, the command line's own parser and the source's ``raise`` statements. So nothing is said twice.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import shoal
+
+__all__ = ["NAMES", "pages"]
+
+SOURCE = Path(shoal.__file__).parent
+NAMES: dict[str, tuple[str, str, str]] = {
+    "functions": (
+        "Functions",
+        "What the command line does, and what it does in Python.",
+        "anonymize release check attack assess compare profile draft explore explain minimal_recodings pattern_set "
+        "compile_methods reproduce_papers",
+    ),
+    "plans": (
+        "Plans and columns",
+        "What is asked for, as typed objects.",
+        "Plan Output Schema Column Role Categories KeySet quasi sensitive identifier other person drop",
+    ),
+    "hierarchies": (
+        "Hierarchies",
+        "How a value becomes less exact: a word for each, and the class that it makes.",
+        "intervals cuts prefix dates tree ordered flat levels_from Widths Intervals Cuts Prefix Calendar Tree Ordered "
+        "Flat Table",
+    ),
+    "models": (
+        "Models",
+        "What every group must meet. [Models](../models.md) compares them.",
+        "KAnonymity PSensitive PAlphaSensitive PPlusAlphaSensitive LDiversity TCloseness AlphaK DeltaDisclosure "
+        "BetaLikeness TrajectoryAnonymity Known",
+    ),
+    "methods": (
+        "Methods",
+        "How groups are formed. [Choosing a method](../choosing-a-method.md) compares them.",
+        "FullDomain Levels TopDown Mondrian Refine Switching LocalSuppression HiddenCells FactsSuppression Mdav Cbfs "
+        "VMdav KFirst PFirst Univariate AntiUnification PopulationGrid SampledGrid Auto",
+    ),
+    "results": (
+        "Results",
+        "What functions give back; each shows itself as text and, in a notebook, as a small page.",
+        "Release Certificate CheckResult Attacks RiskAssessment Comparison Profile Draft Exploration Ledger Questions",
+    ),
+    "errors": (
+        "Errors",
+        "",
+        "ShoalError InputError TableError PlanError HierarchyError OutputError InfeasibleError VerificationError "
+        "ShoalWarning",
+    ),
+}
+"""The public names by page: title, a sentence, and the names in the order in which they are shown."""
+
+
+def pages() -> dict[str, str]:
+    """All pages by name, as Markdown."""
+    made = {key: _names(title, said, names.split()) for key, (title, said, names) in NAMES.items() if key != "errors"}
+    made["learn"] = _learn()
+    made["plan-keys"] = _plan_keys()
+    made["commands"] = _commands()
+    made["errors"] = _errors()
+    return made
+
+
+# -- public names ----------------------------------------------------------------------------------------------------
+
+
+def _names(title: str, said: str, names: list[str]) -> str:
+    return "\n".join(
+        [f"# {title}", "", said, "", "```{eval-rst}", ".. currentmodule:: shoal", "", *_told(names), "```", ""]
+    )
+
+
+def _told(names: list[str]) -> Iterator[str]:
+    for name in names:
+        value = getattr(shoal, name)
+        yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {name}"
+        if inspect.isclass(value) and not issubclass(value, BaseException | Warning):
+            yield "   :members:"
+            hidden = [member for member in ("sheet", "check", "decide", "warm", "room") if hasattr(value, member)]
+            if hidden:
+                yield f"   :exclude-members: {', '.join(hidden)}"
+        yield ""
+
+
+def _learn() -> str:
+    said = (
+        "Anonymization as a step of scikit-learn; `pip install 'shoal[learn]'`. The estimator keeps to scikit-learn's"
+    )
+    block = [
+        "```{eval-rst}",
+        ".. currentmodule:: shoal.learn",
+        "",
+        ".. autoclass:: Anonymizer",
+        "   :members: fit, transform",
+    ]
+    return "\n".join(["# scikit-learn", "", f"{said} own checks where they can hold.", "", *block, "```", ""])
+
+
+# -- keys of plans ---------------------------------------------------------------------------------------------------
+
+
+def _plan_keys() -> str:
+    from shoal.plan_schema import plan_schema
+
+    schema = plan_schema()
+    parts = schema["$defs"]
+    lines = ["# Keys of a plan", "", "A plan is a TOML file. Every key there is, from the schema that is shipped as"]
+    lines += [
+        "`shoal/plan.schema.json` (editors complete and check plans with it); paths are relative to the plan file.",
+        "",
+    ]
+    lines += ["## Sections", "", *_table(schema)]
+    for title, name in (("source", "Source"), ("columns.NAME", "Column"), ("output", "Output"), ("engine", "Engine")):
+        lines += [f"## `[{title}]`", "", *_table(parts[name])]
+    lines += ["## `[[keys]]`", "", *_table(parts["Key"])]
+    lines += ["## Hierarchies", "", "The value of `hierarchy` of a column.", ""]
+    lines += ["| key | what it makes | beside it |", "|---|---|---|"]
+    for one in parts["Hierarchy"]["oneOf"]:
+        key, *options = one["properties"]
+        beside = ", ".join(f"`{option}` ({_kind(one['properties'][option])})" for option in options)
+        lines.append(f"| `{key}` | {_cell(one['properties'][key]['description'])} | {_cell(beside)} |")
+    lines += ["", "## Models", "", "Each is one `[[models]]`; `known` may stand beside any of them.", ""]
+    for one in parts["Model"]["anyOf"][1:]:
+        lines += _named(one, "known")
+    lines += ["## Methods", "", "One `[method]`.", ""]
+    for one in parts["Method"]["anyOf"][1:]:
+        lines += _named(one)
+    return "\n".join(lines)
+
+
+def _named(one: Mapping[str, Any], *left: str) -> list[str]:
+    kept = {key: value for key, value in one["properties"].items() if key not in ("name", *left)}
+    lines = [f"### `{one['properties']['name']['const']}`", "", _sentence(one["description"]), ""]
+    return lines + (_table({**one, "properties": kept}) if kept else [])
+
+
+def _table(part: Mapping[str, Any]) -> list[str]:
+    lines = ["| key | what may stand there | by default | what it means |", "|---|---|---|---|"]
+    for key, value in part["properties"].items():
+        default = "must be given" if key in part.get("required", ()) else _default(value.get("default"))
+        lines.append(f"| `{key}` | {_cell(_kind(value))} | {default} | {_cell(value.get('description', ''))} |")
+    return [*lines, ""]
+
+
+REFERENCES = {
+    "Source": "a section",
+    "Column": "a section",
+    "Output": "a section",
+    "Engine": "a section",
+    "Key": "a key set",
+    "Hierarchy": "a hierarchy",
+    "Model": "a model",
+    "Method": "a method",
+}
+"""What the parts of the schema are called."""
+
+
+def _default(value: Any) -> str:
+    if value is None or value in ({}, []):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _kind(value: Mapping[str, Any]) -> str:
+    """What may stand there, in words."""
+    if "$ref" in value:
+        return REFERENCES[value["$ref"].rpartition("/")[2]]
+    if "const" in value:
+        return f"`{value['const']}`"
+    if "enum" in value:
+        return ", ".join(f"`{one}`" for one in value["enum"])
+    if "anyOf" in value:
+        kinds = [_kind(one) for one in value["anyOf"] if one.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
+    words = {"string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
+    kind = value.get("type", "")
+    if kind == "array":
+        return f"a list: {_kind(value['items'])}, ..." if value.get("items") else "a list"
+    if kind == "object":
+        inner = value.get("additionalProperties")
+        return f"by name, {_kind(inner)}" if isinstance(inner, Mapping) and inner else "a table"
+    return words.get(kind, "a value") + _bounds(value)
+
+
+def _bounds(value: Mapping[str, Any]) -> str:
+    low = f" from {value['minimum']:g}" if "minimum" in value else ""
+    low = f" above {value['exclusiveMinimum']:g}" if "exclusiveMinimum" in value else low
+    high = f" to {value['maximum']:g}" if "maximum" in value else ""
+    return low + (f" below {value['exclusiveMaximum']:g}" if "exclusiveMaximum" in value else high)
+
+
+def _sentence(said: str) -> str:
+    return said.replace("``", "`")
+
+
+def _cell(said: str) -> str:
+    return _sentence(said).replace("|", "\\|")
+
+
+# -- commands --------------------------------------------------------------------------------------------------------
+
+
+def _commands() -> str:
+    import typer
+
+    from shoal.cli.app import app
+
+    lines = [
+        "# Commands",
+        "",
+        "`shoal COMMAND --help` says the same. Exit status: 0 done, 1 the answer is no, 2 the input is",
+    ]
+    lines += ["wrong, 3 no release is possible, 70 a fault in shoal.", ""]
+    for name, command in sorted(typer.main.get_command(app).commands.items()):
+        lines += _command(f"shoal {name}", command, "##")
+    return "\n".join(lines)
+
+
+def _command(called: str, command: Any, mark: str) -> list[str]:
+    lines = [f"{mark} {called}", "", _paragraphs(command.help), ""]
+    shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+    if shown:
+        lines += ["| option | what it means |", "|---|---|"]
+        for one in shown:
+            opts = (
+                [*one.opts, *one.secondary_opts]
+                if one.param_type_name == "option"
+                else [(one.metavar or one.name).upper()]
+            )
+            said = " ".join((getattr(one, "help", None) or "").split())
+            lines.append(f"| {', '.join(f'`{opt}`' for opt in opts)} | {_cell(said)} |")
+        lines.append("")
+    for name, inner in sorted(getattr(command, "commands", {}).items()):
+        lines += _command(f"{called} {name}", inner, mark + "#")
+    return lines
+
+
+def _paragraphs(said: str | None) -> str:
+    """A command's help, whose paragraphs may be indented, as running text."""
+    parts = re.split(r"\n\s*\n", inspect.cleandoc((said or "").replace("\b", "")))
+    return "\n\n".join(" ".join(part.split()) for part in parts)
+
+
+# -- errors ----------------------------------------------------------------------------------------------------------
+
+
+def _errors() -> str:
+    title, _, names = NAMES["errors"]
+    drawn = inspect.cleandoc(inspect.getmodule(shoal.ShoalError).__doc__ or "")
+    first, tree, *rest = re.split(r"\n\n", drawn)
+    lines = [f"# {title}", "", first, "", "```text", inspect.cleandoc(tree), "```", "", *rest, ""]
+    lines += ["```{eval-rst}", ".. currentmodule:: shoal", "", *_told(names.split()), "```", ""]
+    lines += ["## Every message", "", "From the source, by module; what stands in angle brackets is filled in.", ""]
+    for room, found in sorted(messages().items()):
+        lines += [f"### {room}", "", "| error | message |", "|---|---|"]
+        lines += [f"| `{kind}` | {_literal(said)} |" for kind, said in dict.fromkeys(found)] + [""]
+    return "\n".join(lines)
+
+
+def messages() -> dict[str, list[tuple[str, str]]]:
+    """The messages of all errors that are raised with a text of their own, by the room of the source."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for file in sorted(SOURCE.rglob("*.py")):
+        room = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
+                continue
+            kind, said = ast.unparse(node.exc.func), _template(node.exc.args[0])
+            if said and kind.endswith("Error") and not kind.startswith(("Attribute", "Type", "Value", "Key")):
+                found.setdefault(room, []).append((kind, said))
+    return found
+
+
+def _template(node: ast.expr) -> str:
+    """The text of a message with ‹…› where a value is filled in; nothing where it is not a text."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if not isinstance(node, ast.JoinedStr):
+        return ""
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else "‹…›" for part in node.values)
+
+
+def _literal(said: str) -> str:
+    """Text that no mark of Markdown changes."""
+    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", " ".join(said.split()))

@@ -1,0 +1,147 @@
+"""The documentation site, without building it: navigation, reference, tutorials, and the check of a built one."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+
+import pytest
+from docs.making import notebooks, reference
+from docs.making.checking import faults
+from docs.making.pictures import FOLDER, PICTURES
+from docs.making.site import DOCS, TUTORIALS, made_pages, mend_links
+
+import shoal
+from shoal.plan_schema import FILE, SECTIONS
+
+made = functools.cache(made_pages)
+
+
+def pages():
+    """All pages of the site by name, with links as the site has them."""
+    own = {
+        str(file.relative_to(DOCS).with_suffix("")): file
+        for file in (*DOCS.glob("*.md"), *DOCS.glob("reproduced/*.md"))
+    }
+    texts = {name: file.read_text(encoding="utf-8") for name, file in own.items()}
+    texts |= {f"made/{name}": text for name, text in made().items()}
+    return {name: mend_links(name, text) for name, text in texts.items()}
+
+
+def test_the_navigation_names_every_page_once():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    named = [line for tree in re.findall(r"^```{toctree}\n(.*?)^```", index, re.M | re.S) for line in tree.splitlines()]
+    named = [line for line in named if line and not line.startswith(":")]
+    assert sorted(named) == sorted(pages().keys() - {"index"})
+
+
+def parts(text):
+    """What headings are called in links, as on other sites of Markdown."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+def test_links_between_pages_lead_to_a_page_and_to_a_part_of_it():
+    texts = pages()
+    for name, text in texts.items():
+        for path, part in re.findall(r"\]\(([\w./-]*?)(?:#([\w-]+))?\)", text):
+            target = (
+                name if not path else str((DOCS / name).parent.joinpath(path).resolve().relative_to(DOCS.resolve()))
+            )
+            target = target.removesuffix(".md")
+            assert target in texts or (DOCS / target).is_file(), f"{name} leads to {path}"
+            assert not part or part in parts(texts[target]), f"{name} leads to {path}#{part}"
+
+
+def test_every_public_name_is_in_the_reference_once():
+    told = [name for _, _, names in reference.NAMES.values() for name in names.split()]
+    assert sorted([*told, "__version__"]) == sorted(shoal.__all__)
+
+
+def test_every_key_of_a_plan_is_in_the_reference_and_is_explained():
+    schema = json.loads(FILE.read_text(encoding="utf-8"))
+    page = made()["plan-keys"]
+    methods = schema["$defs"]["Method"]["anyOf"][1:]
+    sections = [schema, *(schema["$defs"][name] for name in SECTIONS)]
+    for part in (*sections, *methods):
+        for key, told in part["properties"].items():
+            if "const" in told:
+                assert f"### `{told['const']}`" in page
+            else:
+                assert told.get("description"), key
+                assert f"| `{key}` |" in page
+
+
+def test_every_command_is_in_the_reference():
+    from shoal.functions import COMMANDS
+
+    assert all(f"\n## shoal {command}\n" in made()["commands"] for command in COMMANDS)
+
+
+def test_errors_are_told_with_all_their_messages_and_none_of_what_is_filled_in():
+    found = reference.messages()
+    assert sum(map(len, found.values())) > 500
+    assert ("PlanError", "A key set must name at least one column; it names none.") in found["models"]
+    assert any("‹…›" in said for _, said in found["plan"])
+    assert not any("{error" in said or "!r}" in said for told in found.values() for _, said in told)
+
+
+@pytest.mark.parametrize("file", TUTORIALS, ids=lambda file: file.stem)
+def test_a_tutorial_gives_what_it_shows(file):
+    cells = notebooks.read(file)
+    kept = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
+    if file.stem == "learning":
+        pytest.importorskip("sklearn", reason="this tutorial needs scikit-learn")
+    assert list(notebooks.outputs(cells)) == kept, "run: python -m docs.making.notebooks docs/tutorials/*.ipynb"
+
+
+def test_a_notebook_shows_what_is_printed_what_is_warned_of_and_the_last_expression():
+    source = ["import warnings\n", "print('a')\n", "warnings.warn('b')\n", "1 + 1"]
+    ((printed, shown),) = notebooks.outputs([{"cell_type": "code", "source": source}])
+    assert printed["text"] == ["a\n", "UserWarning: b\n"]
+    assert shown["data"] == {"text/plain": ["2"]}
+
+
+def test_pictures_are_as_they_are_drawn():
+    for name, draw in PICTURES.items():
+        assert (FOLDER / f"concept-{name}.svg").read_text(encoding="utf-8") == draw(), (
+            "run: python -m docs.making.pictures"
+        )
+
+
+def test_a_site_that_is_broken_or_asks_other_hosts_is_found(tmp_path):
+    def build(head="", body=""):
+        (tmp_path / "a.html").write_text(f"<html><head>{head}</head><body><p id='here'></p>{body}</body></html>")
+        return faults(tmp_path)
+
+    (tmp_path / "style.css").write_text("p { color: red }")
+    whole = "<a href='#here'>x</a><a href='a.html#here'>x</a><a href='https://other.example/'>x</a>"
+    assert build("<link rel='stylesheet' href='style.css'>", whole) == []
+    for head, body, said in (
+        ("<script src='https://other.example/x.js'></script>", "", "another host"),
+        ("<link rel='stylesheet' href='//other.example/x.css'>", "", "another host"),
+        ("", "<img src='http://other.example/x.png'>", "another host"),
+        ("", "<img src='gone.png'>", "no such file"),
+        ("", "<a href='gone.html'>x</a>", "no such file"),
+        ("", "<a href='#gone'>x</a>", "no such part"),
+    ):
+        (found,) = build(head, body)
+        assert said in found
+    (tmp_path / "style.css").write_text(
+        "@import 'https://other.example/x.css'; p { background: url(//other.example/x) }"
+    )
+    assert len(build()) == 2
+
+
+def test_no_page_of_ours_loads_anything():
+    assert not re.search(r"https?://", (DOCS / "looks" / "site.css").read_text(encoding="utf-8"))
+    for name, text in pages().items():
+        assert not re.search(r"!\[[^\]]*\]\(https?://|<(?:script|img|iframe)\b", re.sub(r"`[^`]*`", "", text)), name
+
+
+def test_the_links_of_the_project_are_mended():
+    assert mend_links("start", "[a](tutorials/survey.ipynb)") == "[a](made/survey.md)"
+    assert mend_links("safety", "[a](../SECURITY.md#x)") == "[a](made/SECURITY.md#x)"
+    assert mend_links("made/CHANGELOG", "[a](docs/models.md)") == "[a](../models.md)"
