@@ -68,7 +68,7 @@ def write(file: Path) -> None:
         if cell["cell_type"] == "code":
             cell["outputs"] = next(made)
     list(made)  # so that the folder goes
-    file.write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def page(file: Path) -> str:
