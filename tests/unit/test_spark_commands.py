@@ -52,8 +52,8 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     for name, table in (("original", TABLE), ("released", RELEASED)):
         pq.write_table(table, folder / f"{name}.parquet")
-    lines = [f"{i:03d}, {20 + i % 30} , {'?' if i == 3 else 'fm'[i % 2]}\n" for i in range(30)]
-    (folder / "blanks.csv").write_text("patient, age , sex\n" + "".join(lines))
+    looked_at = pa.table({"age": [20 + i % 30 for i in range(30)], "sex": ["?", *("fm"[i % 2] for i in range(29))]})
+    pq.write_table(looked_at, folder / "gaps.parquet")
     return folder
 
 
@@ -62,7 +62,7 @@ def test_attack_and_assess(spark, files):
     here, there = (
         shoal.attack(
             files / "released.parquet", PLAN, original=files / "original.parquet", external=external,
-            previous=files / "released.parquet", person=["illness"], engine=engine,
+            person=["illness"], engine=engine,
         )
         for engine in (None, SPARK)
     )  # fmt: skip
@@ -97,7 +97,7 @@ def test_compare(spark, files):
 
 
 def test_profile_and_draft(spark, files):
-    here, there = (shoal.draft(files / "blanks.csv", k=2, rehearse=False, engine=engine) for engine in (None, SPARK))
+    here, there = (shoal.draft(files / "gaps.parquet", k=2, rehearse=False, engine=engine) for engine in (None, SPARK))
     assert here.profile.to_dict() == there.profile.to_dict()
     assert here.profile.missing == ("?",)
     assert here.text == there.text
