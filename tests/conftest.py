@@ -20,7 +20,10 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Any order must do: no test may live on what another one left behind."""
+    """Any order must do: no test may live on what another one left behind. One worker runs all that needs Spark."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
     seed = config.getoption("--shuffle")
     if seed is not None:
         random.Random(seed).shuffle(items)

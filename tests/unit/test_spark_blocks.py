@@ -16,7 +16,7 @@ from shoal.engines import spark as spark_engine
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.spark import Room
 from shoal.engines.spark_blocks import SparkSpread
-from shoal.methods import Cbfs, KFirst, Mdav, PFirst, VMdav
+from shoal.methods import Cbfs, Mdav, PFirst
 from shoal.plan import Output
 from shoal.schema import Column, Role, Schema
 from tests.unit.test_blocks import MODELS, SCHEMA, mixed_table
@@ -47,9 +47,6 @@ def both(spark, table, plan):
     ("method", "model"),
     [
         (Cbfs(block=40, publish={"x": "range", "y": "median", "place": "mode"}), "p"),
-        (VMdav(block=40), "entropy l"),
-        (KFirst(block=60), "p"),
-        (PFirst(block=60, effort=50), "t"),
         (Mdav(block=40, strata=("place",), refine=True, effort=50), "p"),
         (Mdav(block=40, scale={"x": "rank", "y": "winsorised"}, weights={"y": 3.0}), "k"),
     ],
