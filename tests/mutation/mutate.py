@@ -1,7 +1,8 @@
 """Small faults that can be put into a module, one at a time: the ways in which a line is likely to be wrong.
 
 A mutant replaces the text of one expression or statement; every other character of the file stays as it is. Names,
-messages, annotations and decorators are left alone: no behaviour that is promised hangs on them.
+messages, annotations and decorators are left alone: no behaviour that is promised hangs on them. So is ``strict`` of
+``zip``, which says what holds whatever is given.
 """
 
 from __future__ import annotations
@@ -110,6 +111,8 @@ def _nodes(node: ast.AST, scope: str, function: str) -> Iterator[tuple[ast.expr 
     if isinstance(node, ast.expr | ast.stmt):
         yield node, function
     for field, value in ast.iter_fields(node):
+        if isinstance(node, ast.keyword) and node.arg == "strict":
+            continue
         if field in ("annotation", "exc", "cause", "returns") or isinstance(value, ast.JoinedStr):
             continue
         for child in value if isinstance(value, list) else [value]:
@@ -156,7 +159,7 @@ def _calls(node: ast.Call) -> Iterator[ast.expr]:
         case ast.Attribute(attr=name) if name in TURNED:
             yield _with(node, func=_with(node.func, attr=TURNED[name]))
     for place, keyword in enumerate(node.keywords):
-        if keyword.arg:
+        if keyword.arg and keyword.arg != "strict":
             yield _with(node, keywords=[*node.keywords[:place], *node.keywords[place + 1 :]])
 
 

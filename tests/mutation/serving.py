@@ -28,6 +28,9 @@ SLOW = 5.0
 """Seconds of a processor after which a test is too slow without the compiler to serve here."""
 SLOW_FILE = 120.0
 """Seconds of a processor after which the rest of a file's tests is left out."""
+CASES = 60
+"""That hypothesis tries of each property at most."""
+SETTINGS = "_hypothesis_internal_use_settings"
 BUDGET = 30.0
 """Seconds of tests, as a processor counts them, that a mutant meets at most."""
 
@@ -157,7 +160,19 @@ def run_pytest(arguments: list[str], plugin: object, tree: Path) -> int:
     )  # fmt: skip
     quiet = ["-q", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider", "-p", "no:xdist",
              "--no-header", "--tb=line", "--hypothesis-profile=mutants", f"--basetemp={tree / 'tmp'}"]  # fmt: skip
-    return int(pytest.main([*quiet, *arguments], plugins=[plugin]))
+    return int(pytest.main([*quiet, *arguments], plugins=[plugin, _Fewer()]))
+
+
+class _Fewer:
+    """The pytest plugin that has hypothesis try fewer cases: without the compiler they take their time."""
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        from hypothesis import settings
+
+        for item in items:
+            asked = getattr(getattr(item, "obj", None), SETTINGS, None)
+            if asked is not None and asked.max_examples > CASES:
+                setattr(getattr(item.obj, "__func__", item.obj), SETTINGS, settings(asked, max_examples=CASES))
 
 
 def _follow(test: str, report: Path) -> Callable[[Path], int]:

@@ -45,6 +45,7 @@ def test_a_line_gets_the_faults_it_is_likely_to_have(tmp_path, line, fault):
 def test_messages_and_types_are_left_alone(tmp_path):
     assert faults(tmp_path, "raise ValueError(f'at least {x + 1} of {y - 1}')") == set()
     assert faults(tmp_path, "x: dict[int, 3 | 4]") == set()
+    assert faults(tmp_path, "x = zip(x, y, strict=True)") == set()
 
 
 def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
