@@ -6,6 +6,7 @@ a test starts, by way of ``sitecustomize`` and the environment. It imports nothi
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import signal
@@ -15,6 +16,10 @@ from pathlib import Path
 
 FOLLOWED = "SHOAL_TOUCHED"
 """The file to which functions are written, set while a test runs."""
+
+
+VARIANTS = 12
+"""Of a test with parameters, so many variants are followed or a few more."""
 
 
 class Tracer:
@@ -78,6 +83,17 @@ class Touched:
         self.limit = limit
         self.left = of_all
         self.timed = Timed()
+
+    def pytest_collection_modifyitems(self, items):
+        """Of a test with many parameters some variants will do."""
+        variants = collections.Counter(getattr(item, "originalname", item.name) for item in items)
+        seen, kept = collections.Counter(), []
+        for item in items:
+            name = getattr(item, "originalname", item.name)
+            if seen[name] % (1 + variants[name] // VARIANTS) == 0:
+                kept.append(item)
+            seen[name] += 1
+        items[:] = kept
 
     def pytest_runtest_protocol(self, item, nextitem):
         from _pytest.runner import runtestprotocol

@@ -98,6 +98,7 @@ def test_delta(bound: int, k: int, beta: str, delta: str) -> None:
 )
 def test_smallest_crowd(bound: int, beta: str, delta: str, k: int) -> None:
     assert arithmetic.smallest_crowd(bound, delta, beta) == k
+    assert arithmetic.smallest_crowd(bound, arithmetic.sampling_delta(bound, k, beta), beta) == k  # just reached
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def test_intersection() -> None:
     assert crowds.smallest == 1
     assert crowds.share_below(2) == 1.0
     assert audits.intersection(first, first).smallest == 4
+    assert audits.intersection([0, 0, 0, 1], [0, 0, 0, 0]).smallest == 1
     assert audits.intersection([], []).smallest == 0
 
 
