@@ -269,6 +269,12 @@ def test_a_busy_ledger(path: Path) -> None:
     assert ledger.status().entries == 0
 
 
+def test_a_call_waits_for_others_as_long_as_its_patience_lasts(path: Path) -> None:
+    Ledger.create(path, m=1000, k=5)
+    with Ledger(path, patience=0.25)._connection() as connection:
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (250,)
+
+
 @pytest.mark.parametrize(("m", "k", "limit"), [(5, 5, 0), (100, 1, 0), (100, 5, 1), (100, 5, -1), (2**70, 5, 0)])
 def test_bad_declarations(path: Path, m: int, k: int, limit: int) -> None:
     with pytest.raises(errors.ParameterError):
