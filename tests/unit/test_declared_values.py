@@ -125,7 +125,7 @@ def test_what_is_no_value_of_the_type_is_refused_before_anything_is_booked(tmp_p
 def test_what_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
     asked = questions(tmp_path, pa.table({"v": [1, 2]}))
     with pytest.raises(errors.ParameterError, match="as text"):
-        asked.histogram("1/2", "v", [wrong])
+        asked.histogram("1/2", "v", ["1", wrong])
     with pytest.raises(errors.ParameterError, match="as text"):
         asked.count("1/2", {"v": wrong})
     with pytest.raises(errors.ParameterError, match="Got none"):

@@ -213,3 +213,10 @@ def test_bad_parameters(call, error, words) -> None:  # type: ignore[no-untyped-
 def test_a_float_is_the_decimal_it_prints_as() -> None:
     assert arithmetic.check_crowd(0.1, 10) == Fraction(1, 10)
     assert arithmetic.check_crowd(0.2, 5) == Fraction(1, 5)
+
+
+def test_a_logarithm_is_never_told_too_large_be_it_by_a_part_of_its_last_unit() -> None:
+    tangent = Fraction(2**15 - 1, 2**80)  # of 0.99997 units
+    assert arithmetic._log_units((1 + tangent) / (1 - tangent), 64) == 0
+    tangent = Fraction(2**15, 2**80)
+    assert arithmetic._log_units((1 + tangent) / (1 - tangent), 64) == 1
