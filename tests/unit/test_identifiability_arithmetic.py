@@ -220,3 +220,10 @@ def test_a_logarithm_is_never_told_too_large_be_it_by_a_part_of_its_last_unit() 
     assert arithmetic._log_units((1 + tangent) / (1 - tangent), 64) == 0
     tangent = Fraction(2**15, 2**80)
     assert arithmetic._log_units((1 + tangent) / (1 - tangent), 64) == 1
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 3**2000), Fraction(7**900, 3**800), 1 + Fraction(1, 3**3000)], ids="abc")
+def test_what_is_rounded_up_is_short_and_next_to_what_it_was(value: Fraction) -> None:
+    rounded = arithmetic.round_up(value)
+    assert value < rounded < value * (1 + Fraction(1, 2**250))
+    assert max(rounded.numerator.bit_length(), rounded.denominator.bit_length()) <= 4 * 1024
