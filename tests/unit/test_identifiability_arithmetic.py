@@ -227,3 +227,10 @@ def test_what_is_rounded_up_is_short_and_next_to_what_it_was(value: Fraction) ->
     rounded = arithmetic.round_up(value)
     assert value < rounded < value * (1 + Fraction(1, 2**250))
     assert max(rounded.numerator.bit_length(), rounded.denominator.bit_length()) <= 4 * 1024
+
+
+def test_a_fraction_is_shown_exactly_where_its_numbers_have_up_to_63_bits() -> None:
+    assert arithmetic.show(Fraction(1, 2**63 - 1)) == f"1/{2**63 - 1} (1.0842e-19)"
+    assert arithmetic.show(Fraction(2**63 - 1, 2)) == f"{2**63 - 1}/2 (4.61169e+18)"
+    assert arithmetic.show(Fraction(2**63 + 1, 2)) == "4.61169e+18"
+    assert arithmetic.show(Fraction(1, 2**63)) == "1.0842e-19"

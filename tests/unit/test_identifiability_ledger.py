@@ -269,6 +269,10 @@ def test_a_busy_ledger(path: Path) -> None:
     assert ledger.status().entries == 0
 
 
+def test_a_universe_may_be_as_large_as_the_file_can_hold(path: Path) -> None:
+    assert Ledger.create(path, m=2**63 - 1, k=5).status().m == 2**63 - 1
+
+
 def test_a_call_waits_for_others_as_long_as_its_patience_lasts(path: Path) -> None:
     Ledger.create(path, m=1000, k=5)
     with Ledger(path, patience=0.25)._connection() as connection:
