@@ -16,6 +16,8 @@ import numpy.typing as npt
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
 from shoal.encoding.canonical import two_zeros
 from shoal.encoding.facts import read_facts
+from shoal.encoding.groups import Histogram
+from shoal.encoding.linked import link
 from shoal.encoding.people import as_in_source
 from shoal.encoding.wildcards import certain_candidates, crowd
 from shoal.engines.base import Engine, Relation, require_columns
@@ -23,7 +25,7 @@ from shoal.errors import PlanError
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.models.known import Limited, SetsVerdict, assess_sets, limited
-from shoal.models.people import counting_people
+from shoal.models.people import ByPeople, counting_people
 from shoal.schema import TOP, Schema
 from shoal.showing import Grid, Sheet, Shown
 
@@ -69,15 +71,36 @@ class ModelVerdict:
 
 @dataclass(frozen=True)
 class Crowds:
-    """The people of a table, in all; in its smallest group; and in all groups together, some of them several times."""
+    """The people of a table, in all; in its smallest group; and in all groups together, some of them several times.
+
+    Where rows of a person can be linked: in the smallest crowd of those who share what is known; and the mean, over
+    people, of one over the smallest crowd that each is in.
+    """
 
     total: int
     smallest_group: int
     together: int
+    smallest_crowd: int | None = None
+    mean_risk: float = 0.0
+
+    @classmethod
+    def of(cls, groups: Groups, held: Histogram, model: AllOf) -> Crowds:
+        """The people of groups, as the models look at them."""
+        counted = (len(np.unique(held.value)), int(held.distinct.min()), int(held.distinct.sum()))
+        linked = next((part for part in model.parts if isinstance(part, ByPeople) and part.only_people), None)
+        if linked is None:
+            return cls(*counted)
+        both = link(groups, linked.known_rows)[0].people
+        assert both is not None
+        smallest = np.full(int(both.value.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, both.value, both.distinct[both.owner])
+        own = smallest[np.unique(both.value)]
+        return cls(*counted, int(own.min()), float((1 / own).mean()))
 
     def to_dict(self) -> dict[str, int]:
         """For JSON."""
-        return {"total": self.total, "smallest_group": self.smallest_group}
+        told = {} if self.smallest_crowd is None else {"smallest_crowd": self.smallest_crowd}
+        return {"total": self.total, "smallest_group": self.smallest_group, **told}
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,6 +150,8 @@ class CheckResult(Shown):
     @property
     def risk(self) -> dict[str, float]:
         """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        if self.people is not None and self.people.smallest_crowd is not None:
+            return {"highest": 1 / self.people.smallest_crowd, "average": self.people.mean_risk}
         if self.people is not None:
             return {"highest": 1 / self.people.smallest_group, "average": self.groups / self.people.together}
         average = self.groups / self.rows if self.average is None or self.found is not None else self.average
@@ -358,9 +383,7 @@ def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> C
     """The answer for groups that are already counted, all of a table; ``seen`` as in :func:`assess_part`."""
     seen = seen or groups
     held = groups.people
-    crowds = None
-    if held is not None:
-        crowds = Crowds(len(np.unique(held.value)), int(held.distinct.min()), int(held.distinct.sum()))
+    crowds = None if held is None else Crowds.of(groups, held, model)
     return replace(
         answer([assess_part(groups, model, seen)], model),
         found=groups if seen is groups else None,

@@ -33,7 +33,7 @@ from shoal.encoding.people import number_people
 from shoal.encoding.person_dates import move_dates
 from shoal.encoding.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.engines.base import Engine, Relation, Source, Spread, memory_bytes, require_columns, require_roles
-from shoal.errors import PlanError
+from shoal.errors import PlanError, VerificationError
 from shoal.methods import Method, Problem, Progress
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.models import limited
@@ -134,6 +134,8 @@ class Decided:
         shown: dict[str, Mapping[str, str]] = {}
         if self.plan.schema.linked:
             made = self.pseudonyms.to_pydict()
+            if len(set(made["label"])) < len(made["label"]):
+                raise VerificationError("Two people have one pseudonym. A fault in shoal; nothing was published.")
             shown[self.plan.schema.person[0]] = dict(zip(map(str, made["v"]), made["label"], strict=True))
         require_same_rows(engine, written, carried, shown)
 
@@ -208,6 +210,7 @@ class DecidedHere(Decided):
             "unit": "people" if schema.person == schema.named(Role.PERSON) else "households",
             "verification": LINKED if schema.linked else NOT_LINKED,
             **({"known_rows": "all" if linked[0] is None else linked[0]} if linked else {}),
+            **({} if counted.smallest_crowd is None else {"smallest_crowd": counted.smallest_crowd}),
         }
 
     def recoding_text(self, release: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
+from shoal import deciding
 from shoal.cli.app import app
 from shoal.encoding import read_frequency_set
 from shoal.engines.duckdb import DuckDBEngine
@@ -137,6 +138,13 @@ def test_a_release_with_pseudonyms_of_people_keeps_everybody_in_a_crowd(key, met
         for crowd in slow.crowds(histories(released), None):
             assert slow.p_sensitive(crowd, has, 2)
     told = found.certificate["people"]
+    smallest = {}
+    for crowd in slow.crowds(histories(released), known_rows):
+        for who in crowd:
+            smallest[who] = min(smallest.get(who, len(crowd)), len(crowd))
+    assert told["smallest_crowd"] == min(smallest.values())
+    assert found.certificate["risk"]["highest"] == 1 / min(smallest.values())
+    assert found.certificate["risk"]["average"] == pytest.approx(sum(1 / n for n in smallest.values()) / len(smallest))
     assert told["known_rows"] == ("all" if known_rows is None else known_rows)
     assert told["released"] == len(has)
     assert found.certificate["pseudonyms"] == ["patient"]
@@ -216,23 +224,23 @@ def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path,
     assert answers == [True, False]
     report = (tmp_path / "out" / "released.report.html").read_text()
     assert "Who knows 2 rows of a person, and can link them, finds at least 3 people who have them." in report
-    from shoal import pipeline
+    plan, before = shoal.Plan.read(tmp_path / "plan.toml"), (tmp_path / "out" / "released.csv").read_bytes()
+    relabel, name_people = DuckDBEngine.relabel, deciding.name_people
 
-    def exchange(names, column, key):
-        made = real(names, column, key)
-        labels = made.column("label").to_pylist()
-        return made.set_column(1, "label", pa.array(["0" * 32 for _ in labels]))
+    def exchanged(engine, table, place, labels):
+        other = labels.set_column(1, "label", pa.array(labels["label"].to_pylist()[::-1]))
+        return relabel(engine, table, place, other)
 
-    real = pipeline.name_people
-    monkeypatch.setattr(pipeline, "name_people", exchange)  # everybody the same: what is written is another table
-    plan = shoal.Plan.read(tmp_path / "plan.toml")
-    shoal.release(plan, overwrite=True)
-    # the written table is held against what was verified, not against itself
-    monkeypatch.setattr(pipeline, "_require_same", lambda *parts: (_ for _ in ()).throw(VerificationError("x")))
-    before = (tmp_path / "out" / "released.csv").read_bytes()
-    with pytest.raises(VerificationError):
-        shoal.release(plan, overwrite=True)
-    assert (tmp_path / "out" / "released.csv").read_bytes() == before
+    def of_all(*given):
+        made = name_people(*given)
+        return made.set_column(1, "label", pa.array(["0" * 32] * made.num_rows))
+
+    for home, name, fault in ((DuckDBEngine, "relabel", exchanged), (deciding, "name_people", of_all)):
+        with monkeypatch.context() as patched:
+            patched.setattr(home, name, fault)
+            with pytest.raises(VerificationError):
+                shoal.release(plan, overwrite=True)
+        assert (tmp_path / "out" / "released.csv").read_bytes() == before
 
 
 def test_spellings_of_a_person_have_one_pseudonym_and_nobodys_rows_have_none(key):

@@ -170,6 +170,13 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
             f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
             f"This was verified on the finished table and the original before it was written."
         )
+    elif people and "smallest_crowd" in people:
+        known = "all rows" if people["known_rows"] == "all" else f"{people['known_rows']} rows"
+        sentences.append(
+            f"As a result whoever knows {known} of somebody, and can link them, finds at least "
+            f"{number(people['smallest_crowd'])} {people['unit']} with the same in these columns. This was verified on "
+            f"the finished table before it was written."
+        )
     elif people:
         sentences.append(
             f"As a result at least {number(people['smallest_group'])} people have rows that look like any released row "
@@ -191,8 +198,8 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     tiles = [(number(count), name) for count, name in zip(counts, names, strict=True)]
     if people:
         tiles += [
-            (number(people["released"]), "people released"),
-            (number(people["smallest_group"]), "people in the smallest group"),
+            (number(people["released"]), f"{people['unit']} released"),
+            (number(people["smallest_group"]), f"{people['unit']} in the smallest group"),
         ]
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
