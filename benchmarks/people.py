@@ -41,7 +41,7 @@ person = "patient"
 """
 NAFLD = """
 table = pyarrow.csv.read_csv({path!r})
-columns = {{"id": Column(Role("{role}")), "days": Column(Q, Widths((180, 365, 1825, 3650, 7300))), "test": Column(Q),
+columns = {{"id": Column(Role("{role}")), "days": Column(Q, Widths((180, 360, 1800, 3600, 7200))), "test": Column(Q),
     "value": Column(Role.SENSITIVE)}}
 person = "id"
 """
