@@ -23,6 +23,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from typing import Literal
 
 _FOLDER = Path(__file__).parent
 _DAY = 24 * 60 * 60
@@ -33,7 +34,8 @@ _COMMON = {
 
 
 def _kernels() -> list[Path]:
-    return sorted([*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")])
+    found = [*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")]
+    return sorted(file for file in found if file.name != "__init__.py")
 
 
 def _store() -> Path:
@@ -97,7 +99,7 @@ def _folders() -> dict[str, str]:
     }
 
 
-def pack(store: Path, place: Path, preset: int = 6) -> None:
+def pack(store: Path, place: Path, preset: Literal[0, 6] = 6) -> None:
     """Write a store as one file that can be laid out for kernels at any other place."""
     with tarfile.open(place, "w:xz", preset=preset) as archive:
         for name, folder in sorted(_folders().items()):
