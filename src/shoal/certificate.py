@@ -201,11 +201,12 @@ def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
 def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
     """What should be known of the columns that say whose rows they are, or might say it."""
     found = []
-    for name, told in content.get("repeating_identifiers", {}).items():
+    if repeating := content.get("repeating_identifiers"):
+        told = [f"{name!r} ({own['values']:,} values in {own['rows']:,} rows)" for name, own in repeating.items()]
         text = (
-            f"People may have several rows: the identifier {name!r} has {told['values']:,} values in {told['rows']:,} "
-            f"rows. The models counted rows, so that a group can be one person's. If it says whose rows they are, set "
-            f'role = "person"; if not, role = "drop".'
+            f"People may have several rows: values repeat in {', '.join(told)}. The models counted rows, so that a "
+            "group can be one person's. If such an identifier says whose rows they are, set its role to person; if "
+            "several people share its values, as they share names, to drop."
         )
         found.append({"code": "identifier-repeats", "text": text})
     if linking := content.get("linking_columns"):

@@ -21,7 +21,7 @@ from shoal.encoding.linked import link
 from shoal.encoding.people import as_in_source
 from shoal.encoding.wildcards import certain_candidates, crowd
 from shoal.engines.base import Engine, Relation, require_columns
-from shoal.errors import PlanError
+from shoal.errors import PlanError, counted
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
 from shoal.models.known import Limited, SetsVerdict, assess_sets, limited
@@ -139,7 +139,9 @@ class CheckResult(Shown):
                 ", ".join(f"{key} = {value}" for key, value in model.parameters.items()),
                 model.holds,
                 ", ".join(f"{key} = {value:.6g}" for key, value in model.effective.items()),
-                f"{model.failing_rows:,} rows in {model.failing_groups:,} group(s)" if model.failing_groups else "none",
+                f"{counted(model.failing_rows, 'row')} in {counted(model.failing_groups, 'group')}"
+                if model.failing_groups
+                else "none",
             )
             for model in self.models
         ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import tomli_w
 
-from shoal.errors import PlanError, TableError
+from shoal.errors import PlanError, TableError, counted
 from shoal.formats.addresses import address_of
 from shoal.methods import FullDomain, HiddenCells, Method, Refine
 from shoal.profiling import ColumnProfile, Profile
@@ -65,7 +65,7 @@ def draft_plan(
     if source is not None:
         lines += ["", *_source(profile, source, folder)]
     elif profile.missing:
-        lines.append(f"# {len(profile.missing)} kind(s) of text are taken for missing values.")
+        lines.append(f"# Taken for missing values: {counted(len(profile.missing), 'kind')} of text.")
     lines += ["", *_singling_out(profile)]
     for column in profile.columns:
         lines += ["", *_column(column, profile.rows)]

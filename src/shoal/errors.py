@@ -30,6 +30,15 @@ __all__ = [
 ]
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "group"), counted(2000, "group")
+    ('1 group', '2,000 groups')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 class ShoalError(Exception):
     """Base of all errors of shoal; ``exit_status`` is what the command line ends with."""
 

@@ -167,7 +167,7 @@ def anonymize(
     >>> ages = {"age": intervals(10, 20)}
     >>> release = anonymize(frame, quasi_identifiers=ages, sensitive="illness", k=2, method="full-domain")
     >>> release.table["age"].to_pylist()
-    ['20-29', '20-29', '30-39', '30-39']
+    ['20..29', '20..29', '30..39', '30..39']
     """
     asked = Asked(
         quasi_identifiers,

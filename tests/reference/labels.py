@@ -39,7 +39,7 @@ def _label(low, high, whole):
         return "*" if high is None else f"<{_text(high)}"
     if high is None:
         return f">={_text(low)}"
-    return f"{_text(low)}-{_text(high - 1)}" if whole else f"[{_text(low)}, {_text(high)})"
+    return f"{_text(low)}..{_text(high - 1)}" if whole else f"{_text(low)}..<{_text(high)}"
 
 
 def _text(number):

@@ -270,6 +270,10 @@ def test_labels_of_a_tree_come_from_the_plan():
 @pytest.mark.parametrize(
     ("label", "covered", "not_covered"),
     [
+        ("20..24", ["20", "24", "22.5"], ["25", "19", "x", "20..23"]),
+        ("-8000..-7001", ["-8000", "-7001"], ["-7000", "8000"]),
+        ("20..<24.5", ["20", "24.4"], ["24.5", "19"]),
+        ("24..20", ["24..20"], ["22", "24"]),
         ("20-24", ["20", "24", "22.5"], ["25", "19", "x", "20-23"]),
         ("-5--1", ["-5", "-1"], ["0", "-6"]),
         ("<30", ["29.999", "-7"], ["30"]),
@@ -385,18 +389,20 @@ AGES = Schema({"age": Column(QUASI, Widths((10,))), "s": Column(SENSITIVE)})
 def test_extreme_and_undeclared_intervals_are_found():
     """The paper's income of 210K: an interval that ends at one person's value."""
     original = read_rows(pa.table({"age": [50, 60, 70, 21, 22, 23]}), ("age",))
-    released = pa.table({"age": ["50-70"] * 3 + ["20-29"] * 3, "s": list("abcabc")})
+    released = pa.table({"age": ["50..70"] * 3 + ["20..29"] * 3, "s": list("abcabc")})
     published = read_groups(released, AGES)
     assert audit_grid(published, original, AGES).exposed == 3
     assert audit_extremes(published, original, AGES, k=3).exposed == 3
-    declared = read_groups(pa.table({"age": ["50-59", "60-69", "70-79", *["20-29"] * 3], "s": list("abcabc")}), AGES)
+    declared = read_groups(
+        pa.table({"age": ["50..59", "60..69", "70..79", *["20..29"] * 3], "s": list("abcabc")}), AGES
+    )
     assert audit_grid(declared, original, AGES).exposed == 0
 
 
 def test_two_releases_together():
     original = read_rows(pa.table({"age": [21, 29, 31, 39]}), ("age",))
-    first = read_groups(pa.table({"age": ["20-29", "20-29", "30-39", "30-39"], "s": list("abcd")}), AGES)
-    second = read_groups(pa.table({"age": ["21", "29-39", "29-39", "29-39"], "s": list("abcd")}), AGES)
+    first = read_groups(pa.table({"age": ["20..29", "20..29", "30..39", "30..39"], "s": list("abcd")}), AGES)
+    second = read_groups(pa.table({"age": ["21", "29..39", "29..39", "29..39"], "s": list("abcd")}), AGES)
     result = audit_intersection(first, second, original, AGES, k=2)
     assert (result.people, result.exposed, result.baseline) == (4, 2, 0)
 

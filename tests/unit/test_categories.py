@@ -55,7 +55,7 @@ def test_categories_that_are_wrong(
 def test_binding_to_values() -> None:
     assert CATEGORIES.bind(["Flu", "HIV", "Asthma"], "condition").tolist() == [3, 0, 2]
     assert CATEGORIES.bind([], "condition").tolist() == []
-    with pytest.raises(PlanError, match=r"'condition'.*2 distinct value\(s\)") as caught:
+    with pytest.raises(PlanError, match=r"'condition'.*2 distinct values") as caught:
         CATEGORIES.bind(["Flu", "Leprosy", "Gout"], "condition")
     assert "Leprosy" not in str(caught.value)
     with pytest.raises(KeyError) as unknown:

@@ -140,10 +140,10 @@ BAD: dict[str, Case] = {
     "a NUL byte": (
         str, swap("Bob", "B\0b"), 2, "holds a NUL byte (at byte 43); a text table cannot. Remove it"),
     "mixed types": (
-        str, swap(",22,", f",{SECRET},"), 2, "1 distinct value(s) do not fit it (for example in data row 2)"),
+        str, swap(",22,", f",{SECRET},"), 2, "1 distinct value that it does not cover (for example in data row 2)"),
     "a hierarchy that misses values": (
         swap("{ prefix = true }", '{ tree = { A = ["01234", "01235"] } }'), str, 2,
-        "2 distinct value(s) do not fit it (for example in data row 3, 4). Extend the hierarchy"),
+        "2 distinct values that it does not cover (for example in data row 3, 4). Extend the hierarchy"),
     "k < 2": (
         swap("k = 2", "k = 1"), str, 2, "'k' must be a whole number of at least 2; found 1"),
     "p > k": (
@@ -167,7 +167,7 @@ ALSO_BAD: dict[str, Case] = {
     "intervals with a gap": (
         swap("[5, 10]", "[[[0, 20], [30, 40]]]"), str, 2, "leave a gap"),
     "categories that miss values": (
-        swap('["gout"]', '["rash"]'), str, 2, "1 distinct value(s) are in none"),
+        swap('["gout"]', '["rash"]'), str, 2, "1 distinct value in none"),
     "alpha negative": (
         swap('name = "k-anonymity"', WEIGHTED.format(-1)), str, 2, "must be a number of at least 0"),
     "k > n": (

@@ -87,7 +87,7 @@ def people(rows: int, seed: int = 1) -> pa.Table:
 
 def cell_of(age: int, town: str) -> tuple[str, str]:
     """The cell at the levels of the plan, from the definition."""
-    return f"{age // 20 * 20}-{age // 20 * 20 + 19}", "north" if town in AREAS["north"] else "south"
+    return f"{age // 20 * 20}..{age // 20 * 20 + 19}", "north" if town in AREAS["north"] else "south"
 
 
 def cells_of(table: pa.Table) -> Counter[tuple[str, str]]:
@@ -326,7 +326,7 @@ def test_rho_of_all_of_it(tmp_path: Path) -> None:
 # -- the population grid -----------------------------------------------------------------------------------
 
 CENSUS = "town,age,count\n" + "".join(
-    f"{town},{age},9000\n" for town in ("north", "south") for age in ("0-19", "20-39", "40-59", "60-79")
+    f"{town},{age},9000\n" for town in ("north", "south") for age in ("0..19", "20..39", "40..59", "60..79")
 )
 BY_CENSUS = POPULATION.replace("universe = 1000", 'universe = "census.csv"').replace("m = 100000", "m = 60000")
 
@@ -637,8 +637,8 @@ def test_a_second_population_release(tmp_path: Path, shoal_command: Callable[...
     ("census", "m", "status", "kind", "says"),
     [
         (CENSUS.replace("9000", "810", 1), 50_000, 3, "UniverseTooSmallError", "1 of 8 cells below this"),
-        (CENSUS.replace("north", "North"), 50_000, 2, "UniverseError", "4 cell(s) of the table"),
-        (CENSUS.replace("9000\n", "0\n", 1), 50_000, 2, "UniverseError", "1 cell(s) of the table"),
+        (CENSUS.replace("north", "North"), 50_000, 2, "UniverseError", "4 cells of the table"),
+        (CENSUS.replace("9000\n", "0\n", 1), 50_000, 2, "UniverseError", "1 cell of the table"),
         (CENSUS, 71_202, 2, "UniverseError", "leaves 71201"),
         (CENSUS.replace("town,age", "town,years"), 50_000, 2, "UniverseError", "of which 2 are among"),
         (CENSUS + CENSUS.splitlines()[1] + "\n", 50_000, 2, "UniverseError", "Row 10 repeats"),

@@ -110,7 +110,7 @@ def write_patients(folder: Path) -> None:
         for row in range(4000)
     ]
     (folder / "patients.csv").write_text("name,age,zip,illness\n" + "\n".join(rows) + "\n")
-    cells = [f"{age},10***,9000" for age in ("0-19", "20-39", "40-59", "60-79")]
+    cells = [f"{age},10***,9000" for age in ("0..19", "20..39", "40..59", "60..79")]
     (folder / "census.csv").write_text("age,zip,count\n" + "\n".join(cells) + "\n")
 
 

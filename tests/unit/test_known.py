@@ -259,7 +259,7 @@ def label_at(value, level):
         return ""
     width = {0: 1, 1: 2, 2: 4}[level]
     low = int(value) // width * width
-    return value if width == 1 else f"{low}-{low + width - 1}"
+    return value if width == 1 else f"{low}..{low + width - 1}"
 
 
 def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():

@@ -12,7 +12,9 @@ from shoal.encoding import read_frequency_set
 from shoal.encoding.people import number_people
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import PlanError
 from shoal.gate import differences
+from shoal.models import MODELS as MODELS_BY_NAME
 from shoal.models.base import AllOf
 from shoal.models.known import Keyed, Known
 from shoal.models.people import counting_people
@@ -123,6 +125,11 @@ def test_who_has_many_rows_does_not_hide_in_them():
     assert not found.holds
     assert not opinion.holds
     assert found.effective == {"k": 1, "people_per_person": 1}
+
+
+def test_a_model_of_whole_histories_cannot_say_known():
+    with pytest.raises(PlanError, match="all columns of several rows"):
+        Known(MODELS_BY_NAME["trajectory-anonymity"](k=3), 2)
 
 
 def visits(people=60, rows=240):

@@ -70,7 +70,7 @@ def test_hierarchies_are_given_by_name_or_number_and_names_come_out():
     assert list(made.levels_) == ["age", "grade"]
     assert list(made.get_feature_names_out()) == ["age", "grade"]
     labels = Anonymizer(k=5, hierarchies={0: shoal.intervals(50)}, encode="label").fit_transform(X)
-    assert set(labels[:, 0]) <= {"0-49", "50-99", "*"}
+    assert set(labels[:, 0]) <= {"0..49", "50..99", "*"}
 
 
 def test_words_are_recoded_as_labels():

@@ -93,7 +93,7 @@ def test_table_5_is_reached_from_table_1_by_levels():
         shoal.Levels({"age": 1, "country": 1, "zip": 2}),
     )
     release = shoal.anonymize(table, plan)
-    rename = {"<30": "<30", "30-39": "3*", ">=40": ">40"}
+    rename = {"<30": "<30", "30..39": "3*", ">=40": ">40"}
     rows = sorted((rename[row["age"]], *list(row.values())[1:]) for row in release.table.to_pylist())
     assert rows == sorted(TABLES[5])
     assert release.risk == {"highest": 0.25, "average": 0.25}

@@ -88,7 +88,7 @@ def test_the_release_has_no_row_numbers():
 def test_an_interval_holds_its_lower_end():
     """anjana puts 20 into [15, 20)."""
     ladder = shoal.Widths((5,)).bind(["15", "19", "20"], missing=False)
-    assert [ladder.labels[1][code] for code in ladder.codes[1]] == ["15-19", "15-19", "20-24"]
+    assert [ladder.labels[1][code] for code in ladder.codes[1]] == ["15..19", "15..19", "20..24"]
 
 
 def test_t_closeness_is_enforced():

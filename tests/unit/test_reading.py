@@ -431,8 +431,8 @@ def test_categoricals_are_their_values_and_no_others() -> None:
 @pytest.mark.parametrize(
     ("values", "hierarchy", "label"),
     [
-        (pa.array([3] * 2, pa.uint8()), {"intervals": [5]}, "0-4"),
-        (pa.array([decimal.Decimal("1.10")] * 2), {"intervals": [0.5]}, "[1, 1.5)"),
+        (pa.array([3] * 2, pa.uint8()), {"intervals": [5]}, "0..4"),
+        (pa.array([decimal.Decimal("1.10")] * 2), {"intervals": [0.5]}, "1..<1.5"),
         (pa.array([1e300] * 2), {"cuts": [[5]]}, ">=5"),
         (pa.array([datetime.date(2024, 2, 29)] * 2), {"dates": ["month"]}, "2024-02"),
         (pa.array([datetime.datetime(2024, 2, 29, 3)] * 2, pa.timestamp("ns")), {"dates": ["year"]}, "2024"),

@@ -80,7 +80,7 @@ def test_facts_of_the_twelve_patients():
     columns = {column.name: column for column in facts.columns}
     assert (columns["age"].level, columns["age"].values, columns["age"].labels) == (2, 12, 2)
     cells = {cell.label: (cell.before, cell.after) for cell in columns["age"].distribution.cells}
-    assert cells == {"<30": (4, 4.0), "30-39": (4, 4.0), ">=40": (4, 4.0)}
+    assert cells == {"<30": (4, 4.0), "30..39": (4, 4.0), ">=40": (4, 4.0)}
     assert [cell.label for cell in columns["zip"].distribution.cells] == ["130**", "142**"]
 
 

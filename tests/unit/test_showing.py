@@ -108,7 +108,7 @@ def test_the_verdict_is_the_first_line():
     bad = shoal.check(FRAME, "k-anonymity k=3", quasi_identifiers="age")
     assert repr(good).startswith("The table meets the models")
     assert repr(bad).startswith("The table does not meet the models")
-    assert "24 rows in 12 group(s)" in repr(bad)
+    assert "24 rows in 12 groups" in repr(bad)
 
 
 def test_the_style_of_a_cell_touches_nothing_outside_of_it():

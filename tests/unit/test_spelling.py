@@ -331,7 +331,7 @@ def test_what_was_folded_is_told_on_the_terminal_in_json_and_in_the_report(tmp_p
     told = run.invoke(app, ["release", str(plan)])
     assert "counted as another one: illness 3" in told.output
     assert json.loads(run.invoke(app, ["release", str(plan), "--json"]).output)["folded"] == {"illness": 3}
-    assert "3 spelling(s) count as another one" in (tmp_path / "r.report.html").read_text(encoding="utf-8")
+    assert "3 spellings beside the first of each" in (tmp_path / "r.report.html").read_text(encoding="utf-8")
     told = run.invoke(app, ["check", str(table), "-q", "age", "-s", "illness", "-m", "p-sensitive p=2"])
     assert "counted as another one: illness 3" in told.output
     for line in ("HIV", "hiv"):

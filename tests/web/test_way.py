@@ -114,7 +114,7 @@ def test_a_change_keeps_what_it_does_not_touch(server):
     changes = [{"set": ["models", 0, "k"], "value": 3}, {"column": "zip", "role": "other"}]
     after = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
     assert "k = 3" in after["plan"]
-    assert "# <30, 30-39, >=40; then <40, >=40; then *" in after["plan"]
+    assert "# <30, 30..39, >=40; then <40, >=40; then *" in after["plan"]
     gone = [line for line in before.splitlines() if line not in after["plan"].splitlines()]
     assert [line.partition("=")[0].strip() for line in gone] == ["hierarchy", "k"]
     # the method still names zip: told, and not run

@@ -85,7 +85,7 @@ def attack(
     From the table alone: groups of one value (homogeneity) or one category (similarity), the best guess for everyone
     (inference), and what remains when some values can be ruled out (background knowledge); and how many facts, of the
     quasi-identifiers, suffice to single somebody out. With an external table:
-    linkage, which understands published labels such as 20-24, <30, 142** or a hierarchy's. With the original: linkage
+    linkage, which understands published labels such as 20..24, <30, 142** or a hierarchy's. With the original: linkage
     of everybody, linkage by distance, the minimality attack and audits of how the release was made.
 
     Beside each stands what could be guessed without the release. Counts are told, and row numbers of the external

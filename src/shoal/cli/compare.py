@@ -52,7 +52,7 @@ def compare(
     Kullback-Leibler divergence), the error of numbers, whether a model can tell the tables apart (pMSE ratio, 1 is
     perfect), the error of range queries and, with --target, how well classifiers learn from the release.
 
-    Rows need not be in the same order. Published labels such as 20-24, 142** or a hierarchy's are read as what they
+    Rows need not be in the same order. Published labels such as 20..24, 142** or a hierarchy's are read as what they
     cover, each value as likely as the others.
 
     \b

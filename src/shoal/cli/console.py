@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from shoal.errors import counted
 from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
 from shoal.watching import on_terminal
 
 __all__ = [
-    "counted",
     "figure",
     "folded_line",
     "models_table",
@@ -36,15 +36,6 @@ def safe(text: object) -> str:
     """Text from data or a plan, for the terminal: markup is not obeyed, control characters are not sent."""
     shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
     return escape(shown)
-
-
-def counted(number: int, thing: str) -> str:
-    """So many of a thing, in words that fit.
-
-    >>> counted(1, "group"), counted(1200, "group")
-    ('1 group', '1,200 groups')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def figure(value: Any) -> str:

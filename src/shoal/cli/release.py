@@ -55,9 +55,9 @@ def release(
               shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import functions
-    from shoal.cli.console import counted, figure, folded_line, models_table, output, patterns_table, progress, safe
+    from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
-    from shoal.errors import PlanError
+    from shoal.errors import PlanError, counted
     from shoal.plan import Plan
     from shoal.variables import shown
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from shoal.encoding.people import Numbered
 from shoal.engines.base import Engine, Relation
-from shoal.errors import PlanError
+from shoal.errors import PlanError, counted
 from shoal.schema import Calendar, Column, Schema
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def _refuse(name: str, faults: int, column: Column) -> None:
     if faults:
         form = _format(column)
         raise PlanError(
-            f"Column {name!r} must hold dates {f'as {form}' if form else 'such as 2024-02-29'}, to be moved; {faults} "
-            "different date(s) of people do not. Give their format in the hierarchy, { dates = [...], format = ... }, "
-            "or declare them missing."
+            f"Column {name!r} must hold dates {f'as {form}' if form else 'such as 2024-02-29'}, to be moved; found "
+            f"{counted(faults, 'different date')} of people in another form. "
+            "Give their format in the hierarchy, { dates = [...], format = ... }, or declare them missing."
         )
 
 

@@ -19,7 +19,7 @@ from annotated_types import Ge, Le, MaxLen
 from shoal.checked import Checked, Name
 from shoal.engines import ENGINES
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import PlanError, TableError
+from shoal.errors import PlanError, TableError, counted
 from shoal.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
 from shoal.formats.addresses import refuse_address
 
@@ -469,7 +469,9 @@ def require_columns(table: Relation, names: Sequence[str], what: str = "table") 
         if name in table.columns:
             continue
         close = difflib.get_close_matches(name, table.columns, 1)
-        hint = f"It has {len(table.columns)} column(s); check the spelling, and that its first line is a header."
+        hint = (
+            f"It has {counted(len(table.columns), 'column')}; check the spelling, and that its first line is a header."
+        )
         if close:
             like = call_column(table.columns, table.columns.index(close[0]), table.named)
             hint = f"Did you mean {like}?"

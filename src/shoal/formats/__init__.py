@@ -220,7 +220,7 @@ def require_packages(form: Format) -> None:
     lacking = [name for name in form.packages if find_spec(name) is None]
     if lacking:
         raise TableError(
-            f"{form.title} files need the package(s) {', '.join(lacking)}, which are not installed. Install them with: "
+            f"{form.title} files need what is not installed: {', '.join(lacking)}. Install it with: "
             f"pip install 'shoal[{form.extra}]'"
         )
 

@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import OutputError, TableError
+from shoal.errors import OutputError, TableError, counted
 from shoal.formats import ColumnLabels, Options, Writing
 from shoal.formats.numbers import LARGEST_EXACT, as_told, whole_numbers
 
@@ -50,8 +50,8 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         chosen = wanted
     else:
         raise TableError(
-            f"Workbook {path.name!r} has {len(sheets)} sheet(s), and none that is {wanted!r}; set sheet to the name of "
-            f"one, or to its number from 1."
+            f"Workbook {path.name!r} has {counted(len(sheets), 'sheet')}, and none that is {wanted!r}; set sheet to "
+            f"the name of one, or to its number from 1."
         )
     dtypes = None if options.schema is None else [_kind(part.type) for part in options.schema]
     # types are told by all rows: those of a sample would turn what does not fit into missing values

@@ -1,9 +1,9 @@
 """Files of SPSS, Stata and SAS, by pyreadstat: values with their labels.
 
 A code is read as the number that it is, its meaning beside it. Codes that the survey declares as missing are missing,
-unless they are to be kept. A column of numbers whose release shows text (20-29) is written as codes 1, 2, ... that have
-these texts as labels. Only columns that are published take their labels along, and only labels of values that occur:
-the codebook of rows that were left out stays here, and so do the notes of a file, which may name people.
+unless they are to be kept. A column of numbers whose release shows text (20..29) is written as codes 1, 2, ... that
+have these texts as labels. Only columns that are published take their labels along, and only labels of values that
+occur: the codebook of rows that were left out stays here, and so do the notes of a file, which may name people.
 """
 
 from __future__ import annotations

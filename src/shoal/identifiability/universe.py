@@ -39,9 +39,9 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     file = Path(directory) / "census.csv"
-    ...     _ = file.write_text("age,sex,count\\n20-29,f,5300\\n20-29,m,5100\\n")
+    ...     _ = file.write_text("age,sex,count\\n20..29,f,5300\\n20..29,m,5100\\n")
     ...     read_universe(file, ["sex", "age"])
-    {('f', '20-29'): 5300, ('m', '20-29'): 5100}
+    {('f', '20..29'): 5300, ('m', '20..29'): 5100}
     """
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -54,6 +54,11 @@ class Limited(Model):
     def __post_init__(self) -> None:
         if isinstance(self.of, Limited | AllOf):
             raise PlanError(f"The model of {type(self).__name__} must be a single model for groups; found {self.of}.")
+        if self.of.only_people:
+            raise PlanError(
+                f"The model {self.of.name} is about all columns of several rows of a person; it cannot say 'known' or "
+                f"bind a key set. Leave these out."
+            )
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -7,6 +7,7 @@ from typing import Any
 
 from shoal.certificate import Certificate, Release, about_people, about_worth
 from shoal.description import Band, ColumnFacts, Description, TableFacts
+from shoal.errors import counted
 from shoal.methods.base import told_count
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
 from shoal.risk.attacks import AttackResult
@@ -154,7 +155,7 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         folded = content["folded"]
         sentences.append(
             f"Spellings of one value (letter case, blanks, forms of a number) were counted as one in "
-            f"{listed(list(folded))}: {number(sum(folded.values()))} spelling(s) count as another one."
+            f"{listed(list(folded))}: {counted(sum(folded.values()), 'spelling')} beside the first of each."
         )
     categories = [name for name in sensitive if name in content.get("published_as_categories", ())]
     unchanged = [name for name in sensitive if name not in categories]

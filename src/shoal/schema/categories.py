@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.checked import Checked
-from shoal.errors import PlanError
+from shoal.errors import PlanError, counted
 from shoal.schema.spelling import same_text
 
 __all__ = ["Categories"]
@@ -41,12 +41,14 @@ class Categories(Checked):
         if len(self.classes) < 2 or not all(self.classes):
             raise PlanError(
                 f"Sensitivity categories must be at least two non-empty lists of values, the most sensitive first; "
-                f"found {len(self.classes)} list(s), {sum(not c for c in self.classes)} of them empty."
+                f"found {counted(len(self.classes), 'list')}, {sum(not c for c in self.classes)} of them empty."
             )
         values = [value for values in self.classes for value in values]
         twice = len(values) - len(set(values))
         if twice:
-            raise PlanError(f"Every sensitive value must be in exactly one category; {twice} value(s) stand twice.")
+            raise PlanError(
+                f"Every sensitive value must be in exactly one category; found {counted(twice, 'value')} in two."
+            )
         if self.names is not None and not len(set(self.names)) == len(self.names) == len(self.classes):
             raise PlanError(
                 f"Names of categories must be as many as categories, and differ; found {len(set(self.names))} names "
@@ -86,7 +88,7 @@ class Categories(Checked):
         lacking = sum(found not in place for found in keys)
         if lacking:
             raise PlanError(
-                f"The categories of column {column!r} must hold every value of the data; {lacking} distinct value(s) "
-                f"are in none. Add them, or declare them as missing values."
+                f"The categories of column {column!r} must hold every value of the data; found "
+                f"{counted(lacking, 'distinct value')} in none. Add them, or declare them as missing values."
             )
         return np.asarray([place[found] for found in keys], np.int32)

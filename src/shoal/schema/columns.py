@@ -13,7 +13,7 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from shoal.checked import Checked, Name
-from shoal.errors import HierarchyError, PlanError
+from shoal.errors import HierarchyError, PlanError, counted
 from shoal.schema.categories import Categories
 from shoal.schema.hierarchies import Flat, Hierarchy, declared_paths
 from shoal.schema.ladder import Ladder
@@ -269,8 +269,9 @@ def _refuse_conflicts(column: Column) -> None:
         conflicts = sum(home.setdefault(fold(value), place) != place for value, place in pairs)
         if conflicts:
             raise PlanError(
-                f"The {what} of a sensitive column must not tell apart what is counted as one value: {conflicts} "
-                f"value(s) differ from another in case, blanks or the like. Keep one of them, or set exact = true."
+                f"The {what} of a sensitive column must not tell apart what is counted as one value; found "
+                f"{counted(conflicts, 'value')} like another but for case, blanks or the like. Keep one of them, or "
+                f"set exact = true."
             )
 
 
@@ -281,8 +282,8 @@ def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> np
         lacking = sum(value not in place for value in values)
         if lacking:
             raise PlanError(
-                f"The order of column {name!r} must list every value of the data; {lacking} distinct value(s) are not "
-                f"in it. Add them, or declare them as missing values."
+                f"The order of column {name!r} must list every value of the data; found "
+                f"{counted(lacking, 'distinct value')} not in it. Add them, or declare them as missing values."
             )
         return np.asarray([place[value] for value in values], np.int64)
     try:

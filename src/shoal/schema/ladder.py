@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.errors import HierarchyError
+from shoal.errors import HierarchyError, counted
 
 __all__ = ["TOP", "Ladder", "MissingFromHierarchy", "build_ladder"]
 
@@ -94,8 +94,9 @@ class MissingFromHierarchy(HierarchyError):
         self.lacking = tuple(lacking)
         where = f" (for example in data row {', '.join(map(str, rows))})" if rows else ""
         super().__init__(
-            f"The hierarchy of column {column!r} must cover every value of the data; {len(lacking)} distinct value(s) "
-            f"do not fit it{where}. Extend the hierarchy, mend the values, or declare them as missing values."
+            f"The hierarchy of column {column!r} must cover every value of the data; found "
+            f"{counted(len(lacking), 'distinct value')} that it does not cover{where}. Extend the hierarchy, mend the "
+            f"values, or declare them as missing values."
         )
 
 
@@ -163,7 +164,7 @@ def _check_coarsening(columns: Sequence[Sequence[str]], column: str) -> None:
         }
         if split:
             raise HierarchyError(
-                f"Hierarchy of column {column!r}: level {level} must be a coarsening of level {level - 1}, but "
-                f"{len(split)} label(s) of level {level - 1} fall under more than one label of level {level}. "
+                f"Hierarchy of column {column!r}: level {level} must be a coarsening of level {level - 1}, found "
+                f"{counted(len(split), 'label')} of level {level - 1} under more than one label of level {level}. "
                 f"Give every label one parent."
             )

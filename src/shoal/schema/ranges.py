@@ -1,7 +1,7 @@
 """Hierarchies of numbers and dates: intervals by width, by cut points or written out; calendar units.
 
 An interval holds its lower end and not its upper one. Intervals of whole numbers are published as
-``20-24``, of other numbers as ``[20, 24.5)``, open ones as ``<20`` and ``>=90``.
+``20..24``, of other numbers as ``20..<24.5``, open ones as ``<20`` and ``>=90``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Widths(BaseHierarchy):
     """Intervals of equal width per level; ``bottom`` and ``top`` fold the tails into open intervals.
 
     >>> Widths((5, 10)).bind(["27", "28", "41"], False).labels
-    (('27', '28', '41'), ('25-29', '40-44'), ('20-29', '40-49'), ('*',))
+    (('27', '28', '41'), ('25..29', '40..44'), ('20..29', '40..49'), ('*',))
     """
 
     widths: tuple[float, ...]
@@ -113,7 +113,7 @@ class Cuts(BaseHierarchy):
     """Intervals between cut points, given for each level; both ends are open.
 
     >>> Cuts(((30, 40), (40,))).bind(["27", "35", "41"], False).labels[1:3]
-    (('<30', '30-39', '>=40'), ('<40', '>=40'))
+    (('<30', '30..39', '>=40'), ('<40', '>=40'))
     """
 
     levels: tuple[tuple[float, ...], ...]
@@ -173,7 +173,7 @@ class Intervals(BaseHierarchy):
     """Intervals written out as [low, high) pairs, for each level; ``inf`` opens an end.
 
     >>> Intervals((((0, 30), (30, float("inf"))),)).bind(["27", "41"], False).labels[1]
-    ('0-29', '>=30')
+    ('0..29', '>=30')
     """
 
     levels: tuple[tuple[tuple[Annotated[float, OPEN], Annotated[float, OPEN]], ...], ...]

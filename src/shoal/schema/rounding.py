@@ -46,8 +46,12 @@ def _text(number: Fraction) -> str:
 def interval_label(low: Fraction | None, high: Fraction | None, whole: bool) -> str:
     """How an interval is published: the one place that knows. None opens an end; ``whole`` is for whole numbers.
 
+    Two dots between the first and the last number that it holds; where numbers have no last one below the end, ``<``
+    stands before the end. A dash would be a minus, and a spreadsheet takes ``1-2`` for a date; a comma would divide
+    cells of a CSV.
+
     >>> [interval_label(*map(Fraction, (20, 25)), whole) for whole in (True, False)]
-    ['20-24', '[20, 25)']
+    ['20..24', '20..<25']
     """
     if low is None and high is None:
         return TOP
@@ -57,8 +61,8 @@ def interval_label(low: Fraction | None, high: Fraction | None, whole: bool) -> 
     if high is None:
         return f">={_text(low)}"
     if whole:
-        return _text(low) if high - low == 1 else f"{_text(low)}-{_text(high - 1)}"
-    return f"[{_text(low)}, {_text(high)})"
+        return _text(low) if high - low == 1 else f"{_text(low)}..{_text(high - 1)}"
+    return f"{_text(low)}..<{_text(high)}"
 
 
 def as_whole(numbers: Sequence[Fraction]) -> tuple[list[int], int]:

@@ -98,7 +98,7 @@ def intervals(*widths: float, origin: float = 0, bottom: float | None = None, to
     """Numbers become intervals, of one width per level.
 
     >>> intervals(5, 10).bind(["27", "41"], False).labels[1]
-    ('25-29', '40-44')
+    ('25..29', '40..44')
     """
     return Widths(widths, origin, bottom, top)
 

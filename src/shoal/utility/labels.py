@@ -1,10 +1,11 @@
 """What a published label stands for: which values of the original it covers.
 
-A reader of a release sees ``20-24``, ``<30``, ``>=90``, ``[20, 24.5)``, ``142**``, ``low..mid``, ``{a, b}``, ``*`` or a
+A reader of a release sees ``20..24``, ``<30``, ``>=90``, ``20..<24.5``, ``142**``, ``low..mid``, ``{a, b}``, ``*`` or a
 label of a hierarchy, and must know which persons it may be. Rules, in this order: a label of the column's hierarchy
 covers what the hierarchy puts under it; ``*`` covers everything, a missing value too; the same text (or the same
 number) covers itself; else the label is read as an interval, a masked prefix, a range or a set. A label that is none
-of these covers only its own text. A missing label covers only missing.
+of these covers only its own text. A missing label covers only missing. Intervals as other programs write them, such as
+``20-24`` and ``[20, 24.5)``, are read too.
 
 A text such as ``3*`` covers 33 and 3 but not 345: a mask hides characters, it does not add them.
 """
@@ -26,6 +27,7 @@ from shoal.schema.hierarchies import MissingFromHierarchy
 __all__ = ["Labels", "Region", "number_of", "read_label", "read_labels"]
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
+_DOTS = re.compile(rf"({_NUMBER})\.\.(<?)({_NUMBER})")
 _DASH = re.compile(rf"({_NUMBER})\s*[-–]\s*({_NUMBER})")
 _BRACKETS = re.compile(rf"([\[(])\s*({_NUMBER}|-?inf)\s*[,;]\s*({_NUMBER}|\+?inf)\s*([\])])")
 _ONE_SIDED = re.compile(rf"(<=|>=|<|>|≤|≥)\s*({_NUMBER})")
@@ -120,7 +122,7 @@ class Region:
 def read_label(label: str) -> Region:
     """What a label covers, by its text.
 
-    >>> read_label("142**").covers("14248", 14248), read_label("[20, 24.5)").covers("24.5", 24.5)
+    >>> read_label("142**").covers("14248", 14248), read_label("20..<24.5").covers("24.5", 24.5)
     (True, False)
     >>> read_label(">=90").covers("90", 90), read_label("HIV").covers("Flu", None)
     (True, False)
@@ -145,11 +147,11 @@ def read_label(label: str) -> Region:
         if match[1] in ("<", "<=", "≤"):
             return Region(label, low=-math.inf, high=end, high_open=match[1] == "<")
         return Region(label, low=end, high=math.inf, low_open=match[1] == ">")
+    if match := _DOTS.fullmatch(text):
+        low, high = float(match[1]), float(match[3])
+        return Region(label, low=low, high=high, high_open=bool(match[2])) if low <= high else Region(label)
     if ".." in text:
         first, _, last = text.partition("..")
-        one, other = number_of(first), number_of(last)
-        if one is not None and other is not None:
-            return Region(label, low=one, high=other) if one <= other else Region(label)
         return Region(label, first=first, last=last) if first and first <= last else Region(label)
     if match := _MASKED.fullmatch(text):
         return Region(label, prefix=match[1], length=len(text))

@@ -30,7 +30,7 @@ from annotated_types import Ge, Gt, Le
 
 from shoal.checked import Name, Number
 from shoal.encoding import ByGroup, FrequencySet, Groups, recode_codes
-from shoal.errors import InfeasibleError, PlanError
+from shoal.errors import InfeasibleError, PlanError, counted
 from shoal.identifiability.arithmetic import (
     check_crowd,
     check_sampling_rate,
@@ -235,8 +235,9 @@ class PopulationGrid(_Grid):
         strange = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
         if strange:
             raise UniverseError(
-                f"Every row must lie in a cell in which the universe has people. {strange} cell(s) of the table have "
-                f"none in the declared counts. Check that the labels of the universe file are those of the levels."
+                f"Every row must lie in a cell in which the universe has people. Found "
+                f"{counted(strange, 'cell')} of the table with none in the declared counts. "
+                f"Check that the labels of the universe file are those of the levels."
             )
         if status.m > promise.m:
             raise UniverseError(
@@ -439,7 +440,7 @@ def _check_public(name: str, schema: Schema, highest: int) -> None:
 def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
     """Raise where the form of labels would follow the data: intervals of whole numbers are written otherwise.
 
-    One value of 20.5 turns 20-24 into [20, 25) for all. So where the ends in the plan are whole, whole numbers are
+    One value of 20.5 turns 20..24 into 20..<25 for all. So where the ends in the plan are whole, whole numbers are
     the domain that it declares.
     """
     for dictionary, (low, high) in zip(problem.frequencies.quasi, ranges, strict=True):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
-from shoal.errors import PlanError
+from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.local.options import Choice, LocalLoss, LocalMethod, check_weights_of
 from shoal.methods.time_limits import deadline_of, told_in_time
@@ -108,8 +108,8 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
         lacking = sum(text not in place for text in dictionary.text)
         if lacking:
             raise PlanError(
-                f"The order of column {dictionary.name!r} must list every value of the data; {lacking} distinct "
-                f"value(s) are not in it. Add them, or declare them as missing values."
+                f"The order of column {dictionary.name!r} must list every value of the data; found "
+                f"{counted(lacking, 'distinct value')} not in it. Add them, or declare them as missing values."
             )
         listed = np.argsort(np.asarray([place[text] for text in dictionary.text], np.int64))
         rank = np.empty(dictionary.size, np.int32)
