@@ -143,7 +143,7 @@ def test_files_that_are_no_hierarchy(tmp_path: Path, content: bytes, says: str) 
 
 def test_a_level_must_be_a_coarsening_of_the_one_below() -> None:
     table = Table((("a", "A", "X"), ("b", "A", "Y")))
-    with pytest.raises(HierarchyError, match="level 2 must be a coarsening of level 1, but 1 label") as caught:
+    with pytest.raises(HierarchyError, match="level 2 must be a coarsening of level 1; found 1 label") as caught:
         table.bind(["a"], missing=False, column="c")  # found though the data has only one of the two values
     assert "'c'" in str(caught.value)
 
