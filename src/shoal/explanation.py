@@ -10,13 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 from shoal.engines import open_engine
 from shoal.engines.base import Source
 from shoal.errors import PlanError, ShoalError
-from shoal.methods import Method, Progress, quiet
-from shoal.models import Model
+from shoal.methods import HiddenCells, Method, Progress, quiet
+from shoal.methods.time_limits import within
+from shoal.models import Known, Limited, Model
 from shoal.pipeline import rehearse
 from shoal.plan import Plan
 from shoal.rehearsal import SAMPLE
@@ -116,12 +118,15 @@ def explain_plan(
     changes = [*_without(small), *_with(small)]
     end = time.monotonic() + time_limit
     progress("explaining", 0.0)
-    lost, why = _loss(lambda: small)
+    lost, why, levels = _run(lambda: small)
+    if isinstance(small.method, HiddenCells) and levels:  # so that the trials differ in one thing alone, and are short
+        small = replace(small, method=replace(small.method, levels=levels))
+        changes = [*_without(small), *_with(small)]
     costs: list[Cost] = []
     for place, (change, build) in enumerate(changes):
         if time.monotonic() > end:
             break
-        costs.append(Cost(change, *_loss(build)))
+        costs.append(Cost(change, *_run(build)[:2]))
         progress("explaining", (place + 1) / len(changes))
     costs.sort(key=lambda cost: (cost.loss is None, cost.loss or 0.0))
     without = tuple(cost for cost in costs if "parameter" not in cost.change)
@@ -138,26 +143,34 @@ def _without(plan: Plan) -> Iterator[Change]:
     quasi = plan.schema.quasi_identifiers
     for name in quasi if len(quasi) > 1 else ():
         columns = {**plan.schema.columns, name: Column(Role.DROP)}
-        yield {"column": name}, lambda columns=columns: replace(plan, schema=Schema(columns))  # type: ignore[misc]
+        yield {"column": name}, partial(replace, plan, schema=Schema(columns), method=_leaving_out(plan.method, name))
     for place, model in enumerate(plan.models if len(plan.models) > 1 else ()):
         rest = (*plan.models[:place], *plan.models[place + 1 :])
-        yield _called(model), lambda rest=rest: replace(plan, models=rest)  # type: ignore[misc]
+        yield _called(model), partial(replace, plan, models=rest)
 
 
 def _with(plan: Plan) -> Iterator[Change]:
     """The plan with one whole parameter of one model lowered."""
     for place, model in enumerate(plan.models):
-        for part in fields(model):
-            value = getattr(model, part.name)
-            if isinstance(value, bool) or not isinstance(value, int) or value <= 2:
-                continue
+        for name, lower, less in _lowered(model):
+            models = (*plan.models[:place], less, *plan.models[place + 1 :])
+            yield {**_called(model), "parameter": name, "value": lower}, partial(replace, plan, models=models)
+
+
+def _lowered(model: Model) -> Iterator[tuple[str, int, Model]]:
+    """A model with one whole parameter lowered: its name, what it is then, and the model; ``known`` falls by one."""
+    if isinstance(model, Limited):
+        for name, lower, less in _lowered(model.of):
+            yield name, lower, replace(model, of=less)
+    if isinstance(model, Known):
+        if model.known > 1:
+            yield "known", model.known - 1, replace(model, known=model.known - 1)
+        return
+    for part in fields(model):
+        value = getattr(model, part.name)
+        if not isinstance(value, bool) and isinstance(value, int) and value > 2:
             lower = next(number for number in SMALLER if number < value)
-
-            def build(place: int = place, model: Model = model, name: str = part.name, lower: int = lower) -> Plan:
-                less = replace(model, **{name: lower})
-                return replace(plan, models=(*plan.models[:place], less, *plan.models[place + 1 :]))
-
-            yield {**_called(model), "parameter": part.name, "value": lower}, build
+            yield part.name, lower, replace(model, **{part.name: lower})
 
 
 def _called(model: Model) -> dict[str, Any]:
@@ -166,16 +179,24 @@ def _called(model: Model) -> dict[str, Any]:
 
 
 def _in_time(method: Method) -> Method:
-    """The method with no more time than a trial may take."""
-    if not any(part.name == "time_limit" for part in fields(method)):
+    """The method with no more time than a trial may take, where that costs little."""
+    if not method.answers_early:
         return method
     given = getattr(method, "time_limit", None)
-    return replace(method, time_limit=SECONDS if given is None else min(given, SECONDS))  # type: ignore[call-arg]
+    return within(method, SECONDS if given is None else min(given, SECONDS))
 
 
-def _loss(build: Callable[[], Plan]) -> tuple[float | None, str]:
-    """What a plan loses, or why it has no release; errors of shoal hold no value of a record."""
+def _leaving_out(method: Method, column: str) -> Method:
+    """The method, which names a column's level no more."""
+    if not isinstance(method, HiddenCells):
+        return method
+    return replace(method, levels={name: level for name, level in method.levels.items() if name != column})
+
+
+def _run(build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
+    """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a record."""
     try:
-        return float(rehearse(build()).utility["ncp"]), ""
+        release = rehearse(build())
     except ShoalError as error:
-        return None, str(error)
+        return None, str(error), {}
+    return float(release.utility["ncp"]), "", dict(release.certificate.content.get("levels", {}))

@@ -66,7 +66,7 @@ def try_methods(
         Refine(time_limit=SECONDS),
     )
     if limited(plan.model):  # few columns at a time: what serves them
-        methods = (HiddenCells(time_limit=SECONDS), FullDomain(time_limit=SECONDS))
+        methods = (HiddenCells(), FullDomain(time_limit=SECONDS))
     found: list[Tried] = []
     spent = 0.0
     for place, method in enumerate(methods):

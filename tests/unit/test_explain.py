@@ -61,6 +61,18 @@ def test_every_figure_is_that_of_the_changed_plan():
     assert [cost.loss for cost in found.without] == sorted(cost.loss for cost in found.without)
 
 
+def test_what_an_intruder_knows_and_the_k_of_few_columns_have_their_cost():
+    plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5, "known": 2}], "method": {"name": "hidden-cells"}}
+    found = shoal.explain(plan, table())
+    lowered = {(cost.change["parameter"], cost.change["value"]): cost.loss for cost in found.with_}
+    assert set(lowered) == {("k", 4), ("known", 1)}
+    assert lowered["known", 1] <= found.loss
+    assert {cost.change["column"] for cost in found.without} == {"dob", "sex", "town"}
+    levels = shoal.anonymize(table(), plan).certificate["levels"]
+    fixed = {**plan, "method": {"name": "hidden-cells", "levels": levels}}
+    assert lowered["known", 1] == ncp({**fixed, "models": [{"name": "k-anonymity", "k": 5, "known": 1}]})
+
+
 def test_what_has_no_release_says_why():
     plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5}, {"name": "l-diversity", "l": 5, "column": "illness"}]}
     found = shoal.explain(plan, table())

@@ -84,6 +84,8 @@ class Method(Checked):
     name: ClassVar[str]
     reveals_source: ClassVar[bool] = True
     needs_model: ClassVar[bool] = True
+    answers_early: ClassVar[bool] = False
+    """Whether the method, where its ``time_limit`` is over, answers with something that is nearly as good."""
     serves_few: ClassVar[bool] = False
     """Whether the method serves models for an intruder who knows few of the columns (:mod:`shoal.models.known`)."""
     serves_linked: ClassVar[bool] = False

@@ -60,6 +60,7 @@ class FullDomain(Method):
     time_limit: Seconds | None = None
     interruptible: bool = False
     name: ClassVar[str] = "full-domain"
+    answers_early: ClassVar[bool] = True
     serves_few: ClassVar[bool] = True
     serves_linked: ClassVar[bool] = True
 

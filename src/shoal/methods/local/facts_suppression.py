@@ -69,6 +69,7 @@ class FactsSuppression(Method):
     aggregate: AggregateName | None = None
     time_limit: Seconds | None = None
     name: ClassVar[str] = "facts-suppression"
+    answers_early: ClassVar[bool] = True
     serves_linked: ClassVar[bool] = True
 
     def check(self, schema: Schema, model: AllOf) -> None:

@@ -69,6 +69,7 @@ class Mondrian(LocalMethod):
     ranges: Ranges = "round"
     time_limit: Seconds | None = None
     name: ClassVar[str] = "mondrian"
+    answers_early: ClassVar[bool] = True
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

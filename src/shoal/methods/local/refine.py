@@ -56,6 +56,7 @@ class Refine(LocalMethod):
     time_limit: Seconds | None = None
     ranges: Ranges | None = None
     name: ClassVar[str] = "refine"
+    answers_early: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", start_method(self.start, self.name, TopDown(self.loss, self.weights)))

@@ -55,6 +55,7 @@ class LocalSuppression(LocalMethod):
     missing: Literal["strict", "loose"] = "strict"
     time_limit: Seconds | None = None
     name: ClassVar[str] = "local-suppression"
+    answers_early: ClassVar[bool] = True
     serves_few: ClassVar[bool] = True
 
     @property

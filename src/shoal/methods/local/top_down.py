@@ -59,6 +59,7 @@ class TopDown(LocalMethod):
     choose: Choice = "best"
     time_limit: Seconds | None = None
     name: ClassVar[str] = "top-down"
+    answers_early: ClassVar[bool] = True
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
