@@ -24,7 +24,7 @@ import shoal
 from shoal.cli.app import app
 from shoal.errors import HierarchyError, PlanError
 from shoal.schema import Categories, Column, Ordered, Role, Schema, Table, Tree
-from shoal.schema.spelling import canonical, fold
+from shoal.schema.spelling import canonical, fold, fold_with_care
 from tests.reference import spelling as slowly
 
 SPELLINGS = ["HIV", "hiv", "HIV ", "HIV\u00a0"]
@@ -50,6 +50,11 @@ def test_values_have_the_same_key_where_the_slow_twin_holds_them_for_one_value(v
         assert (fold(one) is None) == (slowly.value(one) is None)
         for other in values:
             assert (fold(one) == fold(other)) == (slowly.value(one) == slowly.value(other))
+
+
+@given(st.text(alphabet="0012Ee9xZ.+- ", max_size=8))
+def test_the_short_way_to_a_key_is_the_careful_one(text: str) -> None:
+    assert fold(text) == fold_with_care(text)
 
 
 def test_a_key_is_of_text_and_says_no_more_than_meaning() -> None:
