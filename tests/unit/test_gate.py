@@ -42,8 +42,9 @@ from shoal.models import (
     combine,
 )
 from shoal.models.base import Assessment, Condition, Model
+from shoal.risk.patterns import PatternExposure
 from shoal.schema import Categories, Column, Role, Schema, Tree
-from shoal.verify import verify
+from shoal.verify import PatternCheck, verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
@@ -153,6 +154,29 @@ def test_models_and_gate_agree_at_the_bound_itself(table, data):
     moved = sum(abs(Fraction(counts[j], known) - Fraction(total[j], sum(total))) for j in range(6)) / 2 + shift
     if 0 <= moved <= 1:
         same_opinion(TCloseness(moved), table)
+
+
+@given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(["1", None]), st.sampled_from(["a", "b", None]),
+                          st.integers(1, 5)), min_size=1, max_size=8))  # fmt: skip
+def test_groups_are_counted_from_the_rows_themselves(rows):
+    """Combinations may come several times; of what groups hold, the same is kept once."""
+    sizes, values, total = Counter(), {}, Counter()
+    for q, r, s, n in rows:
+        sizes[q, r] += n
+        values.setdefault((q, r), Counter())[s] += n
+        total[s] += n
+    number = {text: place for place, text in enumerate(sorted(text for text in total if text is not None))}
+    held = Counter(
+        (sizes[group], tuple(sorted((number[text], count) for text, count in found.items() if text is not None)))
+        for group, found in values.items()
+    )
+    columns = [pa.array(list(column), pa.string()) for column in list(zip(*rows, strict=True))[:3]]
+    counted = pa.table({"c0": columns[0], "c1": columns[1], "c2": columns[2], "n": [row[3] for row in rows]})
+    (column,) = shoal.gate.list_sensitive({"s": (2, counted["c2"], counted["n"])}, ROLES)
+    assert column.total == tuple(total[text] for text in number)
+    found = shoal.gate.count_groups(counted, [0, 1], [column])
+    assert (found.rows, found.groups) == (sum(sizes.values()), len(sizes))
+    assert (found.sizes, found.held) == (Counter(sizes.values()), {"s": held})
 
 
 def test_every_model_has_a_definition_of_its_own():
@@ -433,6 +457,15 @@ def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypa
             shoal.anonymize(table, OVERLAPPING)
     else:
         assert shoal.anonymize(table, OVERLAPPING).certificate["models"][0]["effective"] == {"k": 2}
+
+
+def test_the_risk_of_patterns_is_that_of_the_smallest_set_they_single_out():
+    told = PatternExposure(np.array([5, 9]), np.array([3, 0]), 12, 4, np.array([3, 2, 7]))
+    checked = PatternCheck(12, 2, 5, (), 0, 0, least=3, exposure=told)
+    assert checked.risk == {
+        "highest": 0.5, "average": 0.25, "records_in_cells_below_k": 2, "patterns_below_k_own_records": 1,
+        "patterns_without_own_records": 1, "disclosed_records": 4,
+    }  # fmt: skip
 
 
 OVERLAPPING = {
