@@ -361,7 +361,9 @@ def test_a_model_that_the_gate_does_not_know_is_asked_alone_and_the_certificate_
 
 
 def test_a_check_of_any_table_asks_the_models_alone():
-    told = shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["q", "r"]).models[0]
+    checked = shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["q", "r"])
+    assert checked.found.size.tolist() == [4, 4]
+    told = checked.models[0]
     assert told.judged_by is None
     assert "judged_by" not in told.to_dict()
 
@@ -515,3 +517,12 @@ def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_c
     fitting = sum(n for record, n in zip(records, counts, strict=True) if any(fits(record, one) for one in patterns))
     by_column = [[[row[j] for row in rows] for j in range(quasi + 1)] for rows in (patterns, records)]
     assert shoal.gate.count_fitting(*by_column, counts, quasi, "*") == (expected, fitting)
+
+
+def test_groups_that_fail_a_model_of_all_columns_are_told_beside_a_model_of_few():
+    table = TABLE.set_column(2, "s", pa.array(list("aaaaaabb")))
+    told = shoal.check(
+        table, ["k-anonymity k=2 known=1", "p-sensitive p=2"], quasi_identifiers=["q", "r"], sensitive=["s"]
+    )
+    assert [model.holds for model in told.models] == [True, False]
+    assert (told.failing_groups, told.failing_rows, told.failing_sizes) == (1, 4, (4,))
