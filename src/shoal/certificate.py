@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shoal.errors import PlanError
 from shoal.formats.addresses import shown_path
 from shoal.showing import Grid, Page, Sheet, Shown
 
@@ -147,6 +148,18 @@ class Release(Shown, Generic[Table]):
         from shoal import report  # looks ahead: a report is made of a release, not the other way round
 
         return Page(report.render(self))
+
+    def explain(self, data: Any = None, *, time_limit: float = 120.0) -> Shown:
+        """Tell what the loss comes from: the loss without each column and model, and with smaller parameters.
+
+        A release keeps no row of its original: ``data`` is the table that it was made from, unless its plan names a
+        source that can be read again. See :func:`shoal.explain`.
+        """
+        from shoal import functions  # looks ahead, as above
+
+        if self.plan is None:
+            raise PlanError("Only a release in memory knows its plan; ask shoal.explain with the plan of this one.")
+        return functions.explain(self.plan, data, time_limit=time_limit)
 
     def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release[None]:
         """Write the table into a folder, with certificate and report beside it: whole, or not at all.

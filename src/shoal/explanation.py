@@ -23,6 +23,7 @@ from shoal.pipeline import rehearse
 from shoal.plan import Plan
 from shoal.rehearsal import SAMPLE
 from shoal.schema import Column, Role, Schema
+from shoal.showing import Grid, Sheet, Shown
 
 __all__ = ["Cost", "Explanation", "explain_plan"]
 
@@ -52,8 +53,8 @@ class Cost:
         return f"with {told['parameter']} = {told['value']} in {model}" if "parameter" in told else f"without {model}"
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
     """What a plan loses, and what it would lose otherwise; the changes that help most come first.
 
     Attributes
@@ -79,6 +80,22 @@ class Explanation:
         best = min(helping, key=lambda cost: cost.loss or 0.0, default=None)
         lost = self.loss if self.loss is not None else 1.0
         return best if best is not None and best.loss is not None and best.loss < lost else None
+
+    def sheet(self) -> Sheet:
+        """The loss as it is, and with each change."""
+        of = "a sample of " if self.sampled else ""
+        lost = f"no release: {self.why}" if self.loss is None else f"the loss (ncp) is {self.loss:.4g}"
+        sentences = [f"As the plan stands, on {of}{self.rows:,} rows: {lost}."]
+        if self.advice is not None:
+            sentences.append(f"What would help most: {self.advice}.")
+        if self.untried:
+            sentences.append(f"{self.untried:,} changes were not tried: the time was over.")
+        rows = [
+            (str(cost), "no release" if cost.loss is None else f"{cost.loss:.4g}")
+            for cost in (*self.without, *self.with_)
+        ]
+        grids = [Grid("The loss with one thing changed", ("change", "loss"), rows)] if rows else []
+        return Sheet("What the loss comes from", (), sentences, grids)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""

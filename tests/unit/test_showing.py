@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html.parser
 import sys
 import types
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import shoal
+from shoal.explanation import Cost, Explanation
 from shoal.exploration import Exploration, Trial
 from shoal.showing import Grid, Page, Sheet
 from shoal.showing.sheet import CELL_STYLE, MOST_ROWS
@@ -50,6 +52,9 @@ def results(release):
         shoal.attack(release.table, PLAN, original=FRAME),
         shoal.assess(release.table, PLAN, fraction=0.1),
         shoal.compare(FRAME, release.table, PLAN, queries=10),
+        Explanation(
+            0.2, (Cost({"column": f"zip {EVIL}"}, 0.1), Cost({"model": "p-sensitive"}, None, "no")), (), 24, True
+        ),
         Exploration("ncp", trials),
         Exploration("ncp", trials[1:]),
     ]
@@ -206,3 +211,11 @@ def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, m
     assert "compiling &lt;once&gt;" in written[0]
     assert "deciding" in written[1]
     assert written[-1] == ""
+
+
+def test_a_release_explains_its_loss_from_the_table_that_it_was_made_from(release):
+    found = release.explain(FRAME, time_limit=0.001)
+    assert found.loss == pytest.approx(release.utility["ncp"])
+    assert f"{found.loss:.4g}" in repr(found)
+    with pytest.raises(shoal.PlanError, match="knows its plan"):
+        dataclasses.replace(release, plan=None).explain(FRAME)
