@@ -185,7 +185,7 @@ class Plan(Shown, Checked):
             "seed": seed,
             "keys": keys,
             "files": files,
-            "written": written or {},
+            "written": {} if written is None else written,
         }
         for name, value in asked.items():
             object.__setattr__(self, name, value)

@@ -214,7 +214,7 @@ def test_good_input_that_looks_bad(tmp_path: Path, shoal: Shoal) -> None:
     done = shoal("release", "plan.toml", "--json")
     assert (done.status, done.err) == (0, "")
     assert (tmp_path / "released.csv").read_text() == (
-        'age,zip,illness\n20-29,012**,flu\n20-29,012**,"go\nut"\n30-39,047**,NA\n30-39,047**,flu\n'
+        'age,zip,illness\n20..29,012**,flu\n20..29,012**,"go\nut"\n30..39,047**,NA\n30..39,047**,flu\n'
     )
 
 
@@ -223,7 +223,7 @@ def test_missing_values_are_kept_apart(tmp_path: Path, shoal: Shoal) -> None:
     prepare(tmp_path, PLAN.replace("[columns.name]", 'missing = ["?"]\n[columns.name]'), rows)
     assert shoal("release", "plan.toml").status == 0
     assert (tmp_path / "released.csv").read_text() == (
-        "age,zip,illness\n,047**,\n,047**,flu\n20-29,012**,flu\n20-29,012**,gout\n"
+        "age,zip,illness\n,047**,\n,047**,flu\n20..29,012**,flu\n20..29,012**,gout\n"
     )
     # a marker of the plan's source is no value in a table that is checked with it either
     with_marker = "age,zip,illness\na,b,?\na,b,flu\n"
