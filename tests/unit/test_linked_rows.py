@@ -268,7 +268,7 @@ def test_a_number_and_its_text_have_one_pseudonym(key):
 
 def test_a_pseudonym_of_a_person_needs_the_promise_that_fits_it():
     columns = {"id": PSEUDONYM, "age": Column(Role.QUASI_IDENTIFIER)}
-    with pytest.raises(PlanError, match=r"links all rows of the person.*trajectory-anonymity"):
+    with pytest.raises(PlanError, match=r"links all rows of it.*trajectory-anonymity"):
         shoal.Plan(Schema(columns), (shoal.KAnonymity(3),))
     with pytest.raises(PlanError, match="needs a column of role person"):
         shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.TrajectoryAnonymity(3),))

@@ -351,7 +351,7 @@ DATA: dict[str, list[Any]] = {
     "age": [21, 25, None, None],
     "illness": ["flu", None, "flu", "gout"],
 }
-RELEASED = [(None, "flu"), (None, "gout"), ("20-29", None), ("20-29", "flu")]
+RELEASED = [(None, "flu"), (None, "gout"), ("20..29", None), ("20..29", "flu")]
 
 
 def frames() -> dict[str, Any]:
