@@ -7,7 +7,7 @@ believed: the released table is checked again from its rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -19,14 +19,14 @@ import numpy.typing as npt
 from shoal.checked import Checked
 from shoal.encoding import FrequencySet, Groups, Recoding
 from shoal.engines.base import Relation, Spread
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, PlanError
 from shoal.models import AllOf, Model
 from shoal.schema import Ladder, Schema
 from shoal.schema.base import changed
 
 __all__ = [
     "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "least_rows", "quiet", "require_feasible",
-    "require_whole", "row_limit", "suppress_failing", "told_count",
+    "require_quasi_identifiers", "require_whole", "row_limit", "suppress_failing", "told_count",
 ]  # fmt: skip
 
 Progress = Callable[[str, float | None], None]
@@ -162,6 +162,13 @@ class Method(Checked):
         """The method's parameters by name, those left at None excepted."""
         given = {part.name: getattr(self, part.name) for part in fields(self)}
         return {key: value for key, value in given.items() if value is not None}
+
+
+def require_quasi_identifiers(schema: Schema, columns: Iterable[str], said: str = "The method names column") -> None:
+    """Raise where a column that a method names is not a quasi-identifier."""
+    for column in columns:
+        if column not in schema.quasi_identifiers:
+            raise PlanError(f"{said} {column!r}, which is not a quasi-identifier of the plan.")
 
 
 def row_limit(suppression: float, rows: int) -> int:

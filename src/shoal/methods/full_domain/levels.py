@@ -11,7 +11,7 @@ from annotated_types import Ge
 from shoal.checked import Share
 from shoal.encoding import ByLevel, Groups, recode_codes
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, row_limit, suppress_failing
+from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers, row_limit, suppress_failing
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
 
@@ -38,9 +38,7 @@ class Levels(Method):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        for column in self.levels:
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"A level is given for column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, self.levels, "A level is given for column")
         require_all_rows(self.name, self.suppression, model)
 
     def decide(self, problem: Problem) -> ByLevel:

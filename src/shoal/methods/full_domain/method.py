@@ -15,7 +15,7 @@ from annotated_types import Ge
 from shoal.checked import Seconds, Share, Weight
 from shoal.encoding import ByLevel
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible
+from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers
 from shoal.methods.full_domain.levels import recode_at, require_all_rows
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -72,9 +72,7 @@ class FullDomain(Method):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        for column in (*self.levels, *self.weights):
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, (*self.levels, *self.weights))
         require_all_rows(self.name, self.suppression, model)
 
     def decide(self, problem: Problem) -> ByLevel:

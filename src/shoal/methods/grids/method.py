@@ -51,7 +51,7 @@ from shoal.identifiability.guarantee import Guarantee, population_guarantee, sam
 from shoal.identifiability.ledger import Booking, Ledger, Status
 from shoal.identifiability.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
 from shoal.identifiability.universe import read_universe
-from shoal.methods.base import Method, Problem
+from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
 from shoal.schema import BaseHierarchy, Flat, Role, Schema
@@ -104,9 +104,7 @@ class _Grid(Method):
 
     def ranges(self, schema: Schema) -> tuple[tuple[int, int], ...]:
         """The lowest and the highest level of each quasi-identifier, checked without any data."""
-        for name in self.levels:
-            if name not in schema.quasi_identifiers:
-                raise PlanError(f"A level is given for column {name!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, self.levels, "A level is given for column")
         return tuple(self._range(name, schema) for name in schema.quasi_identifiers)
 
     def _range(self, name: str, schema: Schema) -> tuple[int, int]:

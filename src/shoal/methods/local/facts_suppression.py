@@ -29,10 +29,10 @@ from annotated_types import Ge
 
 from shoal.checked import Seconds, Share, Weight
 from shoal.encoding import ByGroup, FrequencySet, Groups, recode_codes, released_ladders
-from shoal.encoding.groups import group_keys
+from shoal.encoding.groups import group_keys, sum_by
 from shoal.encoding.linked import link
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, row_limit
+from shoal.methods.base import Method, Problem, require_quasi_identifiers, row_limit
 from shoal.methods.full_domain.method import level_bounds
 from shoal.models import AllOf
 from shoal.models.people import ByPeople
@@ -74,9 +74,7 @@ class FactsSuppression(Method):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        for column in (*self.levels, *self.weights):
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, (*self.levels, *self.weights))
         if not any(part.only_people for part in model.parts):
             raise PlanError(
                 "The method facts-suppression leaves out rows that set people apart by several rows; the plan must "
@@ -140,7 +138,7 @@ class _Node:
         facts, self.fact = np.unique(key, return_inverse=True)
         self.fact = self.fact.reshape(-1)
         self.person, self.label = facts // self.labels, facts % self.labels
-        self.rows = np.bincount(self.fact, frequencies.count, len(facts)).astype(np.int64)
+        self.rows = sum_by(self.fact, frequencies.count, len(facts))
         secrets = np.full((len(facts), frequencies.secrets.shape[1]), -1, np.int32)
         secrets[:, -1] = self.person
         self.table = FrequencySet((), (), frequencies.domains, secrets[:, :0], secrets, self.rows)

@@ -17,7 +17,7 @@ from annotated_types import Ge
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByCell
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem
+from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.models import AllOf, Limited, limited
 from shoal.schema import Schema
 
@@ -49,9 +49,7 @@ class HiddenCells(Method):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        for column in (*self.levels, *self.importance):
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, (*self.levels, *self.importance))
         require_few(self.name, model)
 
     def decide(self, problem: Problem) -> ByCell:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from shoal.checked import make
 from shoal.errors import PlanError
 from shoal.methods.base import Method
-from shoal.schema import Schema
 
-__all__ = ["Choice", "LocalLoss", "LocalMethod", "Start", "check_weights_of", "start_method"]
+__all__ = ["Choice", "LocalLoss", "LocalMethod", "Start", "start_method"]
 
 LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
 Choice = Literal["best", "loss", "rate"]
@@ -30,13 +29,6 @@ class LocalMethod(Method):
         """See :class:`shoal.methods.base.Method`."""
         import shoal.methods.local.release
         import shoal.methods.local.search  # noqa: F401
-
-
-def check_weights_of(schema: Schema, columns: Mapping[str, object]) -> None:
-    """Raise where a column that is named is not a quasi-identifier."""
-    for column in columns:
-        if column not in schema.quasi_identifiers:
-            raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
 
 
 def start_method(start: Start, owner: str, default: Method) -> Method:

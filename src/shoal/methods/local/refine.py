@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
-from shoal.methods.base import Problem
+from shoal.methods.base import Problem, require_quasi_identifiers
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
-from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
+from shoal.methods.local.options import LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import deadline_of, within
 from shoal.models import AllOf
@@ -63,8 +63,8 @@ class Refine(LocalMethod):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        check_weights_of(schema, self.weights)
-        check_weights_of(schema, self.publish)
+        require_quasi_identifiers(schema, self.weights)
+        require_quasi_identifiers(schema, self.publish)
         self.start.check(schema, model)
 
     def decide(self, problem: Problem) -> ByGroup:

@@ -27,9 +27,9 @@ from typing import ClassVar, Literal
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Problem, require_feasible
+from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
 from shoal.methods.local.hidden_cells import require_few
-from shoal.methods.local.options import LocalMethod, check_weights_of
+from shoal.methods.local.options import LocalMethod
 from shoal.methods.time_limits import deadline_of
 from shoal.models import AllOf, limited
 from shoal.schema import TOP, Schema
@@ -72,7 +72,7 @@ class LocalSuppression(LocalMethod):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        check_weights_of(schema, self.importance)
+        require_quasi_identifiers(schema, self.importance)
         if limited(model):
             if self.missing == "loose":
                 raise PlanError("With 'known' or [[keys]], missing = 'loose' says nothing more; leave it out.")

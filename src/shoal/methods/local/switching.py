@@ -22,9 +22,9 @@ from annotated_types import Ge
 from shoal.checked import Number, Seconds, Weight
 from shoal.encoding import ByGroup
 from shoal.errors import PlanError
-from shoal.methods.base import Problem, require_feasible
+from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
 from shoal.methods.local.mondrian import ranks_of, shown_by
-from shoal.methods.local.options import LocalLoss, LocalMethod, Start, check_weights_of, start_method
+from shoal.methods.local.options import LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import answer_within, deadline_of, within
 from shoal.models import AllOf, combine, make_model, starting
@@ -74,7 +74,7 @@ class Switching(LocalMethod):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        check_weights_of(schema, self.weights)
+        require_quasi_identifiers(schema, self.weights)
         self.start.check(schema, starting(self.goal(model)))
 
     def decide(self, problem: Problem) -> ByGroup:

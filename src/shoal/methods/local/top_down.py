@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup
-from shoal.methods.base import Problem, require_feasible
-from shoal.methods.local.options import Choice, LocalLoss, LocalMethod, check_weights_of
+from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.local.options import Choice, LocalLoss, LocalMethod
 from shoal.methods.time_limits import deadline_of, told_in_time
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -63,7 +63,7 @@ class TopDown(LocalMethod):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        check_weights_of(schema, self.weights)
+        require_quasi_identifiers(schema, self.weights)
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""

@@ -22,7 +22,7 @@ from shoal.encoding import Recoding
 from shoal.encoding.intervals import Ends
 from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Outcome, Problem, Progress
+from shoal.methods.base import Method, Outcome, Problem, Progress, require_quasi_identifiers
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -86,9 +86,7 @@ class _Microaggregation(Method):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         scaled = () if isinstance(self.scale, str) else tuple(self.scale)
-        for column in (*self.weights, *scaled, *self.publish, *self.strata):
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"The method names column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, (*self.weights, *scaled, *self.publish, *self.strata))
         k = self.group_size(model)
         if self.block is not None and self.block < 2 * k:
             raise PlanError(

@@ -26,7 +26,14 @@ from shoal.checked import Seconds, exact_number
 from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes, released_ladders
 from shoal.encoding.groups import group_keys, histogram
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, suppress_failing, told_count
+from shoal.methods.base import (
+    Method,
+    Problem,
+    require_feasible,
+    require_quasi_identifiers,
+    suppress_failing,
+    told_count,
+)
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
@@ -112,9 +119,7 @@ class AntiUnification(Method):
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        for column in self.levels:
-            if column not in schema.quasi_identifiers:
-                raise PlanError(f"A level is given for column {column!r}, which is not a quasi-identifier of the plan.")
+        require_quasi_identifiers(schema, self.levels, "A level is given for column")
         others = [part.name for part in model.parts if not part.sizes_only]
         if others and self.patterns != "model-aware":
             raise PlanError(
