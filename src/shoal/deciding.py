@@ -40,6 +40,7 @@ from shoal.models import limited
 from shoal.plan import Plan
 from shoal.reuse import LOCAL, saved_recoding
 from shoal.schema import Role, Schema
+from shoal.sparing import load_arrow
 from shoal.threads import at_most
 from shoal.utility.loss import losses
 from shoal.verify import people_of_source, require_same_rows, verify, verify_patterns, verify_spread
@@ -305,9 +306,7 @@ def _warming(method: Method, progress: Progress) -> Iterator[None]:
     """Load what a method needs while the table is being read."""
 
     def warm() -> None:
-        import pyarrow as pa
-
-        pa.array([0])  # Arrow imports pandas now, where that is installed
+        load_arrow()  # and pandas, where that is installed and others are here
         method.warm()
 
     warming = threading.Thread(target=warm, daemon=True)

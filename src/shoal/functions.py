@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from shoal import exploration, pipeline, risk, utility
+from shoal import pipeline
 from shoal.asking import (
     AskedColumn,
     AskedEngine,
@@ -32,21 +32,19 @@ from shoal.asking import (
     as_names,
 )
 from shoal.certificate import Release, Table
-from shoal.drafting import SUPPRESSION, draft_plan
 from shoal.engines import open_engine
 from shoal.engines.base import UTC, EngineSettings, Source, check_time_zone
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import OutputError, PlanError, ShoalWarning
-from shoal.explanation import Explanation, explain_plan
-from shoal.exploration import Exploration
 from shoal.plan import Plan
-from shoal.profiling import Profile, profile_table
-from shoal.rehearsal import Tried, try_methods
 from shoal.schema import Column, Role, Schema
-from shoal.shorthand import Asked, plan_for
 from shoal.watching import Watch, watching
 
 if TYPE_CHECKING:
+    from shoal.explanation import Explanation
+    from shoal.exploration import Exploration
+    from shoal.profiling import Profile
+    from shoal.rehearsal import Tried
     from shoal.risk import AttackResult, Attacks, RiskAssessment
     from shoal.utility import Comparison
 
@@ -169,6 +167,8 @@ def anonymize(
     >>> release.table["age"].to_pylist()
     ['20..29', '20..29', '30..39', '30..39']
     """
+    from shoal.shorthand import Asked, plan_for
+
     asked = Asked(
         quasi_identifiers,
         sensitive,
@@ -215,6 +215,8 @@ def profile(
     time_zone
         The zone in which instants are read.
     """
+    from shoal.profiling import profile_table
+
     return profile_table(data, source=source, engine=as_engine(engine), time_zone=time_zone)
 
 
@@ -294,6 +296,10 @@ def draft(
     >>> draft(table, k=2).plan.schema.quasi_identifiers
     ('age',)
     """
+    from shoal.drafting import SUPPRESSION, draft_plan
+    from shoal.profiling import profile_table
+    from shoal.rehearsal import try_methods
+
     place = Path(folder) if folder is not None else Path()
     path = Path(data) if isinstance(data, str | Path) else None
     with watching(progress) as show:
@@ -342,7 +348,9 @@ def explore(
     """
     loaded = as_plan(plan)
     with watching(progress) as show, _on_disk(loaded, data) as there:
-        return exploration.explore(
+        from shoal.exploration import explore as explore_plan
+
+        return explore_plan(
             there,
             methods=as_names(methods, "methods"),
             ks=ks,
@@ -382,6 +390,8 @@ def explain(
     missing = loaded.source.csv.missing if loaded.source is not None else ()
     source = None if data is None else Source(frame=data, csv=CsvFormat(missing=missing))
     with watching(progress) as show:
+        from shoal.explanation import explain_plan
+
         return explain_plan(loaded, source, time_limit=time_limit, progress=show)
 
 
@@ -448,7 +458,9 @@ def attack(
     before = _original(original, roles, form, zone)
     if locality and (loaded is None or before is None):
         raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
-    found = risk.attack(
+    from shoal.risk import attack as attack_tables
+
+    found = attack_tables(
         _table(released, form, zone),
         roles,
         external=_table(external, form, zone),
@@ -511,7 +523,9 @@ def assess(
     """
     roles = roles_of(plan, quasi_identifiers, ())
     form, zone = _form(roles, missing, source), _zone(roles, time_zone)
-    return risk.assess(
+    from shoal.risk import assess as assess_table
+
+    return assess_table(
         _table(data, form, zone),
         roles,
         population=_table(population, form, zone),
@@ -571,7 +585,9 @@ def compare(
     """
     roles = roles_of(plan, quasi_identifiers, sensitive)
     form, zone = _form(roles, missing, source), _zone(roles, time_zone)
-    return utility.compare(
+    from shoal.utility import compare as compare_tables
+
+    return compare_tables(
         _original(original, roles, form, zone),
         _table(released, form, zone),
         roles,

@@ -15,11 +15,11 @@ PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
     "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
-    "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability", "risk",
-    "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse", "description",
-    "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling", "rehearsal",
-    "explanation", "costs", "drafting", "exploration", "shorthand", "functions", "learn", "compilation", "testing",
-    "reproduce", "web", "cli",
+    "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability",
+    "risk", "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse",
+    "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling",
+    "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "functions", "learn", "compilation",
+    "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 
 
@@ -39,6 +39,69 @@ def test_a_check_loads_no_optional_package(tmp_path):
     code = f"import sys, shoal; shoal.check({str(tmp_path / 't.csv')!r}, ['k-anonymity k=2', 'p-sensitive p=2'], "
     loaded = run(code + "quasi_identifiers=['a'], sensitive=['b']); print(' '.join(sys.modules))").split()
     assert {"numba", "polars", "pyspark", "altair", "typer", "rich"}.isdisjoint(loaded)
+
+
+PLAN = """
+[source]
+path = "t.csv"
+[columns.a]
+role = "quasi-identifier"
+[columns.b]
+role = "sensitive"
+[[models]]
+name = "k-anonymity"
+k = 2
+[output]
+path = "{name}"
+"""
+UNUSED = {
+    "pandas", "scipy", "polars", "pyspark", "sklearn", "altair", "openpyxl", "shoal.web", "shoal.reproduce",
+    "shoal.exploration", "shoal.explanation", "shoal.profiling", "shoal.drafting", "shoal.shorthand",
+    "shoal.cli.serve", "shoal.cli.attack", "multiprocessing.pool",
+}  # fmt: skip
+
+
+def command(folder, *arguments):
+    """The command line in a process of its own, and what it loaded."""
+    code = (
+        "import sys\nfrom shoal.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    status = end.code\n"
+        "print(status, ' '.join(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder, check=True
+    )
+    status, *loaded = done.stdout.splitlines()[-1].split()
+    assert status == "0", done
+    return loaded
+
+
+def test_a_release_on_the_command_line_loads_nothing_it_does_not_use(tmp_path):
+    """Arrow and Numba look for pandas and SciPy; where nobody else's code runs, they are not let."""
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
+    (tmp_path / "plan.toml").write_text(PLAN.format(name="out.csv"))
+    loaded = command(tmp_path, "release", "plan.toml", "--quiet")
+    assert (tmp_path / "out.csv").read_text() == "a,b\n1,x\n1,y\n2,x\n2,y\n"
+    assert {"numba", "duckdb", "pyarrow"} <= set(loaded)
+    assert UNUSED.isdisjoint(loaded)
+
+
+def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
+    """A format that is written through pandas still is, in the same process."""
+    pytest.importorskip("pyreadstat")
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
+    (tmp_path / "plan.toml").write_text(PLAN.format(name="out.sav"))
+    assert "pandas" in command(tmp_path, "release", "plan.toml", "--quiet")
+    assert (tmp_path / "out.sav").is_file()
+
+
+def test_other_people_keep_their_pandas_and_scipy():
+    """In a process that is not shoal's own, libraries find what is installed."""
+    code = "import sys\nfrom shoal import sparing\n{}sparing.load_arrow(); sparing.load_numba()\n"
+    looked = "import numba.np.arraymath; print('pandas' in sys.modules, 'scipy' in sys.modules)"
+    assert run(code.format("") + looked) == "True True"
+    assert run(code.format("sparing.be_alone(); ") + looked) == "False False"
+    found = "import pandas, scipy; print(pandas.__name__, scipy.__name__)"
+    assert run(code.format("sparing.be_alone(); ") + found) == "pandas scipy"
 
 
 def test_every_public_name_is_there():

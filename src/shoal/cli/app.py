@@ -6,6 +6,7 @@ Exit status: 0 done; 1 the answer is no; 2 the input is wrong; 3 infeasible; 70 
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import sys
@@ -15,50 +16,59 @@ from typing import Annotated, NoReturn
 import typer
 
 from shoal import stopping
-from shoal.cli import (
-    attack,
-    check,
-    compare,
-    compiling,
-    demo,
-    explain,
-    explore,
-    ledger,
-    minimal,
-    plan,
-    query,
-    release,
-    reproduce,
-    serve,
-)
 from shoal.errors import ShoalError
 
-__all__ = ["app", "run"]
+__all__ = ["make_app", "run"]
 
 INTERRUPTED = 130
 
-app = typer.Typer(
-    name="shoal",
-    help="Turns a table about people into a table that can be published, with a proof that it is safe.",
-    epilog="Exit status: 0 done, 1 the answer is no, 2 the input is wrong, 3 infeasible, 70 a fault in shoal.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.command("plan")(plan.plan)
-app.command("explore")(explore.explore)
-app.command("explain")(explain.explain)
-app.command("release")(release.release)
-app.command("check")(check.check)
-app.command("attack")(attack.attack)
-app.command("compare")(compare.compare)
-app.command("minimal")(minimal.minimal)
-app.command("serve")(serve.serve)
-app.command("reproduce")(reproduce.reproduce)
-app.command("compile")(compiling.compile_all)
-app.add_typer(ledger.app, name="ledger")
-app.add_typer(query.app, name="query")
+COMMANDS = {
+    "demo": "demo.demo",
+    "plan": "plan.plan",
+    "explore": "explore.explore",
+    "explain": "explain.explain",
+    "release": "release.release",
+    "check": "check.check",
+    "attack": "attack.attack",
+    "compare": "compare.compare",
+    "minimal": "minimal.minimal",
+    "serve": "serve.serve",
+    "reproduce": "reproduce.reproduce",
+    "compile": "compiling.compile_all",
+    "ledger": "ledger.app",
+    "query": "query.app",
+}
+"""Of every command, the module and the name in it."""
+
+
+def make_app(*names: str) -> typer.Typer:
+    """The command line with these commands, all by default; what the others take need not be worked out."""
+    made = typer.Typer(
+        name="shoal",
+        help="Turns a table about people into a table that can be published, with a proof that it is safe.",
+        epilog="Exit status: 0 done, 1 the answer is no, 2 the input is wrong, 3 infeasible, 70 a fault in shoal.",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    made.callback()(main)
+    for name in names or COMMANDS:
+        module, place = COMMANDS[name].split(".")
+        found = getattr(importlib.import_module(f"shoal.cli.{module}"), place)
+        if isinstance(found, typer.Typer):
+            made.add_typer(found, name=name)
+        else:
+            made.command(name)(found)
+    made.command("version")(version)
+    return made
+
+
+def __getattr__(name: str) -> typer.Typer:
+    """``app`` is the whole command line, made when it is first used."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()["app"] = make_app()
+    return found
 
 
 def _version_and_leave(asked: bool) -> None:
@@ -67,7 +77,6 @@ def _version_and_leave(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def main(
     version_asked: Annotated[
         bool, typer.Option("--version", callback=_version_and_leave, is_eager=True, help="Print the version.")
@@ -76,7 +85,6 @@ def main(
     """Turns a table about people into a table that can be published, with a proof that it is safe."""
 
 
-@app.command("version")
 def version(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
@@ -92,7 +100,9 @@ def run() -> NoReturn:
     gc.set_threshold(100_000, 20, 20)  # loading libraries makes many objects and frees few: look for garbage rarely
     with stopping.listening():
         try:
-            status = app(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
+            asked = sys.argv[1] if len(sys.argv) > 1 else ""
+            chosen = make_app(asked) if asked in COMMANDS else make_app()
+            status = chosen(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
         except BaseException as error:
             number = stopping.asked()
             if number is not None:  # engines make errors of their own of it

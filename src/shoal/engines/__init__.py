@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from shoal.extensions import Extended
+from shoal.sparing import load_arrow
 
 if TYPE_CHECKING:
     from shoal.engines.base import Engine, EngineSettings
@@ -28,6 +29,7 @@ class EngineMaker(Protocol):
 
 
 def _duckdb(settings: EngineSettings, frame: Any, progress: Tell | None, time_zone: str) -> Engine:
+    load_arrow()
     from shoal.engines.duckdb import DuckDBEngine
 
     return DuckDBEngine(settings.memory, settings.threads, time_zone)

@@ -25,6 +25,8 @@ import time
 from pathlib import Path
 from typing import Literal
 
+from shoal.sparing import load_numba
+
 _FOLDER = Path(__file__).parent
 _DAY = 24 * 60 * 60
 _COMMON = {
@@ -53,6 +55,7 @@ def _store() -> Path:
 
 def _use(store: Path, *, alone: bool) -> None:
     """Let Numba keep its code there, and remove stores that no one has used for a day."""
+    load_numba()
     import numba
 
     if alone:

@@ -1,0 +1,67 @@
+"""What other libraries look for of their own accord and shoal does not use stays unloaded, in processes of its own.
+
+Arrow looks for pandas when it makes its first array, and Numba for SciPy when it loads its first function: a third of
+the time that a small release takes. Whether they found them holds for the process, so they are only kept from looking
+where nobody else's code runs: on the command line, and in the processes that shoal starts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from typing import Any
+
+__all__ = ["be_alone", "load_arrow", "load_numba"]
+
+_alone = False
+
+
+def be_alone() -> None:
+    """Say that this process runs nothing but shoal."""
+    global _alone
+    _alone = True
+
+
+def load_arrow() -> None:
+    """Load Arrow; without pandas where nobody else could have use for it."""
+    with _unseen("pandas"):
+        import pyarrow as pa
+
+        pa.array([0])  # now it looks, once
+
+
+def load_numba() -> None:
+    """Load Numba; without SciPy where nobody else could have use for it."""
+    with _unseen("scipy"):
+        import numba
+
+        if _alone:
+            import numba.np.arraymath  # noqa: F401 - here it looks, once
+
+
+class _Refusing(MetaPathFinder):
+    """Finds nothing, and lets nobody else find one package."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        """Raise where the package is asked for."""
+        if fullname == self.name:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+@contextmanager
+def _unseen(name: str) -> Iterator[None]:
+    """Have a package not found for a moment, unless it is loaded already or others are here."""
+    if not _alone or name in sys.modules:
+        yield
+        return
+    refusing = _Refusing(name)
+    sys.meta_path.insert(0, refusing)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(refusing)
