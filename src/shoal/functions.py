@@ -35,7 +35,8 @@ from shoal.certificate import Release, Table
 from shoal.engines import open_engine
 from shoal.engines.base import UTC, EngineSettings, Source, check_time_zone
 from shoal.engines.csv_format import CsvFormat
-from shoal.errors import OutputError, PlanError, ShoalWarning
+from shoal.errors import PlanError, ShoalWarning
+from shoal.output import check_paper, write_paper
 from shoal.plan import Plan
 from shoal.schema import Column, Role, Schema
 from shoal.watching import Watch, watching
@@ -253,9 +254,8 @@ class Draft:
     def save(self, path: Path | str, *, overwrite: bool = False) -> Path:
         """Write the plan file, whole or not at all; the paths in it are relative to the folder that was said."""
         place = Path(path)
-        if place.exists() and not overwrite:
-            raise OutputError(f"The plan {str(place)!r} exists. Choose another name, or allow overwriting.")
-        write_whole(place, self.text)
+        check_paper(place, overwrite, self.plan.inputs)
+        write_paper(place, self.text)
         return place
 
 
@@ -631,19 +631,6 @@ def roles_of(
     if both:
         raise PlanError(f"A column must have one role; {both[0]!r} is both quasi-identifier and sensitive.")
     return Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | secret)
-
-
-def write_whole(place: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all."""
-    import os
-
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        beside.replace(place)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Choose another.") from None
 
 
 def _form(roles: Plan | Schema, missing: AskedNames, source: CsvFormat | None) -> CsvFormat:

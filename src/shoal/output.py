@@ -32,6 +32,7 @@ __all__ = [
     "certificate_of",
     "check_inputs",
     "check_output",
+    "check_paper",
     "parts_of",
     "places_of",
     "publish",
@@ -42,6 +43,7 @@ __all__ = [
     "size_of",
     "staging",
     "staging_of",
+    "write_paper",
 ]
 
 JOURNAL = "journal"
@@ -149,13 +151,17 @@ def check_inputs(path: Path, inputs: Mapping[str, Iterable[Path]]) -> None:
 
     ``inputs`` are files and folders by what they are, such as "source".
     """
+    _check_apart(places_of(path), inputs)
+
+
+def _check_apart(places: Sequence[Path], inputs: Mapping[str, Iterable[Path]]) -> None:
     for what, files in inputs.items():
         for file in files:
-            for place in places_of(path):
+            for place in places:
                 ours, given = place.resolve(), file.resolve()
                 if ours == given or ours in given.parents or (place.exists() and _same(place, file)):
                     raise OutputError(
-                        f"A file of the release, {place.name!r}, must not be the {what} itself; choose another name."
+                        f"What is written, {place.name!r}, must not be the {what} itself; choose another name."
                     )
                 if given in ours.parents:
                     raise OutputError(
@@ -167,6 +173,33 @@ def _same(place: Path, file: Path) -> bool:
     with contextlib.suppress(OSError):
         return place.samefile(file)
     return False
+
+
+# -- a paper of its own: a drafted plan, a picture, a table of figures --------------------------------
+
+
+def check_paper(place: Path, overwrite: bool, inputs: Mapping[str, Iterable[Path]]) -> None:
+    """Raise before any work where one file that goes with no release must not, or cannot, be written."""
+    _check_place(place, overwrite)
+    _check_apart((place,), inputs)
+    if not place.parent.is_dir():
+        raise OutputError(f"The directory {str(place.parent)!r} does not exist; create it first.")
+
+
+def write_paper(place: Path, text: str) -> None:
+    """Write a text file that appears whole or not at all; what else stands there must have been checked."""
+    beside = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        with stopping.deferred():
+            try:
+                beside.write_text(text, encoding="utf-8", newline="\n")
+                _sync(beside)
+                beside.replace(place)
+            finally:
+                beside.unlink(missing_ok=True)
+            _sync(place.parent)
+    except OSError as error:
+        raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Choose another.") from None
 
 
 # -- the folder beside the output --------------------------------------------------------------------

@@ -186,7 +186,7 @@ def _release_to_file(
     watch = Watch(progress)
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
-        check_inputs(path, {**_inputs(plan), "previous release": () if previous is None else (Path(previous),)})
+        check_inputs(path, {**plan.inputs, "previous release": () if previous is None else (Path(previous),)})
         with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
             decided = decide(engine, plan.source, plan, watch)
             staged = folder / f"table{path.suffix.lower()}"
@@ -342,20 +342,6 @@ def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
     except OSError as error:
         raise OutputError(f"The certificate cannot be written to {str(folder.parent)!r}: {error.strerror}.") from None
     return others
-
-
-def _inputs(plan: Plan) -> dict[str, tuple[Path, ...]]:
-    """The files that a release is made from, by what they are: none may be replaced by it."""
-    assert plan.source is not None
-    assert plan.output is not None
-    found = {
-        "source": plan.source.path,
-        "key of the pseudonyms": plan.output.pseudonym_key,
-    }
-    return {
-        **{what: (file,) for what, file in found.items() if file is not None},
-        "plan or one of its files": (*plan.files, *plan.method.files),
-    }
 
 
 def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release[None]:

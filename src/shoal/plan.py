@@ -242,6 +242,17 @@ class Plan(Shown, Checked):
                 f"'known' or [[keys]]. Use one of: {serve}."
             )
 
+    @property
+    def inputs(self) -> dict[str, tuple[Path, ...]]:
+        """The files that the plan is made of and works on, by what they are: nothing may be written in their place."""
+        source = None if self.source is None else self.source.path
+        key = None if self.output is None else self.output.pseudonym_key
+        found = {"source": source, "key of the pseudonyms": key}
+        return {
+            **{what: (file,) for what, file in found.items() if file is not None},
+            "plan or one of its files": (*self.files, *self.method.files),
+        }
+
     def sheet(self) -> Sheet:
         """What is asked for."""
         rows = []

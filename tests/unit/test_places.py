@@ -571,3 +571,100 @@ def test_a_pseudonym_key_is_no_file_of_a_release(tmp_path: Path) -> None:
 def test_a_name_that_is_no_release_is_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="end in"):
         check_output(tmp_path / "released.txt", overwrite=True)
+
+
+# -- what commands write beside releases: a drafted plan, pictures, figures ---------------------------
+
+
+def paper(command: str, folder: Path, place: Path) -> None:
+    """Have a command write one paper to a place, overwriting what is there."""
+    from typer.testing import CliRunner
+
+    from shoal.cli.app import app
+
+    arguments = {
+        "plan": ["plan", str(folder / "source.csv"), "--no-rehearse", "-o", str(place)],
+        "explain": ["explain", str(folder / "plan.toml"), "-o", str(place)],
+        "explore": ["explore", str(folder / "plan.toml"), "--workers", "1", "-o", str(place.with_suffix(""))],
+    }[command]
+    result = CliRunner().invoke(app, [*arguments, "--overwrite", "--json"])
+    if result.exception is not None:
+        raise result.exception
+
+
+PAPERS = [("plan", "paper.toml"), ("explain", "paper.html"), ("explore", "paper.csv"), ("explore", "paper.html")]
+
+
+@pytest.mark.parametrize(("command", "name"), PAPERS)
+@pytest.mark.parametrize("kind", ["dangling", "source", "fifo"])
+def test_a_paper_replaces_regular_files_only(tmp_path: Path, command: str, name: str, kind: str) -> None:
+    write_plan(tmp_path)
+    place = tmp_path / name
+    if kind == "fifo":
+        os.mkfifo(place)
+    else:
+        place.symlink_to(tmp_path / ("nowhere" if kind == "dangling" else "source.csv"))
+    before, found = os.lstat(place), names(tmp_path)
+    with pytest.raises(OutputError, match=r"symbolic link|no regular file"):
+        paper(command, tmp_path, place)
+    assert os.lstat(place) == before
+    assert names(tmp_path) == found
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("plan", "source.csv"), ("explain", "source.csv"), ("explain", "plan.toml"),
+                          ("explore", "source.csv")]
+)  # fmt: skip
+@pytest.mark.parametrize("linked", [False, True])
+def test_no_paper_takes_the_place_of_what_it_is_about(tmp_path: Path, command: str, name: str, linked: bool) -> None:
+    write_plan(tmp_path)
+    kept = (tmp_path / name).read_bytes()
+    place = tmp_path / name
+    if linked:  # another name of the same file
+        place = tmp_path / f"other{place.suffix}"
+        os.link(tmp_path / name, place)
+    with pytest.raises(OutputError, match="must not be"):
+        paper(command, tmp_path, place)
+    assert (tmp_path / name).read_bytes() == kept
+
+
+def test_a_draft_does_not_take_the_place_of_its_table_in_python_either(tmp_path: Path) -> None:
+    from shoal.functions import draft
+
+    write_plan(tmp_path)
+    kept = (tmp_path / "source.csv").read_bytes()
+    drafted = draft(tmp_path / "source.csv", folder=tmp_path, rehearse=False)
+    with pytest.raises(OutputError, match="must not be"):
+        drafted.save(tmp_path / "source.csv", overwrite=True)
+    assert (tmp_path / "source.csv").read_bytes() == kept
+
+
+def test_a_paper_is_whole_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, done = tmp_path / "paper.html", []
+    sync, replace = output._sync, Path.replace
+    monkeypatch.setattr(
+        output,
+        "_sync",
+        lambda path: (done.append(("sync", path.read_text() if path.is_file() else "folder")), sync(path)),
+    )
+    monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(("move", to.name)), replace(path, to)))
+    output.write_paper(place, "new")
+    assert done == [("sync", "new"), ("move", "paper.html"), ("sync", "folder")]
+    assert names(tmp_path) == ["paper.html"]
+
+
+@pytest.mark.parametrize("fault", [OSError("full"), KeyboardInterrupt()])
+def test_a_paper_that_fails_leaves_the_old_one_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
+) -> None:
+    place = tmp_path / "paper.html"
+    place.write_text("old")
+
+    def fail(path: Path) -> None:
+        raise fault
+
+    monkeypatch.setattr(output, "_sync", fail)
+    with pytest.raises((OutputError, KeyboardInterrupt)):
+        output.write_paper(place, "new")
+    assert place.read_text() == "old"
+    assert names(tmp_path) == ["paper.html"]

@@ -37,18 +37,17 @@ def explain(
     """
     from shoal.cli.console import figure, output, progress, rows_table, safe
     from shoal.costs import render_costs
-    from shoal.errors import OutputError
     from shoal.functions import explain as run
-    from shoal.functions import write_whole
+    from shoal.output import check_paper, write_paper
     from shoal.plan import Plan
 
-    if out is not None and out.exists() and not overwrite:
-        raise OutputError(f"The file {str(out)!r} exists. Choose another name (-o), or allow --overwrite.")
     loaded = Plan.read(plan)
+    if out is not None:
+        check_paper(out, overwrite, loaded.inputs)
     with progress(quiet or as_json) as show:
         found = run(loaded, time_limit=time_limit, engine=settings_of(engine, master, loaded), progress=show)
     if out is not None:
-        write_whole(out, render_costs(found))
+        write_paper(out, render_costs(found))
     if as_json:
         print(json.dumps({**found.to_dict(), **({"output": str(out)} if out else {})}))
         return

@@ -43,18 +43,17 @@ def explore(
               shoal explore plan.toml --method mondrian --method full-domain --k 5 --k 10 --suppression 0.02
     """
     from shoal.cli.console import output, progress, rows_table, safe
-    from shoal.errors import InfeasibleError, OutputError
+    from shoal.errors import InfeasibleError
     from shoal.exploration import COLUMNS
     from shoal.functions import explore as run
-    from shoal.functions import write_whole
+    from shoal.output import check_paper, write_paper
     from shoal.plan import Plan
 
     loaded = Plan.read(plan)
     base = out or plan.with_name(f"{plan.stem}.explore")
     places = (base.with_name(f"{base.name}.csv"), base.with_name(f"{base.name}.html"))
     for place in places:
-        if place.exists() and not overwrite:
-            raise OutputError(f"The file {str(place)!r} exists. Choose another name (-o), or allow --overwrite.")
+        check_paper(place, overwrite, loaded.inputs)
     with progress(quiet or as_json) as show:
         found = run(
             loaded,
@@ -65,9 +64,9 @@ def explore(
             workers=workers,
             time_limit=time_limit,
             progress=show,
-            so_far=lambda done: write_whole(places[0], done.to_csv()),  # a run that is killed leaves what it found
+            so_far=lambda done: write_paper(places[0], done.to_csv()),  # a run that is killed leaves what it found
         )
-    write_whole(places[1], found.plot(str(loaded.model)).html)
+    write_paper(places[1], found.plot(str(loaded.model)).html)
     if as_json:
         print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))
     else:

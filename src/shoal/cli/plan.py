@@ -49,14 +49,12 @@ def plan(
     """
     from shoal.cli.console import figure, output, progress, rows_table, safe
     from shoal.engines.csv_format import CsvFormat
-    from shoal.errors import OutputError, PlanError
+    from shoal.errors import PlanError
     from shoal.functions import draft
+    from shoal.output import check_paper
     from shoal.rehearsal import least_loss
 
-    if out.exists() and not overwrite:
-        raise OutputError(
-            f"The plan {str(out)!r} exists. Choose another name (-o), or allow overwriting (--overwrite)."
-        )
+    check_paper(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
         raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
