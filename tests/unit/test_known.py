@@ -157,6 +157,15 @@ def agree(people, released, secrets, limit, sets, name):
 
 @settings(max_examples=60, deadline=None)
 @given(releases(), st.integers(1, 3))
+@example(
+    # one of the two columns is hidden in places: the only (p, *) has no other row for certain
+    (
+        [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "r"], ["q", "r"], ["q", "r"]],
+        [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "*"], ["q", "*"], ["q", "*"]],
+        ["u"] * 7,
+    ),
+    2,
+)
 def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, most):
     people, released, secrets = release
     most = min(most, len(people[0]))
@@ -165,6 +174,12 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, mo
     if found.facts is None:
         told = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
         assert found.effective["rows_per_person"] == told <= slow.fewest_rows(people, released, sets)
+
+
+def test_the_rows_that_fail_are_those_of_the_groups_that_fail():
+    table = pa.table({"a": list("ppqqq*"), "b": list("rrssss"), "s": list("uuuvwu")})
+    told = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"]).to_dict()
+    assert told["failing_rows"] == 2  # those of p, which are those of r; a hidden cell is in no group
 
 
 def test_frequent_pairs_alone_do_not_hide_a_person():

@@ -53,6 +53,28 @@ def test_models_together_are_as_monotone_as_the_weakest():
     assert " & " in str(union)
 
 
+def test_the_least_size_of_models_together_is_the_largest_of_theirs():
+    assert combine([KAnonymity(3), KAnonymity(5), PSensitive(2)]).least == 5
+
+
+def test_a_model_for_a_larger_least_size_is_the_same_model_with_that_size():
+    assert KAnonymity(3).resized(7) == KAnonymity(7)
+    assert AlphaK(Fraction(1, 2), 3).resized(7) == AlphaK(Fraction(1, 2), 3)  # it is not about sizes alone
+
+
+@pytest.mark.parametrize("wrong", [1.5, Fraction(3, 2), "2", True, 0, -1])
+def test_a_number_of_values_is_a_whole_number(wrong):
+    with pytest.raises(PlanError, match="'l' must be"):
+        LDiversity(wrong)
+
+
+def test_models_together_are_checked_one_by_one():
+    """A model that needs a sensitive column says so, whatever else is asked for."""
+    with pytest.raises(PlanError, match="p-sensitive"):
+        combine([KAnonymity(2), PSensitive(2), KAnonymity(3)]).check(())
+    combine([KAnonymity(2), KAnonymity(3)]).check(())
+
+
 def test_parameters_that_were_not_given_are_not_told():
     assert dict(PSensitive(2).parameters) == {"p": 2}
     assert str(PSensitive(2)) == "p-sensitive(p=2)"

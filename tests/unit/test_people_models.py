@@ -199,3 +199,21 @@ def test_people_who_have_one_value_each_are_released_where_groups_hold_more_valu
     columns = {name: column for name, column in SCHEMA.columns.items() if name != "other"}
     release = shoal.anonymize(table, shoal.Plan(Schema(columns), [model], method="levels"))
     assert release.certificate["models"][0]["effective"].get("p", 2) == 2
+
+
+def test_a_model_by_people_needs_people_and_asks_of_the_other_columns_what_it_asks_by_rows():
+    from shoal.errors import PlanError
+    from shoal.schema.columns import Domain
+
+    person, secret = Domain("who", 2, people=object()), Domain("secret", 2)
+    ByPeople(shoal.PSensitive(2)).check((secret, person))
+    ByPeople(shoal.KAnonymity(2)).check((person,))
+    with pytest.raises(PlanError, match="no column of role person"):
+        ByPeople(shoal.PSensitive(2)).check((secret,))
+    with pytest.raises(PlanError, match="p-sensitive"):
+        ByPeople(shoal.PSensitive(2)).check((person,))  # whose rows they are is no sensitive value
+
+
+def test_which_models_are_about_people_alone_is_not_lost_when_people_are_counted():
+    assert ByPeople(shoal.TrajectoryAnonymity(3)).only_people
+    assert not ByPeople(shoal.KAnonymity(3)).only_people

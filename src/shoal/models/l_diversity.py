@@ -89,7 +89,8 @@ class LDiversity(SensitiveModel):
             return (Rule(DISTINCT, int(self.l)),)
         if self.kind == "entropy":
             return (Rule(ENTROPY, real=as_float(exact_number(self.l))),)
-        return (Rule(RECURSIVE, int(self.l), as_float(exact_number(self.c if self.c is not None else 1))),)
+        assert self.c is not None
+        return (Rule(RECURSIVE, int(self.l), as_float(exact_number(self.c))),)
 
     def _entropy(self, histogram: Histogram) -> Assessment:
         bound = exact_number(self.l)
@@ -98,7 +99,7 @@ class LDiversity(SensitiveModel):
         holds = value >= as_float(bound)
         margin = NEAR * (1 + histogram.distinct / 1e6)  # a sum of so many terms, each rounded
         near = np.abs(value - as_float(bound)) <= margin * value
-        for group in np.flatnonzero(near & (histogram.known > 0)):
+        for group in np.flatnonzero(near):
             counts = histogram.count[histogram.start[group] : histogram.start[group + 1]]
             # the entropy does not change with scale
             scaled = np.sort(counts // np.gcd.reduce(counts))
@@ -107,8 +108,8 @@ class LDiversity(SensitiveModel):
         return Assessment(holds, (Condition.of("l", value, bound, holds),))
 
     def _recursive(self, histogram: Histogram) -> Assessment:
-        ell = int(self.l)
-        c = exact_number(self.c if self.c is not None else 1)
+        assert self.c is not None
+        ell, c = int(self.l), exact_number(self.c)
         tail = _tail(histogram, ell)
         top = histogram.largest()
         holds = no_more(top, tail, c, strict=True)  # nothing is below 0: without a tail there is no diversity
