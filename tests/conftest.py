@@ -18,6 +18,11 @@ def pytest_addoption(parser):
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order drawn from this seed")
 
 
+def pytest_configure(config):
+    """The marker is known where several workers are not: the tests of mutants run in one process."""
+    config.addinivalue_line("markers", "xdist_group(name): tests that one worker runs")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Any order must do: no test may live on what another one left behind. One worker runs all that needs Spark."""

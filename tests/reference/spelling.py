@@ -6,6 +6,16 @@ import unicodedata
 from fractions import Fraction
 
 IGNORED = {"\u180e", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2060", "\ufeff"}
+# Default_Ignorable_Code_Point of Unicode 15, written out; fillers of Hangul and the empty Braille pattern are blanks
+UNSEEN = [0xAD, 0x34F, 0x61C, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0x200B, 0x2010), *range(0x202A, 0x202F),
+          *range(0x2060, 0x2070), *range(0xFE00, 0xFE10), 0xFEFF, *range(0xFFF0, 0xFFF9), *range(0x1BCA0, 0x1BCA4),
+          *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000)]  # fmt: skip
+EMPTY = [0x115F, 0x1160, 0x2800, 0x3164, 0xFFA0]
+
+
+def is_seen(sign: str) -> bool:
+    control = unicodedata.category(sign) == "Cc" and not sign.isspace()
+    return not control and unicodedata.category(sign) != "Cf" and ord(sign) not in UNSEEN
 
 
 def is_blank(sign: str) -> bool:
@@ -49,11 +59,8 @@ def value(text: str) -> str | Fraction | None:
     before = None
     while text != before:
         before = text
-        kept = [
-            sign
-            for sign in unicodedata.normalize("NFKC", text).casefold()
-            if sign not in IGNORED and unicodedata.category(sign) != "Cf" and not 0xFE00 <= ord(sign) <= 0xFE0F
-        ]
+        kept = [sign for sign in unicodedata.normalize("NFKC", text).casefold() if is_seen(sign)]
+        kept = [" " if ord(sign) in EMPTY else sign for sign in kept]
         plain = ["-" if sign == "\u2212" else str(int(sign)) if sign.isdecimal() else sign for sign in kept]
         text = unicodedata.normalize("NFKC", "".join(plain))
     words: list[str] = [""]

@@ -29,7 +29,15 @@ from tests.reference import spelling as slowly
 
 SPELLINGS = ["HIV", "hiv", "HIV ", "HIV\u00a0"]
 SIGNS = "aAeE\u0301\u00e9\u00df\u017f\u0130 \t\u00a0\u2003\u200b\ufeff\ufb01\uff21\u00b2\u0661\u221201.5-+*\u00ad"
-texts = st.one_of(st.text(SIGNS, max_size=6), st.text(max_size=4), st.from_regex(r"[+-]?\d{0,3}\.?\d{0,3}(e\d)?"))
+UNSEEN = (
+    "\0\x07\x1b\x7f\x85\x9f\u034f\u061c\u115f\u17b4\u180b\u2028\u2065\u2800\u3164\ufe0f\uffa0\U000e0100"
+)
+texts = st.one_of(
+    st.text(SIGNS, max_size=6),
+    st.text(SIGNS + UNSEEN, max_size=6),
+    st.text(max_size=4),
+    st.from_regex(r"[+-]?\d{0,3}\.?\d{0,3}(e\d)?"),
+)
 
 
 # -- the two keys --------------------------------------------------------------------------------------------
@@ -50,6 +58,16 @@ def test_values_have_the_same_key_where_the_slow_twin_holds_them_for_one_value(v
         assert (fold(one) is None) == (slowly.value(one) is None)
         for other in values:
             assert (fold(one) == fold(other)) == (slowly.value(one) == slowly.value(other))
+
+
+@pytest.mark.parametrize("sign", UNSEEN)
+def test_what_nobody_sees_makes_no_second_value(sign: str) -> None:
+    table = pa.table({"age": ["1"] * 4, "illness": ["HIV", f"HIV{sign}", f"{sign}HIV", "HIV"]})
+    told = shoal.check(table, ["p-sensitive p=2"], quasi_identifiers=["age"], sensitive=["illness"]).to_dict()
+    assert not told["holds"]
+    alone = pa.table({"age": ["1"] * 2, "illness": ["HIV", sign]})  # a cell in which nothing is to be seen is missing
+    told = shoal.check(alone, ["p-sensitive p=2"], quasi_identifiers=["age"], sensitive=["illness"]).to_dict()
+    assert not told["holds"]
 
 
 @given(st.text(alphabet="0012Ee9xZ.+- ", max_size=8))

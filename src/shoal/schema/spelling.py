@@ -20,6 +20,11 @@ __all__ = ["canonical", "declared_spelling", "fold", "same_text"]
 
 # white space to the eye, but not to Python
 INVISIBLE = "\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+# Unicode's Default_Ignorable_Code_Point, where the general category (Cf) does not tell it
+IGNORABLE = ((0x034F, 0x034F), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0xFE00, 0xFE0F),
+             (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF))  # fmt: skip
+# letters and signs that leave a place empty: the fillers of Hangul, and the pattern of Braille without a dot
+FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 AROUND = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()) + INVISIBLE
 NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?")
 
@@ -40,10 +45,12 @@ def canonical(text: str) -> str | None:
 def fold(text: str) -> str | None:
     """The key of a sensitive value: equal for spellings of one value; None, missing, where there are only blanks.
 
-    Letters by compatibility form and without case, blanks as one and none around, invisible characters dropped,
-    numbers by their value.
+    Letters by compatibility form and without case, blanks as one and none around, what nobody sees dropped (control
+    characters too), numbers by their value.
 
     >>> {fold(text) for text in ("HIV", "hiv", "HIV ", "HIV\\u00a0", "\\uff28IV", "H\\u00adIV")}
+    {'hiv'}
+    >>> {fold(text) for text in ("HIV\\0", "HIV\\u034f", "HIV\\u3164", "HIV\\u2800", "HIV\\U000e0100")}
     {'hiv'}
     >>> {fold(text) for text in ("1", "1.0", "01", "+1", "1e0", "0.1E+1")}
     {'1e0'}
@@ -62,7 +69,7 @@ def fold(text: str) -> str | None:
 
 def fold_with_care(text: str) -> str | None:
     """The same for any text; :func:`fold` is faster for letters and digits."""
-    key = text.casefold() if text.isascii() else _caseless(text)
+    key = text.casefold() if text.isascii() and text.isprintable() else _caseless(text)
     key = " ".join(key.split())
     number = NUMBER.fullmatch(key)
     return _by_value(number) if number else key or None
@@ -74,7 +81,7 @@ def same_text(text: str) -> str:
 
 
 def _caseless(text: str) -> str:
-    """Compatibility form without case, marks that only direct the eye, and signs of other scripts for digits."""
+    """Compatibility form without case, signs that nobody sees, and signs of other scripts for digits."""
     while True:
         visible = (sign for sign in unicodedata.normalize("NFKC", text).casefold() if not _is_ignored(sign))
         key = unicodedata.normalize("NFKC", "".join(map(_plain_sign, visible)))
@@ -84,12 +91,17 @@ def _caseless(text: str) -> str:
 
 
 def _is_ignored(sign: str) -> bool:
-    return unicodedata.category(sign) == "Cf" or sign in INVISIBLE or "\ufe00" <= sign <= "\ufe0f"
+    kind = unicodedata.category(sign)
+    if kind == "Cc":
+        return not sign.isspace()
+    return kind == "Cf" or sign in INVISIBLE or any(low <= ord(sign) <= high for low, high in IGNORABLE)
 
 
 def _plain_sign(sign: str) -> str:
     if sign == "\u2212":  # the minus of typesetters
         return "-"
+    if sign in FILLERS:
+        return " "
     return str(unicodedata.decimal(sign)) if sign.isdecimal() else sign
 
 
