@@ -63,6 +63,8 @@ def test_every_test_that_the_page_on_safety_names_exists():
             named += 1
             assert f"def {found[2]}(" in source.read_text(encoding="utf-8"), f"{file}::{found[2]}"
     assert named > 60
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| class of fault")]
+    assert [line for line in rows if not re.search(r"`(?:\w+/)*test_\w+\.py(?:::\w+)?`[^|]*\|$", line)] == []
 
 
 def test_the_table_of_rooms_is_as_the_modules_say():

@@ -37,6 +37,35 @@ def test_a_value_that_is_left_out_ends_no_range():
         assert Counter(found.table["x"].to_pylist()) == {shown: 6, "59": 3}
 
 
+def test_a_value_whose_cells_are_hidden_ends_no_range():
+    table = pa.table(
+        {"x": ["21"] * 3 + ["30"] * 3 + ["59"] * 3 + ["97"] + ["21"] * 3, "y": ["a"] * 9 + ["b"] * 4}
+    )  # fmt: skip
+    schema = Schema({"x": Column(QUASI, Ordered((2,), ranges="exact")), "y": Column(QUASI)})
+    method = shoal.HiddenCells(levels={"x": 1, "y": 0}, importance={"y": 100})
+    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.Known(shoal.KAnonymity(3), 2),), method)).table
+    assert Counter(zip(*found.to_pydict().values(), strict=True)) == {
+        ("21..30", "a"): 6, ("59", "a"): 3, ("*", "b"): 4
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_which_cells_are_hidden_does_not_hang_on_which_of_identical_rows_has_which_secret(seed):
+    draw = np.random.default_rng(seed)
+    columns = {name: draw.choice(list("pqr"), 60) for name in "xy"}
+    secrets = draw.choice(list("uvw"), 60)
+    roles = {"x": Column(QUASI), "y": Column(QUASI), "s": Column(Role.SENSITIVE), "row": Column(Role.OTHER)}
+    models = (shoal.Known(shoal.KAnonymity(5), 2), shoal.Known(shoal.PSensitive(2), 2))
+    table = pa.table({**columns, "s": secrets, "row": range(60)})
+    found = shoal.anonymize(table, shoal.Plan(Schema(roles), models, shoal.HiddenCells())).table.to_pylist()
+    shown = {}
+    for row in found:
+        shown.setdefault(tuple(columns[name][row["row"]] for name in "xy"), set()).add((row["x"], row["y"]))
+    assert any("*" in cells for those in shown.values() for cells in those)
+    # each combination shows one thing, whatever the secrets of its rows are
+    assert Counter(len(cells) for cells in shown.values()) == {1: len(shown)}
+
+
 KINDS = {
     "flat": (Flat(), ["a", "b", "c", "d"]),
     "tree": (Tree({"n": ["d", "b"], "s": ["c", "a"]}), ["a", "b", "c", "d"]),

@@ -29,9 +29,7 @@ from tests.reference import spelling as slowly
 
 SPELLINGS = ["HIV", "hiv", "HIV ", "HIV\u00a0"]
 SIGNS = "aAeE\u0301\u00e9\u00df\u017f\u0130 \t\u00a0\u2003\u200b\ufeff\ufb01\uff21\u00b2\u0661\u221201.5-+*\u00ad"
-UNSEEN = (
-    "\0\x07\x1b\x7f\x85\x9f\u034f\u061c\u115f\u17b4\u180b\u2028\u2065\u2800\u3164\ufe0f\uffa0\U000e0100"
-)
+UNSEEN = "\0\x07\x1b\x7f\x85\x9f\u034f\u061c\u115f\u17b4\u180b\u2028\u2065\u2800\u3164\ufe0f\uffa0\U000e0100"
 texts = st.one_of(
     st.text(SIGNS, max_size=6),
     st.text(SIGNS + UNSEEN, max_size=6),
