@@ -130,6 +130,23 @@ def test_models_and_gate_agree(table, model):
     same_opinion(model, table)
 
 
+@settings(max_examples=60, deadline=None)
+@given(tables, models)
+def test_a_table_in_parts_is_judged_as_the_whole(table, model):
+    """Each group is a part of its own: the totals are those of the table."""
+    _, column, held, counts = both_ways(table)
+    sizes = [sum(table[place]) or 1 for place in range(len(table))]
+    parts = [
+        Counts(size, 1, Counter([size]), {"s": Counter([(size, one)])}) for size, one in zip(sizes, held, strict=True)
+    ]
+    asked = (model, KAnonymity(2), _Even())
+    whole = judge(counts, (column,), asked)
+    assert shoal.gate.together([judge(part, (column,), asked) for part in parts], asked) == whole
+    assert whole.opinions[2] is None
+    assert None not in whole.opinions[:2]
+    assert shoal.gate.together([], asked).smallest == 0
+
+
 @settings(max_examples=100, deadline=None)
 @given(tables, st.data())
 def test_models_and_gate_agree_at_the_bound_itself(table, data):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from unittest.mock import patch
 
 import numpy as np
@@ -125,6 +126,17 @@ def test_models_and_gate_say_of_few_columns_what_the_definition_says(release, mo
     most = min(most, len(people[0]))
     sets = slow.up_to(range(len(people[0])), most)
     agree(people, released, secrets, lambda model: Known(model, most), sets, name)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_ways_to_count_agree_where_three_columns_are_looked_at(name):
+    """Every combination of two labels with every secret twice, some cells hidden: models hold of it, or nearly."""
+    people = [list(labels) for labels in product("pq", repeat=3) for _ in range(2 * len(SECRETS))]
+    released = [
+        ["*" if (row + j) % 7 == 0 else cell for j, cell in enumerate(cells)] for row, cells in enumerate(people)
+    ]
+    secrets = [SECRETS[row % len(SECRETS)] for row in range(len(people))]
+    agree(people, released, secrets, lambda model: Known(model, 3), slow.up_to(range(3), 3), name)
 
 
 @settings(max_examples=60, deadline=None)
