@@ -49,7 +49,7 @@ problem = problem_of(table)
 before = time.perf_counter(), time.process_time()
 recoding = plan_of(table).method.decide(problem)
 wall, cpu = time.perf_counter() - before[0], time.process_time() - before[1]
-told = recoding.facts
+told = recoding.facts.to_dict()
 answer = [recoding.loss["sse_sst"], wall, cpu, told.get("blocks", 1), told.get("largest_block", table.num_rows)]
 """
 RELEASE = """

@@ -151,7 +151,7 @@ def suppression(folder: Path) -> None:
             for reading in ("strict", "loose"):
                 seconds, recoding = timed(LocalSuppression(missing=reading), problem, 1)
                 beside = rule if reading == "loose" else ""
-                rows.append((len(names), k, reading, recoding.facts["suppressed_cells"], beside, seconds))
+                rows.append((len(names), k, reading, recoding.facts.suppressed_cells, beside, seconds))
     show(
         "Local suppression on Adult",
         ("keys", "k", "reading of *", "suppressed cells", "by sdcMicro's rule", "seconds"),

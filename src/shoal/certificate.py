@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from shoal.encoding.method_facts import MethodFacts, Search, Warned
 from shoal.errors import PlanError
 from shoal.formats.addresses import shown_path
 from shoal.showing import Grid, Page, Sheet, Shown
@@ -32,9 +33,17 @@ HALF = 0.5
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """What was asked for, what was done and what was verified; ready for JSON."""
+    """What was asked for, what was done and what was verified; ready for JSON.
+
+    ``facts`` are those that the method told, of which ``content`` has the plain values.
+    """
 
     content: Mapping[str, Any]
+    facts: MethodFacts = field(default=MethodFacts(), compare=False)
+
+    def adding(self, **entries: Any) -> Certificate:
+        """The certificate with further entries."""
+        return replace(self, content={**self.content, **entries})
 
     def to_json(self) -> str:
         """The certificate as it is written beside the release."""
@@ -114,24 +123,23 @@ class Release(Shown, Generic[Table]):
         Both in the measure that the method minimizes; without a proof ``optimal`` is False, and without a bound
         ``lower_bound`` is None.
         """
-        told = self.certificate.content["method"]
-        searched = "optimal" in told and told["name"] != "auto"
-        return {
-            "optimal": bool(searched and told["optimal"]),
-            "lower_bound": told["lower_bound"] if searched else None,
-        }
+        search = self.certificate.facts.of(Search)
+        if search is None:
+            return {"optimal": False, "lower_bound": None}
+        return {"optimal": search.optimal, "lower_bound": search.lower_bound}
 
     @property
     def warnings(self) -> list[dict[str, str]]:
         """What a reader of the release should know, each with a code for programs and a text for people."""
-        told = self.certificate.content["method"]
+        facts = self.certificate.facts
         found = [*(dict(note) for note in self.notes), *about_worth(self.certificate.content)]
-        if "warning" in told:
-            found.append({"code": "method", "text": str(told["warning"])})
-        if self.search["lower_bound"] is not None and not self.search["optimal"]:
+        warned, search = facts.of(Warned), facts.of(Search)
+        if warned is not None:
+            found.append({"code": "method", "text": warned.warning})
+        if search is not None and not search.optimal:
             text = (
-                f"The search was cut short: this recoding loses {told['loss']:.6g}, and it is proven only that none "
-                f"loses less than {told['lower_bound']:.6g}."
+                f"The search was cut short: this recoding loses {search.loss:.6g}, and it is proven only that none "
+                f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
         return found + about_people(self.certificate.content)

@@ -21,6 +21,7 @@ from shoal.encoding import (
     ByCell,
     ByLevel,
     ByPattern,
+    MethodFacts,
     Recoding,
     apply,
     kept_combinations,
@@ -120,7 +121,7 @@ class Decided:
     rows: int
     kept: int
     loss: Mapping[str, float]
-    facts: Mapping[str, Any]
+    facts: MethodFacts
     nobodys: int = 0
     pseudonyms: Any = None
     linking: Mapping[str, Any] = field(default_factory=dict)

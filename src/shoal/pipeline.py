@@ -123,7 +123,7 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
             )
         digest = sha256_of(staged)
         output = {"name": path.name, "bytes": size_of(staged), "sha256": digest}
-        certificate = Certificate({**made.certificate.content, "output": output})
+        certificate = made.certificate.adding(output=output)
         texts = {certificate_of(path): certificate.to_json()}
         if made.description is not None:
             texts = {report_of(path): render(certificate, made.description), **texts}
@@ -284,7 +284,7 @@ def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progres
         with watch("publishing"):
             stopping.check()
             objects = store.put([file for file in (local.path, local.report_path) if file.exists()])
-            certificate = Certificate({**made.certificate.content, "objects": objects})
+            certificate = made.certificate.adding(objects=objects)
             with stopping.deferred():
                 store.seal(certificate.to_json(), objects, overwrite=overwrite)
                 published.append(path)
@@ -476,8 +476,7 @@ def _without(frame: Any, columns: tuple[str, ...]) -> Any:
 
 
 def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
-    own: dict[str, Any] = {key: plain(decided.facts[key]) for key in ("levels", "guarantee") if key in decided.facts}
-    facts = {key: value for key, value in decided.facts.items() if key not in own}
+    told = plain(decided.facts.to_dict())
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
         "plan": plain(plan.told()),
@@ -491,8 +490,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         "suppressed": decided.rows - checked.rows,
         "groups": checked.groups,
         "smallest_group": checked.smallest_group,
-        "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **plain(facts)},
-        **own,
+        "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **told},
+        **plain(decided.facts.entries()),
         "models": [model.to_dict() for model in checked.models],
         "loss": dict(decided.loss),
         "risk": checked.risk,
@@ -517,7 +516,7 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         content["labels"] = told
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
-    return Certificate(content)
+    return Certificate(content, decided.facts)
 
 
 def _time_zone(plan: Plan | None) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shoal.encoding import ByLevel, Recoding
+from shoal.encoding import ByLevel, MethodFacts, Recoding
 from shoal.errors import PlanError
 from shoal.methods import Levels, Problem
 from shoal.plan import Plan
@@ -59,6 +59,14 @@ def _rules(schema: Schema) -> dict[str, str]:
     return {name: digest for name, digest in digests.items() if digest is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class CarriedFacts(MethodFacts):
+    """What is told of levels that were carried over: of which recoding they are."""
+
+    at: MethodFacts
+    recoding_sha256: str
+
+
 @dataclass(frozen=True)
 class Carried(Levels):
     """The levels of an earlier release; the hierarchies must be as high as they were then."""
@@ -76,7 +84,7 @@ class Carried(Levels):
                     f"prefixes: give their length)."
                 )
         recoding = super().decide(problem)
-        return replace(recoding, facts={**recoding.facts, "recoding_sha256": self.digest})
+        return replace(recoding, facts=CarriedFacts(at=recoding.facts, recoding_sha256=self.digest))
 
     @property
     def parameters(self) -> Mapping[str, Any]:

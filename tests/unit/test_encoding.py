@@ -173,11 +173,10 @@ def test_a_group_publishes_what_its_rows_share(how, codes, label, height, share)
     """Two groups: the one in question, and one of a single value before it."""
     frequencies = frequencies_of([2, *codes], [1] * (len(codes) + 1))
     group = np.asarray([0] + [1] * len(codes))
-    made = publish_groups(frequencies, [ladder()], np.arange(len(group)), group, frequencies.count, how, {"told": 1})
+    made = publish_groups(frequencies, [ladder()], np.arange(len(group)), group, frequencies.count, how)
     assert list(made.labels[0]) == ["c", label]
     assert made.height[:, 0].tolist() == [0.0, height]
     assert made.share[:, 0].tolist() == pytest.approx([0.2, share])
-    assert made.facts == {"told": 1}
 
 
 def test_entries_are_put_in_the_order_of_rows_and_then_groups():

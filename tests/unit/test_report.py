@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.certificate import Certificate
 from shoal.data.patients import FOLDER
 from shoal.description import safe_cells
 from shoal.methods import METHODS
@@ -305,7 +304,7 @@ def test_joiners_stay_and_signs_of_direction_do_not():
 def test_the_earlier_release_is_told(exposed, said):
     release = small({"name": "mondrian"})
     found = {"people": 60, "exposed": exposed, "crowd_below": 5, "smallest_crowd": 1, "left_out": 3}
-    text = Page(render(Certificate({**release.certificate.content, "intersection": found}), release.description)).text
+    text = Page(render(release.certificate.adding(intersection=found), release.description)).text
     assert f"Of 60 people who are found in both, {said} among fewer than 5 rows. 3 could not be placed" in text
     assert "earlier release" not in Page(render(release)).text
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -15,9 +15,11 @@ from typer.testing import CliRunner
 import shoal
 from shoal.certificate import Certificate, Release
 from shoal.cli.app import app
+from shoal.encoding.method_facts import AtLevels, MethodFacts, Search, Warned
 from shoal.engines.base import EngineSettings, Source, memory_bytes
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
+from shoal.methods.auto import AutoFacts, Tried
 from shoal.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
 from shoal.schema import (
@@ -159,31 +161,59 @@ def test_a_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
     answer = shoal.release(write_plan(tmp_path, method={"name": "levels"})).to_dict()
     assert answer["optimal"] is False
     assert answer["lower_bound"] is None
-    assert "least" not in method_sentence(answer["method"])
+    assert "least" not in method_sentence(answer["method"], MethodFacts())
 
 
 def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
-    told = {"name": "full-domain", "parameters": {}, "optimal": False, "loss": 0.5, "lower_bound": 0.25}
-    sentence = method_sentence(told)
+    search = Search(optimal=False, loss=0.5, lower_bound=0.25)
+    sentence = method_sentence({"name": "full-domain", "parameters": {}}, search)
     assert "lose least" not in sentence
     assert "lose 0.5" in sentence
     assert "none lose less than 0.25" in sentence
-    answer = Release(None, Certificate({"method": told})).to_dict()
+    answer = Release(None, Certificate({}, search)).to_dict()
     assert (answer["optimal"], answer["lower_bound"]) == (False, 0.25)
     assert [warning["code"] for warning in answer["warnings"]] == ["not-optimal"]
     assert "less than 0.25" in answer["warnings"][0]["text"]
 
 
 def test_auto_does_not_pass_on_the_proof_of_the_method_it_chose() -> None:
-    told = {"name": "auto", "parameters": {}, "chosen": "full-domain", "optimal": True, "loss": 0.5, "lower_bound": 0.5}
-    assert Release(None, Certificate({"method": told})).search == {"optimal": False, "lower_bound": None}
-    assert "A method that was not tried may lose less" in method_sentence(told)
+    search = Search(optimal=True, loss=0.5, lower_bound=0.5)
+    facts = AutoFacts(chosen="full-domain", tried=(), best=search)
+    assert Release(None, Certificate({}, search)).search == {"optimal": True, "lower_bound": 0.5}
+    assert Release(None, Certificate({}, facts)).search == {"optimal": False, "lower_bound": None}
+    sentence = method_sentence({"name": "auto", "parameters": {}}, facts)
+    assert "A method that was not tried may lose less" in sentence
+    assert "those that lose least were taken" not in sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(MethodFacts):
+    """What a method tells: a part between figures of its own, one that stands by itself, and what it does not tell."""
+
+    first: int
+    part: MethodFacts
+    at: AtLevels
+    silent: int | None = None
+    last: tuple[Tried, ...]
+
+
+def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_they_are() -> None:
+    warned, at = Warned(warning="Look."), AtLevels(levels={"a": 1})
+    facts = Own(first=1, part=warned, at=at, last=(Tried("levels", ("ncp", 0.5)), Tried("mdav", "PlanError")))
+    tried = [{"method": "levels", "ncp": 0.5}, {"method": "mdav", "outcome": "PlanError"}]
+    assert list(facts.to_dict().items()) == [("first", 1), ("warning", "Look."), ("last", tried)]
+    assert facts.entries() == {"levels": {"a": 1}}
+    outer = AutoFacts(chosen="own", tried=(), best=facts)
+    assert outer.entries() == {"levels": {"a": 1}}
+    assert list(outer.to_dict()) == ["chosen", "tried", "first", "warning", "last"]
+    assert (outer.of(Warned), outer.of(AtLevels), outer.of(Own), outer.of(Search)) == (warned, at, facts, None)
+    assert MethodFacts().of(Warned) is None
 
 
 def test_a_privately_chosen_grid_is_not_said_to_be_fixed_beforehand() -> None:
-    private = method_sentence({"name": "sampled-grid", "parameters": {"choose": "private"}})
+    private = method_sentence({"name": "sampled-grid", "parameters": {"choose": "private"}}, MethodFacts())
     assert "without looking" not in private
-    declared = method_sentence({"name": "sampled-grid", "parameters": {"choose": "declared"}})
+    declared = method_sentence({"name": "sampled-grid", "parameters": {"choose": "declared"}}, MethodFacts())
     assert "without looking" in declared
 
 

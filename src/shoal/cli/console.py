@@ -14,6 +14,7 @@ from rich.table import Table
 from shoal.errors import counted
 from shoal.methods import Progress as Callback
 from shoal.methods import quiet as unwatched
+from shoal.methods.patterns.pattern_set import Pattern
 from shoal.watching import on_terminal
 
 __all__ = [
@@ -95,17 +96,17 @@ def folded_line(folded: Mapping[str, int]) -> str:
     return f"Spellings of sensitive values that were counted as another one: {listed}."
 
 
-def patterns_table(patterns: Sequence[Mapping[str, Any]]) -> Table:
+def patterns_table(patterns: Sequence[Pattern]) -> Table:
     """What groups show, how many records each has, and how its sensitive values are shared; one group per row."""
     table = Table(title="The patterns of most records", title_justify="left")
     for column in ("pattern", "records", "sensitive values"):
         table.add_column(column)
     for pattern in patterns:
-        shown = {column: "missing" if value is None else value for column, value in pattern["pattern"].items()}
+        shown = {column: "missing" if value is None else value for column, value in pattern.shown.items()}
         kept = ", ".join(f"{column} {value}" for column, value in shown.items() if value != "*")
         parts = []
-        for column, shares in pattern["shares"].items():
+        for column, shares in pattern.shares.items():
             first = ", ".join(f"{value} {share:.0%}" for value, share in list(shares.items())[:3])
             parts.append(f"{column}: {first}{', ...' if len(shares) > 3 else ''}")
-        table.add_row(safe(kept or "*"), figure(pattern["support"]), safe("; ".join(parts)))
+        table.add_row(safe(kept or "*"), figure(pattern.support), safe("; ".join(parts)))
     return table

@@ -58,6 +58,8 @@ def release(
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError, counted
+    from shoal.methods.grids.method import Booked
+    from shoal.methods.patterns.anti_unification import PatternFacts
     from shoal.plan import Plan
     from shoal.variables import shown
 
@@ -101,15 +103,14 @@ def release(
         output.print(folded_line(answer["folded"]))
     if "loss" in answer:
         output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
-    if "guarantee" in answer:
-        promise = answer["guarantee"]
-        figures = ", ".join(f"{name} = {figure(promise[name])}" for name in ("rho", "delta", "E", "epsilon", "m", "k"))
-        output.print(f"Promise: {figures}.")
-        output.print(f"Booked as entry {figure(promise['ledger_entry'])}. Head of the ledger: {promise['ledger_head']}",
-                     soft_wrap=True)  # fmt: skip
-        for title, key in (("It holds if", "assumptions"), ("It does not say", "not_promised")):
+    facts = result.certificate.facts
+    if booked := facts.of(Booked):
+        promise, booking = booked.promise, booked.booking
+        output.print(f"Promise: {', '.join(f'{name} = {figure(value)}' for name, value in promise.figures().items())}.")
+        output.print(f"Booked as entry {figure(booking.number)}. Head of the ledger: {booking.head}", soft_wrap=True)
+        for title, sentences in (("It holds if", promise.assumptions), ("It does not say", promise.not_promised)):
             output.print(f"{title}:")
-            for sentence in promise[key]:
+            for sentence in sentences:
                 output.print(f"  - {safe(sentence)}")
     if "intersection" in answer:
         both = answer["intersection"]
@@ -117,18 +118,18 @@ def release(
             f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a "
             f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
         )
-    told = answer["method"]
     if answer["optimal"]:
         output.print("No recoding that the plan allows loses less: this is proven.")
     for warning in answer["warnings"]:
         output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
         if warning["code"] == "method" and "risk" in answer:
             output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
-    if told.get("discarded", {}).get("rare"):
-        first = (f"{' with '.join(rare['columns'])} ({rare['records']})" for rare in told["discarded"]["rare"][:3])
+    found = facts.of(PatternFacts)
+    if found and found.discarded.rare:
+        first = (f"{' with '.join(rare.columns)} ({rare.records})" for rare in found.discarded.rare[:3])
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
-    if told.get("pattern_set"):
-        output.print(patterns_table(told["pattern_set"][:5]))
+    if found and found.pattern_set:
+        output.print(patterns_table(found.pattern_set[:5]))
     for what, where in _places(loaded.output, result).items():
         output.print(f"{what}: {safe(shown(where))}")
 

@@ -2,6 +2,7 @@
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, read_frequency_set
 from shoal.encoding.groups import Groups, Histogram
+from shoal.encoding.method_facts import MethodFacts
 from shoal.encoding.recoding import (
     ByCell,
     ByGroup,
@@ -24,6 +25,7 @@ __all__ = [
     "FrequencySet",
     "Groups",
     "Histogram",
+    "MethodFacts",
     "Recoding",
     "apply",
     "kept_combinations",

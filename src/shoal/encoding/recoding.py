@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, sort_values
 from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys, sum_by
+from shoal.encoding.method_facts import MethodFacts
 from shoal.engines.base import Engine, Relation, Source
 from shoal.schema import Ladder
 
@@ -50,7 +51,7 @@ class ByLevel:
 
     levels: tuple[int, ...]
     group: npt.NDArray[np.int64]
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: MethodFacts = MethodFacts()  # noqa: RUF009 - frozen
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class ByGroup:
     labels: tuple[Sequence[str | None] | pa.Array, ...]
     height: npt.NDArray[np.float64]
     share: npt.NDArray[np.float64]
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: MethodFacts = MethodFacts()  # noqa: RUF009 - frozen
     loss: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -38,7 +38,6 @@ def publish_groups(
     group: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
     how: str | Sequence[str] = "ancestor",
-    facts: dict[str, object] | None = None,
     *,
     ends: Ends = Ends(),  # noqa: B008 - frozen
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
@@ -80,7 +79,6 @@ def publish_groups(
         tuple(labels for labels, _, _ in shown),
         np.stack([height for _, height, _ in shown], axis=1),
         np.stack([share for _, _, share in shown], axis=1),
-        facts or {},
     )
 
 

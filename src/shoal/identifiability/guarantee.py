@@ -84,6 +84,11 @@ class Guarantee:
         """ε = ln E, for display."""
         return epsilon(self.bound)
 
+    def figures(self) -> dict[str, float]:
+        """What is shown to people, by the names of the papers."""
+        rho, delta, bound = float(self.rho), float(self.delta), float(self.bound)
+        return {"rho": rho, "delta": delta, "E": bound, "epsilon": self.epsilon, "m": self.m, "k": self.k}
+
     def to_dict(self) -> dict[str, object]:
         """Return the guarantee as plain values for JSON: fractions as text, and as decimals beside it.
 

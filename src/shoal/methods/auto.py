@@ -15,7 +15,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import MinLen
 
 from shoal.checked import Seconds, Share
-from shoal.encoding import Recoding
+from shoal.encoding import MethodFacts, Recoding
+from shoal.encoding.method_facts import Kind, Search
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem
 from shoal.methods.time_limits import within
@@ -40,6 +41,32 @@ def make_method(name: str, given: Mapping[str, Any]) -> Method:
     if any(p.default is MISSING and p.default_factory is MISSING and key not in given for key, p in parts.items()):
         raise PlanError(f"The method {name!r} cannot be tried: it needs parameters of its own.")
     return METHODS[name](**{key: value for key, value in given.items() if key in parts})
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of a method that was tried: its loss, or why there is none."""
+
+    method: str
+    outcome: str | tuple[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON, the loss under its own name."""
+        key, found = ("outcome", self.outcome) if isinstance(self.outcome, str) else self.outcome
+        return {"method": self.method, key: found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoFacts(MethodFacts):
+    """Which method was chosen of those that were tried, and what it tells itself."""
+
+    chosen: str
+    tried: tuple[Tried, ...]
+    best: MethodFacts
+
+    def of(self, kind: type[Kind]) -> Kind | None:
+        """See :class:`MethodFacts`. A proof is about the levels of one method; another one may lose less."""
+        return None if kind is Search else super().of(kind)
 
 
 @dataclass(frozen=True)
@@ -110,7 +137,7 @@ class Auto(Method):
         """See :class:`shoal.methods.base.Method`. Takes as long as all methods together."""
         best: Recoding | None = None
         chosen, least = "", 0.0
-        tried: list[dict[str, object]] = []
+        tried: list[Tried] = []
         why: ShoalError | None = None
         start = time.monotonic()
         candidates = self.candidates_for(problem.model)
@@ -119,7 +146,7 @@ class Auto(Method):
             if self.time_limit is not None:
                 left = float(self.time_limit) - (time.monotonic() - start)
                 if best is not None and left <= 0:
-                    tried.append({"method": method.name, "outcome": "not tried, the time was over"})
+                    tried.append(Tried(method.name, "not tried, the time was over"))
                     continue
                 method = within(method, left / (len(candidates) - place))
             try:
@@ -127,16 +154,16 @@ class Auto(Method):
                 recoding = method.decide(problem)
             except (PlanError, InfeasibleError) as error:
                 why = why if isinstance(why, InfeasibleError) else error
-                tried.append({"method": method.name, "outcome": type(error).__name__})
+                tried.append(Tried(method.name, type(error).__name__))
                 continue
             loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
-            tried.append({"method": method.name, self.loss: loss})
+            tried.append(Tried(method.name, (self.loss, loss)))
             if best is None or loss < least:
                 best, chosen, least = recoding, method.name, loss
         if best is None:
             assert why is not None
             raise why
-        return replace(best, facts={"chosen": chosen, "tried": tried, **best.facts})
+        return replace(best, facts=AutoFacts(chosen=chosen, tried=tuple(tried), best=best.facts))
 
 
 def _require_served(method: Method, schema: Schema, model: AllOf) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.checked import Checked
-from shoal.encoding import FrequencySet, Groups, Recoding
+from shoal.encoding import FrequencySet, Groups, MethodFacts, Recoding
+from shoal.encoding.method_facts import Warned
 from shoal.engines.base import Relation, Spread
 from shoal.errors import InfeasibleError, PlanError
 from shoal.models import AllOf, Model
@@ -33,8 +34,8 @@ Progress = Callable[[str, float | None], None]
 """Called with what is being done and, where known, which part of it is done."""
 
 
-EXACT_ENDS = (
-    "Ranges are exact: each ends at a value that somebody in its group has, often one person alone. "
+EXACT_ENDS = Warned(
+    warning="Ranges are exact: each ends at a value that somebody in its group has, often one person alone. "
     "Without ranges = 'exact' they end at round numbers."
 )
 """What a release must say whose ranges end at values of its groups."""
@@ -68,7 +69,7 @@ class Outcome:
     entries: str
     recoded: tuple[int, ...]
     rows: int
-    facts: dict[str, Any]
+    facts: MethodFacts
     loss: dict[str, float]
 
 

@@ -18,7 +18,7 @@ from shoal.errors import InfeasibleError
 from shoal.methods.base import Method
 from shoal.methods.first_runs import is_first_run
 
-__all__ = ["answer_within", "deadline_of", "is_late", "told_in_time", "within"]
+__all__ = ["answer_within", "deadline_of", "in_time", "is_late", "within"]
 
 LEAST_SECONDS = 0.1
 
@@ -35,9 +35,9 @@ def is_late(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() > deadline
 
 
-def told_in_time(deadline: float | None) -> dict[str, object]:
-    """What a certificate says of a search that may have been cut short."""
-    return {} if deadline is None else {"finished": not is_late(deadline)}
+def in_time(deadline: float | None) -> bool | None:
+    """Whether a search came to its end before its deadline; None where it had none."""
+    return None if deadline is None else not is_late(deadline)
 
 
 def within(method: Method, seconds: float) -> Method:

@@ -7,8 +7,10 @@ from typing import Any
 
 from shoal.certificate import Certificate, Release, about_people, about_worth
 from shoal.description import Band, ColumnFacts, Description, TableFacts
+from shoal.encoding.method_facts import Warned
 from shoal.errors import counted
 from shoal.methods.base import told_count
+from shoal.methods.grids.method import Booked
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Role
@@ -52,7 +54,7 @@ def render(certificate: Certificate | Release[Any], description: Description | N
     name = content.get("output", {}).get("name", "released table")
     parts = [
         ("warnings", "Before you use it", _warnings(content)),
-        ("done", "What was done", _done(content, description)),
+        ("done", "What was done", _done(certificate, description)),
         ("models", "What was promised and found", _models(content, description)),
         ("groups", "Sizes of groups", _groups(description)),
         ("risks", "How likely a person is found", _risks(content, description)),
@@ -103,7 +105,8 @@ def _warnings(content: Mapping[str, Any]) -> str:
     return f"<ul>{said}</ul>" if said else ""
 
 
-def _done(content: Mapping[str, Any], facts: Description) -> str:
+def _done(certificate: Certificate, facts: Description) -> str:
+    content = certificate.content
     by_role = {role: [column.name for column in facts.columns if column.role is role] for role in Role}
     quasi, sensitive = by_role[Role.QUASI_IDENTIFIER], by_role[Role.SENSITIVE]
     sentences = []
@@ -149,7 +152,7 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
         )
     sentences.append(
         f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
-        f"{method_sentence(content['method'])}"
+        f"{method_sentence(content['method'], certificate.facts)}"
     )
     if content.get("folded"):
         folded = content["folded"]
@@ -189,9 +192,9 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
             f"As a result every released row is one of at least {least} that look alike in these columns. This was "
             f"verified on the finished table itself, row by row, before it was written."
         )
-    warning = content["method"].get("warning")
-    if warning:
-        sentences.append(f"<strong>Note:</strong> {prose(warning, 600)}")
+    warned = certificate.facts.of(Warned)
+    if warned:
+        sentences.append(f"<strong>Note:</strong> {prose(warned.warning, 600)}")
     names = ("rows released", "groups", "rows in the smallest group")
     if _by_patterns(content):
         names = ("rows described", "patterns", "rows of the smallest pattern")
@@ -205,7 +208,7 @@ def _done(content: Mapping[str, Any], facts: Description) -> str:
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
     shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
-    return f'<p>{" ".join(sentences)}</p><dl class="tiles">{shown}</dl>{_guarantee(content)}'
+    return f'<p>{" ".join(sentences)}</p><dl class="tiles">{shown}</dl>{_guarantee(certificate.facts.of(Booked))}'
 
 
 def _by_patterns(content: Mapping[str, Any]) -> bool:
@@ -213,16 +216,15 @@ def _by_patterns(content: Mapping[str, Any]) -> bool:
     return any(model["name"] == "pattern-support" for model in content["models"])
 
 
-def _guarantee(content: Mapping[str, Any]) -> str:
-    promise = content.get("guarantee")
-    if not promise:
+def _guarantee(booked: Booked | None) -> str:
+    if booked is None:
         return ""
-    keys = [key for key in ("rho", "delta", "epsilon", "m", "k") if key in promise]
-    figures = [f"{prose(key)} = {_value(promise[key])}" for key in keys]
+    promise = booked.promise
+    figures = [f"{name} = {_value(value)}" for name, value in promise.figures().items() if name != "E"]
     parts = [f"<p>The method promises by itself: {', '.join(figures)}.</p>"]
-    for heading, key in (("It holds if", "assumptions"), ("It does not say", "not_promised")):
-        if promise.get(key):
-            items = "".join(f"<li>{prose(sentence, 600)}</li>" for sentence in promise[key])
+    for heading, sentences in (("It holds if", promise.assumptions), ("It does not say", promise.not_promised)):
+        if sentences:
+            items = "".join(f"<li>{prose(sentence, 600)}</li>" for sentence in sentences)
             parts.append(f"<h3>{heading}</h3><ul>{items}</ul>")
     return "".join(parts)
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shoal.encoding.method_facts import MethodFacts, Search
 from shoal.methods import METHODS
 from shoal.models import MODELS
 from shoal.showing.markup import number, prose, text
@@ -68,7 +69,7 @@ MEASURES = {
 }
 
 
-def method_sentence(method: Mapping[str, Any]) -> str:
+def method_sentence(method: Mapping[str, Any], facts: MethodFacts) -> str:
     """One sentence on how groups were formed; for a method that is not known here, its own description.
 
     Of a search, what is proven about it and what is not.
@@ -79,25 +80,24 @@ def method_sentence(method: Mapping[str, Any]) -> str:
     if method.get("parameters", {}).get("choose") == "private":
         return _PRIVATE_CHOICE
     if name in _METHODS:
-        return " ".join(filter(None, (_METHODS[name], search_sentence(method))))
+        return " ".join(filter(None, (_METHODS[name], search_sentence(facts.of(Search)))))
     if name in METHODS:
         about = inspect.getdoc(METHODS[name]) or ""
         return prose(" ".join(about.split("\n\n")[0].split()), 400)
     return f"The method was {prose(name)}."
 
 
-def search_sentence(method: Mapping[str, Any]) -> str:
+def search_sentence(search: Search | None) -> str:
     """How good the degrees are that a search over all of them took; nothing of a method without such a search."""
-    if "optimal" not in method or method["name"] == "auto":
+    if search is None:
         return ""
-    if method["optimal"]:
+    if search.optimal:
         return (
             "Of all degrees that the plan allows and that meet the conditions below, those that lose least were taken."
         )
-    least, loss = float(method["lower_bound"]), float(method["loss"])
     return (
-        f"The search was cut short: the degrees that were taken lose {loss:.6g}, and it is proven only that none lose "
-        f"less than {least:.6g}. Others may lose less than these."
+        f"The search was cut short: the degrees that were taken lose {search.loss:.6g}, and it is proven only that "
+        f"none lose less than {search.lower_bound:.6g}. Others may lose less than these."
     )
 
 

@@ -10,6 +10,7 @@ from annotated_types import Ge
 
 from shoal.checked import Share
 from shoal.encoding import ByLevel, Groups, recode_codes
+from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers, row_limit, suppress_failing
 from shoal.models import AllOf, limited
@@ -89,7 +90,7 @@ def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> 
     suppressed = frequencies.rows - rest.rows
     if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
         raise InfeasibleError(_why(problem, groups, suppressed, suppression))
-    return ByLevel(levels, kept, {"levels": dict(zip(problem.names, levels, strict=True))})
+    return ByLevel(levels, kept, AtLevels(levels=dict(zip(problem.names, levels, strict=True))))
 
 
 def _why(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str:

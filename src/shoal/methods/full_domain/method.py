@@ -7,13 +7,14 @@ DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 
 from shoal.checked import Seconds, Share, Weight
-from shoal.encoding import ByLevel
+from shoal.encoding import ByLevel, MethodFacts
+from shoal.encoding.method_facts import Search
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers
 from shoal.methods.full_domain.levels import recode_at, require_all_rows
@@ -24,6 +25,16 @@ from shoal.utility.measures import AggregateName, Measure, MeasureName, make_mea
 __all__ = ["FullDomain", "level_bounds"]
 
 Level = Annotated[int, Ge(0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullDomainFacts(MethodFacts):
+    """The levels that were taken, what is proven of them, and how much of the lattice was looked at."""
+
+    at: MethodFacts
+    search: Search
+    lattice_nodes: int
+    nodes_looked_at: int
 
 
 @dataclass(frozen=True)
@@ -88,15 +99,13 @@ class FullDomain(Method):
             # the top node tells best what stands in the way
             return recode_at(problem, highest, self.suppression)
         recoding = recode_at(problem, found.best.node, self.suppression)
-        facts = {
-            **recoding.facts,
-            "optimal": found.proven,
-            "loss": found.best.loss,
-            "lower_bound": found.lower_bound,
-            "lattice_nodes": found.nodes,
-            "nodes_looked_at": found.seen,
-        }
-        return ByLevel(recoding.levels, recoding.group, facts)
+        facts = FullDomainFacts(
+            at=recoding.facts,
+            search=Search(optimal=found.proven, loss=found.best.loss, lower_bound=found.lower_bound),
+            lattice_nodes=found.nodes,
+            nodes_looked_at=found.seen,
+        )
+        return replace(recoding, facts=facts)
 
     def measure(self, problem: Problem) -> Measure:
         """The measure that the search minimizes, bound to the problem."""

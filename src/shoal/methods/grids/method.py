@@ -29,7 +29,8 @@ import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
 
 from shoal.checked import Name, Number
-from shoal.encoding import ByGroup, FrequencySet, Groups, recode_codes
+from shoal.encoding import ByGroup, FrequencySet, Groups, MethodFacts, recode_codes
+from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError, counted
 from shoal.identifiability.arithmetic import (
     check_crowd,
@@ -57,7 +58,12 @@ from shoal.models import AllOf, Model, make_model
 from shoal.schema import BaseHierarchy, Flat, Role, Schema
 from shoal.schema.ranges import as_numbers
 
-__all__ = ["PopulationGrid", "SampledGrid", "choice_scores"]
+__all__ = ["Booked", "GridFacts", "PopulationGrid", "SampledGrid", "choice_scores"]
+
+RANDOMNESS = (
+    "Drawn from the operating system, not from the seed of the plan: the same plan gives another release each time, by "
+    "design. A seed that leaks would undo the promise."
+)
 
 LARGEST_LATTICE = 50_000
 LOSS_UNITS = 1000
@@ -155,6 +161,36 @@ class _Rehearsal(Levels):
     needs_model: ClassVar[bool] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class Booked(MethodFacts):
+    """What the release promises, alone and with everything else that is booked."""
+
+    apart: ClassVar[bool] = True
+    promise: Guarantee
+    booking: Booking
+
+    def to_dict(self) -> dict[str, Any]:
+        """See :class:`MethodFacts`."""
+        booking = self.booking
+        told = {
+            "ledger_entry": booking.number,
+            "ledger_head": booking.head,
+            "rho_with_all_booked": float(booking.rho),
+            "rho_with_all_booked_exact": str(round_up(booking.rho)),
+        }
+        return {"guarantee": self.promise.to_dict() | told}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridFacts(MethodFacts):
+    """The levels of the cells, whether the same plan gives the same release, and what is promised."""
+
+    at: MethodFacts
+    repeatable: bool
+    randomness: str | None = None
+    booked: Booked
+
+
 @dataclass(frozen=True)
 class PopulationGrid(_Grid):
     """Every row's cell, where the universe has at least n - 1 + k people in each cell: ρ = 1/k, and no noise.
@@ -212,13 +248,14 @@ class PopulationGrid(_Grid):
         ledger = self.opened()
         promise = self._promise(problem, cells, ledger.status())
         booking = ledger.book_population_release(self.k, f"{self.name}, k = {self.k}")
-        recoding = cells.publish(problem, cells.size, {"repeatable": True, **_booked(promise, booking)})
+        recoding = cells.publish(problem, cells.size)
         if recoding is None:
             raise InfeasibleError(
                 "No group meets the models of the plan at these levels, so that nothing would be published. The "
                 "release is booked in the ledger. Remove the models: the crowd of a population grid is in the universe."
             )
-        return recoding
+        facts = GridFacts(at=recoding.facts, repeatable=True, booked=Booked(promise=promise, booking=booking))
+        return replace(recoding, facts=facts)
 
     def _promise(self, problem: Problem, cells: _Cells, status: Status) -> Guarantee:
         """The guarantee, if the declared universe is large enough and fits the table and the ledger."""
@@ -359,14 +396,8 @@ class SampledGrid(_Grid):
             scores = choice_scores(problem, seen, candidates, self.k)
             sensitivity = LOSS_UNITS * drop_loss_sensitivity(self.k)
             levels = candidates[choose_recoding(scores, sensitivity, self.choice, source)]
-        facts = {
-            "repeatable": False,
-            "randomness": "Drawn from the operating system, not from the seed of the plan: the same plan gives another "
-            "release each time, by design. A seed that leaks would undo the promise.",
-            **_booked(promise, booking),
-        }
         cells = _Cells.of(problem, levels)
-        recoding = cells.publish(problem, sampled_grid_counts(cells.size, self.beta, self.k, source), facts)
+        recoding = cells.publish(problem, sampled_grid_counts(cells.size, self.beta, self.k, source))
         if recoding is None:
             chosen = ", or a larger choice (less noise in the choice of levels)" if self.choice is not None else ""
             raise InfeasibleError(
@@ -374,7 +405,13 @@ class SampledGrid(_Grid):
                 f"The release is booked in the ledger, since its coins were tossed. Use higher levels (larger cells), "
                 f"a larger beta{chosen}."
             )
-        return recoding
+        facts = GridFacts(
+            at=recoding.facts,
+            repeatable=False,
+            randomness=RANDOMNESS,
+            booked=Booked(promise=promise, booking=booking),
+        )
+        return replace(recoding, facts=facts)
 
     def rehearsal(self) -> Method:
         """See :class:`shoal.methods.base.Method`."""
@@ -498,7 +535,7 @@ class _Cells:
         )
         return cls(levels, codes, home, groups.size, tuple(labels))
 
-    def publish(self, problem: Problem, kept: npt.NDArray[np.int64], facts: Mapping[str, object]) -> ByGroup | None:
+    def publish(self, problem: Problem, kept: npt.NDArray[np.int64]) -> ByGroup | None:
         """The recoding that publishes ``kept`` rows of each cell; None where that is nothing.
 
         Cells that fail the problem's models are left out: this looks at what would be published only, and is covered by
@@ -532,7 +569,7 @@ class _Cells:
             tuple(tuple(column[cell] for cell in alive.tolist()) for column in self.labels),
             np.tile(np.asarray(height, np.float64), (len(alive), 1)),
             np.stack(share, axis=1),
-            {"levels": dict(zip(problem.names, self.levels, strict=True)), **facts},
+            AtLevels(levels=dict(zip(problem.names, self.levels, strict=True))),
         )
 
 
@@ -583,16 +620,3 @@ def choice_scores(
         loss = float(np.mean([level / height for level, height in zip(node, heights, strict=True)]))
         scores[place] = -(dropped * LOSS_UNITS + (rows - dropped) * int(np.rint(loss * LOSS_UNITS)))
     return scores
-
-
-def _booked(promise: Guarantee, booking: Booking) -> dict[str, object]:
-    """What the certificate says of the promise, alone and with everything else that is booked."""
-    return {
-        "guarantee": {
-            **promise.to_dict(),
-            "ledger_entry": booking.number,
-            "ledger_head": booking.head,
-            "rho_with_all_booked": float(booking.rho),
-            "rho_with_all_booked_exact": str(round_up(booking.rho)),
-        }
-    }

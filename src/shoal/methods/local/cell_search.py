@@ -21,11 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByCell, FrequencySet, recode_codes
+from shoal.encoding import ByCell, FrequencySet, MethodFacts, recode_codes
 from shoal.encoding.facts import Facts, Owners, owners_of
 from shoal.encoding.groups import group_keys, sum_by
+from shoal.encoding.method_facts import AtLevels
 from shoal.methods.base import Problem, require_feasible
-from shoal.methods.time_limits import deadline_of, is_late, told_in_time
+from shoal.methods.time_limits import deadline_of, in_time, is_late
 from shoal.models import Limited, limited
 from shoal.schema import TOP, Ladder
 
@@ -82,6 +83,17 @@ class _Table:
     owners: Owners | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class HiddenCellsFacts(MethodFacts):
+    """How many cells are hidden above the levels that were taken."""
+
+    at: AtLevels
+    hidden_cells: int
+    hidden_part: float
+    hidden_cells_by_column: Mapping[str, int]
+    finished: bool | None
+
+
 def hide_cells(
     problem: Problem,
     lowest: Sequence[int],
@@ -107,7 +119,7 @@ def hide_cells(
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
     hiding.run(demands.widest, to_the_end=True, deadline=deadline)
-    return _recoding(problem, table, levels, hiding.hidden, told_in_time(deadline))
+    return _recoding(problem, table, levels, hiding.hidden, in_time(deadline))
 
 
 # -- cells -------------------------------------------------------------------------------------------
@@ -348,9 +360,7 @@ class _Chooser:
 # -- what is published -------------------------------------------------------------------------------
 
 
-def _recoding(
-    problem: Problem, table: _Table, levels: tuple[int, ...], hidden: Bools, told: Mapping[str, object]
-) -> ByCell:
+def _recoding(problem: Problem, table: _Table, levels: tuple[int, ...], hidden: Bools, finished: bool | None) -> ByCell:
     """The groups of what is shown. Labels are made from the values that are shown: what is hidden is not heard."""
     frequencies = problem.frequencies
     ladders = []
@@ -372,13 +382,13 @@ def _recoding(
         height.append(np.where(hidden[first, j], 1.0, level / max(ladder.height, 1)))
     rows = frequencies.count
     cells = [int(rows[hidden[table.unit, j]].sum()) for j in range(len(levels))]
-    facts = {
-        "levels": dict(zip(problem.names, levels, strict=True)),
-        "hidden_cells": sum(cells),
-        "hidden_part": sum(cells) / (frequencies.rows * len(levels)),
-        "hidden_cells_by_column": dict(zip(problem.names, cells, strict=True)),
-        **told,
-    }
+    facts = HiddenCellsFacts(
+        at=AtLevels(levels=dict(zip(problem.names, levels, strict=True))),
+        hidden_cells=sum(cells),
+        hidden_part=sum(cells) / (frequencies.rows * len(levels)),
+        hidden_cells_by_column=dict(zip(problem.names, cells, strict=True)),
+        finished=finished,
+    )
     entry = np.arange(len(rows), dtype=np.int64)
     return ByCell(
         entry, group[table.unit], rows, tuple(labels), np.stack(height, axis=1), np.stack(share, axis=1), facts,

@@ -28,9 +28,10 @@ import numpy.typing as npt
 from annotated_types import Ge
 
 from shoal.checked import Seconds, Share, Weight
-from shoal.encoding import ByGroup, FrequencySet, Groups, recode_codes, released_ladders
+from shoal.encoding import ByGroup, FrequencySet, Groups, MethodFacts, recode_codes, released_ladders
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.encoding.linked import link
+from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_quasi_identifiers, row_limit
 from shoal.methods.full_domain.method import level_bounds
@@ -111,6 +112,14 @@ class FactsSuppression(Method):
             if not steps:
                 return best.node.publish(best.kept, seen)
             best = min(steps, key=lambda step: (step.loss, step.node.levels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactsSuppressionFacts(MethodFacts):
+    """The levels that were taken, and of how many."""
+
+    at: AtLevels
+    nodes_looked_at: int
 
 
 @dataclass(frozen=True)
@@ -279,10 +288,8 @@ class _Node:
             labels.append([ladder.labels[level][code] for code in codes])
             height.append(np.full(groups, level / max(ladder.height, 1)))
             share.append(ladders[a].share[level][codes])
-        facts = {
-            "levels": dict(zip(self.problem.names, self.levels, strict=True)),
-            "nodes_looked_at": seen,
-        }
+        at = AtLevels(levels=dict(zip(self.problem.names, self.levels, strict=True)))
+        facts = FactsSuppressionFacts(at=at, nodes_looked_at=seen)
         return ByGroup(row, number, count[row], tuple(labels), np.stack(height, 1), np.stack(share, 1), facts)
 
 

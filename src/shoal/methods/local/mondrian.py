@@ -20,11 +20,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup
 from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
-from shoal.methods.local.options import Choice, LocalLoss, LocalMethod
-from shoal.methods.time_limits import deadline_of, told_in_time
+from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
@@ -42,7 +40,7 @@ Shown = Literal["ancestor", "range", "centroid"]
 
 
 @dataclass(frozen=True)
-class Mondrian(LocalMethod):
+class Mondrian(CuttingMethod):
     """Multidimensional partitioning.
 
     Parameters
@@ -76,15 +74,8 @@ class Mondrian(LocalMethod):
         require_quasi_identifiers(schema, self.weights)
         require_quasi_identifiers(schema, self.publish)
 
-    def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
-        from shoal.methods.local.release import publish_pieces
-
-        deadline = deadline_of(self.time_limit)
-        return publish_pieces(*self.partition(problem, deadline), told_in_time(deadline))
-
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
-        """The groups alone, for methods that start from them."""
+        """See :class:`shoal.methods.local.options.CuttingMethod`."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
 

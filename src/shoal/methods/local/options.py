@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from shoal.checked import make
+from shoal.checked import Seconds, make
+from shoal.encoding import ByGroup, MethodFacts
 from shoal.errors import PlanError
-from shoal.methods.base import Method
+from shoal.methods.base import Method, Problem
+from shoal.methods.time_limits import deadline_of, in_time
 
-__all__ = ["Choice", "LocalLoss", "LocalMethod", "Start", "start_method"]
+__all__ = ["Choice", "CutFacts", "CuttingMethod", "LocalLoss", "LocalMethod", "Start", "start_method"]
 
 LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
 Choice = Literal["best", "loss", "rate"]
 if TYPE_CHECKING:
+    from shoal.methods.local.problem import LocalProblem, Pieces
+
     Start = Any  # once made, it is a method
 else:
     Start = Method | str | Mapping[str, Any] | None
@@ -29,6 +33,34 @@ class LocalMethod(Method):
         """See :class:`shoal.methods.base.Method`."""
         import shoal.methods.local.release
         import shoal.methods.local.search  # noqa: F401
+
+
+@dataclass(frozen=True, kw_only=True)
+class CutFacts(MethodFacts):
+    """Whether all cuts were made that pay, where there was a limit of time, and what is told of the groups."""
+
+    finished: bool | None
+    shown: MethodFacts
+
+
+class CuttingMethod(LocalMethod):
+    """Base of the methods that cut the table again and again, and leave no row out."""
+
+    time_limit: Seconds | None
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
+        from shoal.methods.local.release import publish_pieces
+
+        deadline = deadline_of(self.time_limit)
+        local, pieces = self.partition(problem, deadline)
+        finished = in_time(deadline)
+        recoding = publish_pieces(local, pieces)
+        return replace(recoding, facts=CutFacts(finished=finished, shown=recoding.facts))
+
+    def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
+        """The groups alone, for methods that start from them."""
+        raise NotImplementedError
 
 
 def start_method(start: Start, owner: str, default: Method) -> Method:

@@ -8,14 +8,14 @@ change is found (a local optimum) or at a time limit. See :mod:`shoal.methods.lo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup
+from shoal.encoding import ByGroup, MethodFacts
 from shoal.methods.base import Problem, require_quasi_identifiers
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
-from shoal.methods.local.options import LocalLoss, LocalMethod, Start, start_method
+from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import deadline_of, within
 from shoal.models import AllOf
@@ -23,6 +23,18 @@ from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
 
 __all__ = ["Refine"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefineFacts(MethodFacts):
+    """How many changes were made to the groups that another method found, and what that gained."""
+
+    start: str
+    changes: int
+    loss_before: float
+    loss_after: float
+    local_optimum: bool
+    shown: MethodFacts
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Refine(LocalMethod):
         exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
         ranks = ranks_of(problem)
         shown = shown_by(problem, publish, ranks)
-        if isinstance(self.start, Mondrian | TopDown):  # nothing is left out, and the items are the same
+        if isinstance(self.start, CuttingMethod):  # nothing is left out, and the items are the same
             _, pieces = self.start.partition(problem, deadline)
             local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=exact), None
         else:
@@ -88,14 +100,16 @@ class Refine(LocalMethod):
             pieces = pieces_of(local, started)
         before = loss_of(local, pieces)
         refined = refine_pieces(local, pieces, deadline)
-        facts = {
-            "start": self.start.name,
-            "changes": refined.changes,
-            "loss_before": before,
-            "loss_after": loss_of(local, refined.pieces),
-            "local_optimum": refined.finished,
-        }
-        return publish_pieces(local, refined.pieces, facts, rows)
+        recoding = publish_pieces(local, refined.pieces, rows)
+        facts = RefineFacts(
+            start=self.start.name,
+            changes=refined.changes,
+            loss_before=before,
+            loss_after=loss_of(local, refined.pieces),
+            local_optimum=refined.finished,
+            shown=recoding.facts,
+        )
+        return replace(recoding, facts=facts)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, Recoding, publish_groups
+from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, MethodFacts, Recoding, publish_groups
 from shoal.encoding.groups import group_keys
 from shoal.encoding.intervals import Ends
+from shoal.encoding.method_facts import Warned
 from shoal.errors import InfeasibleError
 from shoal.methods.base import EXACT_ENDS, Problem, least_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
 from shoal.schema import TOP
 
-__all__ = ["count_groups", "kept_part", "pieces_of", "publish_pieces", "same_labels", "share_out"]
+__all__ = ["ShownFacts", "count_groups", "kept_part", "pieces_of", "publish_pieces", "same_labels", "share_out"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownFacts(MethodFacts):
+    """What is told of groups that were found and then published: how many failed the exact models and were merged."""
+
+    warned: Warned | None = None
+    repairs: int | None = None
 
 
 def share_out(local: LocalProblem, pieces: Pieces) -> tuple[npt.NDArray[np.int64], ...]:
@@ -37,7 +46,6 @@ def share_out(local: LocalProblem, pieces: Pieces) -> tuple[npt.NDArray[np.int64
 def publish_pieces(
     local: LocalProblem,
     pieces: Pieces,
-    facts: dict[str, object],
     original: npt.NDArray[np.int64] | None = None,
 ) -> ByGroup:
     """The recoding of a partition, checked by the exact models.
@@ -49,12 +57,10 @@ def publish_pieces(
     """
     problem = local.problem
     frequencies = problem.frequencies
-    if local.exact and "range" in local.shown:
-        facts = {**facts, "warning": EXACT_ENDS}
     row, group, count = share_out(local, pieces)
     merges = 0
     while True:
-        recoding = _show(local, row, group, count, facts)
+        recoding = _show(local, row, group, count)
         seen = same_labels(recoding)
         groups = count_groups(frequencies, recoding.row, seen[recoding.group], recoding.count)
         holds = problem.model.assess(groups).holds
@@ -68,9 +74,9 @@ def publish_pieces(
         row, count = recoding.row, recoding.count
         group = _merge_failing(recoding, seen, holds)
         merges += int((~holds).sum())
-    if merges:
-        recoding = replace(recoding, facts={**recoding.facts, "repairs": merges})
-    return recoding if original is None else replace(recoding, row=original[recoding.row])
+    warned = EXACT_ENDS if local.exact and "range" in local.shown else None
+    row = recoding.row if original is None else original[recoding.row]
+    return replace(recoding, row=row, facts=ShownFacts(warned=warned, repairs=merges or None))
 
 
 def _show(
@@ -78,14 +84,13 @@ def _show(
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
-    facts: dict[str, object],
 ) -> ByGroup:
     """What the groups publish: ancestors, ranges over the columns' own orders, centroids."""
     problem = local.problem
     kinds = ["range" if how == "centroid" else how for how in local.shown]
     ends = Ends(local.exact, least_rows(problem.model))
     recoding = publish_groups(
-        problem.frequencies, problem.ladders, row, group, count, kinds, facts, ends=ends, ranks=local.ranks
+        problem.frequencies, problem.ladders, row, group, count, kinds, ends=ends, ranks=local.ranks
     )
     labels = [
         _centroids(local, a, recoding) if how == "centroid" else recoding.labels[a] for a, how in enumerate(local.shown)

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup
+from shoal.encoding import ByGroup, MethodFacts
 from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import candidates
 from shoal.methods.base import Problem
 from shoal.methods.local.problem import make_local_problem
 from shoal.methods.local.release import publish_pieces
 from shoal.methods.local.search import cut_pieces, refine_pieces
-from shoal.methods.time_limits import is_late, told_in_time
+from shoal.methods.time_limits import in_time, is_late
 from shoal.schema import TOP, Flat
 
 __all__ = ["suppress_loosely", "suppress_strictly"]
 
 MOST_TRIALS = 200
 """So many sets of stars are tried in a column, each of which costs a count of the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StarFacts(MethodFacts):
+    """How many cells show a star, by column and in all."""
+
+    finished: bool | None
+    shown: MethodFacts
+    suppressed_cells: int
+    suppressed_cells_by_column: Mapping[str, int]
 
 
 def suppress_strictly(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
@@ -32,8 +42,8 @@ def suppress_strictly(problem: Problem, importance: Mapping[str, float], deadlin
     pieces = refine_pieces(
         local, cut_pieces(local, local.whole(), strict=False, choose="best", deadline=deadline), deadline
     ).pieces
-    recoding = publish_pieces(local, pieces, told_in_time(deadline))
-    return _described(problem, recoding)
+    finished = in_time(deadline)
+    return _described(problem, publish_pieces(local, pieces), finished)
 
 
 def suppress_loosely(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
@@ -57,20 +67,20 @@ def suppress_loosely(problem: Problem, importance: Mapping[str, float], deadline
     share = np.stack(
         [np.where(stars[first, j], 1.0, ladder.share[0].min()) for j, ladder in enumerate(problem.ladders)], axis=1
     )
-    facts = told_in_time(deadline)
-    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share, facts)
-    return _described(problem, recoding)
+    recoding = ByGroup(strict.row, group, strict.count, tuple(labels), height, share)
+    return _described(problem, recoding, in_time(deadline))
 
 
-def _described(problem: Problem, recoding: ByGroup) -> ByGroup:
+def _described(problem: Problem, recoding: ByGroup, finished: bool | None) -> ByGroup:
     """The recoding with the number of stars, by column and in all, among its facts."""
     rows = np.bincount(recoding.group, weights=recoding.count, minlength=len(recoding.height))
     cells = (rows[:, None] * (recoding.height > 0)).sum(axis=0).astype(int).tolist()
-    facts = {
-        **recoding.facts,
-        "suppressed_cells": sum(cells),
-        "suppressed_cells_by_column": dict(zip(problem.names, cells, strict=True)),
-    }
+    facts = StarFacts(
+        finished=finished,
+        shown=recoding.facts,
+        suppressed_cells=sum(cells),
+        suppressed_cells_by_column=dict(zip(problem.names, cells, strict=True)),
+    )
     return replace(recoding, facts=facts)
 
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from shoal.checked import Number, Seconds, Weight
-from shoal.encoding import ByGroup
+from shoal.encoding import ByGroup, MethodFacts
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
 from shoal.methods.local.mondrian import ranks_of, shown_by
@@ -31,6 +31,23 @@ from shoal.models import AllOf, combine, make_model, starting
 from shoal.schema import Schema
 
 __all__ = ["Switching"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwitchingFacts(MethodFacts):
+    """What was switched between groups until all met the models; before and after are those of the first groups."""
+
+    start: str
+    groups_before: int
+    failing_groups_before: int
+    failing_rows_before: int
+    switches: int
+    exchanged: int
+    taken_over: int
+    merges: int
+    loss_before: float
+    loss_after: float
+    shown: MethodFacts
 
 
 @dataclass(frozen=True)
@@ -107,19 +124,21 @@ class Switching(LocalMethod):
         found.set()
         if self.polish:
             pieces = refine_pieces(local, pieces, deadline).pieces
-        facts = {
-            "start": self.start.name,
-            "groups_before": groups,
-            "failing_groups_before": switched.failing_groups,
-            "failing_rows_before": switched.failing_rows,
-            "switches": switched.exchanged + switched.taken_over,
-            "exchanged": switched.exchanged,
-            "taken_over": switched.taken_over,
-            "merges": switched.merges,
-            "loss_before": before,
-            "loss_after": loss_of(local, pieces),
-        }
-        return publish_pieces(local, pieces, facts, rows)
+        recoding = publish_pieces(local, pieces, rows)
+        facts = SwitchingFacts(
+            start=self.start.name,
+            groups_before=groups,
+            failing_groups_before=switched.failing_groups,
+            failing_rows_before=switched.failing_rows,
+            switches=switched.exchanged + switched.taken_over,
+            exchanged=switched.exchanged,
+            taken_over=switched.taken_over,
+            merges=switched.merges,
+            loss_before=before,
+            loss_after=loss_of(local, pieces),
+            shown=recoding.facts,
+        )
+        return replace(recoding, facts=facts)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge
 
@@ -23,6 +23,7 @@ from shoal.encoding.intervals import Ends
 from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Outcome, Problem, Progress, require_quasi_identifiers
+from shoal.methods.microaggregation.told import Formed
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -38,6 +39,7 @@ __all__ = ["Cbfs", "KFirst", "Mdav", "PFirst", "Univariate", "VMdav"]
 
 Scale = Literal["standard", "rank", "winsorised"]
 Shown = Literal["mean", "median", "mode", "ancestor", "range"]
+Base = Literal["mdav", "cbfs"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,9 +134,7 @@ class _Microaggregation(Method):
 
         return aggregate_spread(self, counted, table, schema, model, seed, progress)
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """The group of every row of one stratum; groups may still fail the models."""
         raise NotImplementedError
 
@@ -145,13 +145,11 @@ class Mdav(_Microaggregation):
 
     name: ClassVar[str] = "mdav"
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         from shoal.methods.microaggregation.kernels.mdav import mdav
 
-        return mdav(points, int(rules.least[0]))
+        return Formed(mdav(points, int(rules.least[0])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,13 +158,11 @@ class Cbfs(_Microaggregation):
 
     name: ClassVar[str] = "cbfs"
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         from shoal.methods.microaggregation.kernels.mdav import cbfs
 
-        return cbfs(points, int(rules.least[0]))
+        return Formed(cbfs(points, int(rules.least[0])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +178,11 @@ class VMdav(_Microaggregation):
     gamma: Annotated[float, Ge(0)] = 0.2
     name: ClassVar[str] = "v-mdav"
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         from shoal.methods.microaggregation.kernels.mdav import v_mdav
 
-        return v_mdav(points, int(rules.least[0]), float(self.gamma))
+        return Formed(v_mdav(points, int(rules.least[0]), float(self.gamma)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,16 +199,14 @@ class KFirst(_Microaggregation):
         What forms the groups, ``mdav`` or ``cbfs``.
     """
 
-    base: Literal["mdav", "cbfs"] = "mdav"
+    base: Base = "mdav"
     name: ClassVar[str] = "k-first"
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         from shoal.methods.microaggregation.points import grow_size
 
-        return grow_size(points, columns, rules, self.base, facts)
+        return grow_size(points, columns, rules, self.base)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,13 +226,11 @@ class PFirst(_Microaggregation):
     refine: bool = True
     name: ClassVar[str] = "p-first"
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         from shoal.methods.microaggregation.kernels.p_first import grow_until
 
-        return grow_until(points, columns, rules, self.contributes == "lacking")
+        return Formed(grow_until(points, columns, rules, self.contributes == "lacking"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,9 +244,7 @@ class Univariate(_Microaggregation):
         if self.block is not None:
             raise PlanError("The method univariate has no blocks: its path runs through all rows. Use mdav or p-first.")
 
-    def partition(
-        self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, facts: dict[str, Any]
-    ) -> npt.NDArray[np.int32]:
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
         """See :class:`_Microaggregation`."""
         import numpy as np
 
@@ -264,5 +252,5 @@ class Univariate(_Microaggregation):
 
         k = int(rules.least[0])
         if points.shape[1] == 1:
-            return optimal_univariate(np.ascontiguousarray(points[:, 0]), k)
-        return path_microaggregation(points, k)
+            return Formed(optimal_univariate(np.ascontiguousarray(points[:, 0]), k))
+        return Formed(path_microaggregation(points, k))

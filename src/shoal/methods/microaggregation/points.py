@@ -31,6 +31,7 @@ from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
 from shoal.methods.microaggregation.kernels.p_first import merge_failing
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
 from shoal.methods.microaggregation.moments import moments
+from shoal.methods.microaggregation.told import Formed, MicroaggregationFacts, SizeFacts
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder
 from shoal.utility.loss import distances, moved
@@ -38,7 +39,7 @@ from shoal.utility.loss import distances, moved
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.methods.microaggregation.method import _Microaggregation
+    from shoal.methods.microaggregation.method import Base, _Microaggregation
 
 __all__ = [
     "Extent", "PointColumn", "Scaling", "choices", "coordinates_of", "form_groups", "grow_size", "improve",
@@ -83,7 +84,6 @@ def partition_rows(
     points: npt.NDArray[np.float64],
     columns: npt.NDArray[np.int32],
     rules: Rules,
-    facts: dict[str, Any],
     rows: int,
     seed: int,
     progress: Progress,
@@ -92,7 +92,7 @@ def partition_rows(
 
     Judged with a tolerance: see :func:`settle`.
     """
-    group = form_groups(method, points, columns, rules, facts)
+    group = form_groups(method, points, columns, rules).group
     return improve(method, points, columns, rules, group, rows, seed, progress)
 
 
@@ -101,15 +101,14 @@ def form_groups(
     points: npt.NDArray[np.float64],
     columns: npt.NDArray[np.int32],
     rules: Rules,
-    facts: dict[str, Any],
-) -> npt.NDArray[np.int32]:
+) -> Formed:
     """Groups of some rows by themselves, before they are improved."""
     if len(points) < rules.least[0]:
         raise InfeasibleError(
             f"Every stratum must have at least {rules.least[0]} rows; one has {len(points)}. Lower k, or drop strata."
         )
-    group = method.partition(points, columns, rules, facts)
-    return np.asarray(merge_failing(points, columns, make_judge(rules), group), np.int32)
+    formed = method.partition(points, columns, rules)
+    return replace(formed, group=np.asarray(merge_failing(points, columns, make_judge(rules), formed.group), np.int32))
 
 
 def improve(
@@ -345,9 +344,7 @@ def coordinates_of(columns: Sequence[PointColumn], codes: npt.NDArray[np.int32])
 # -- Algorithm 1 -------------------------------------------------------------------------------------------------------
 
 
-def grow_size(
-    points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, base: str, facts: dict[str, Any]
-) -> npt.NDArray[np.int32]:
+def grow_size(points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules, base: Base) -> Formed:
     """Algorithm 1: the smallest group size, from k on, at which every group meets the models."""
     rows = len(points)
     form = mdav if base == "mdav" else cbfs
@@ -364,20 +361,18 @@ def grow_size(
     if rows <= SMALL:
         for size in range(least, rows + 1):
             if (group := attempt(size)) is not None:
-                facts |= {"group_size": size, "smallest_size": True}
-                return group
-        return np.zeros(rows, np.int32)
+                return Formed(group, SizeFacts(group_size=size, smallest_size=True))
+        return Formed(np.zeros(rows, np.int32))
     low, high = least - 1, least
     while (found := attempt(high)) is None and high < rows:
         low, high = high, min(2 * high, rows)
     if found is None:
-        return np.zeros(rows, np.int32)
+        return Formed(np.zeros(rows, np.int32))
     while high - low > max(1, high // 50):
         middle = (low + high) // 2
         group = attempt(middle)
         low, high, found = (low, middle, group) if group is not None else (middle, high, found)
-    facts |= {"group_size": high, "smallest_size": high == least}
-    return found
+    return Formed(found, SizeFacts(group_size=high, smallest_size=high == least))
 
 
 # -- what groups publish ---------------------------------------------------------------------------------------------
@@ -389,15 +384,14 @@ def publish(
     columns: Sequence[PointColumn],
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
-    facts: dict[str, Any],
+    facts: MicroaggregationFacts,
     ends: Ends,
 ) -> ByGroup:
     """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
     recoding, measured = show_groups(frequencies, ladders, columns, row, group, ends)
     loss, per_column = distances({name: [moved(before, after)] for name, before, after in measured})
-    if ends.exact and any(column.shown == "range" for column in columns):
-        facts = {**facts, "warning": EXACT_ENDS}
-    return replace(recoding, facts={**facts, **({"sse_sst_by_column": per_column} if per_column else {})}, loss=loss)
+    warned = EXACT_ENDS if ends.exact and any(column.shown == "range" for column in columns) else None
+    return replace(recoding, facts=replace(facts, warned=warned, sse_sst_by_column=per_column or None), loss=loss)
 
 
 Measured = tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]

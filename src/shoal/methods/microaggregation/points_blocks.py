@@ -9,9 +9,9 @@ with the whole table compare with all of it. See the module blocks for how rows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from shoal.methods.microaggregation.points import (
     publish,
     settle,
 )
+from shoal.methods.microaggregation.told import BlockFacts, Formed, MicroaggregationFacts, SizeFacts
 from shoal.methods.rules import BoundRules, bind_rules, totals_of
 from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
@@ -197,25 +198,18 @@ def group_block(
     codes = np.ascontiguousarray(secrets[row], np.int32)
     method, bound = shared.method, shared.bound
     rows_of_points = np.ascontiguousarray(points[row])
-    found = partition_rows(
-        method, rows_of_points, bound.columns(codes), bound.rules, {}, shared.rows, shared.seed, quiet
-    )
+    found = partition_rows(method, rows_of_points, bound.columns(codes), bound.rules, shared.rows, shared.seed, quiet)
     return row, settle(shared.model, shared.domains, codes, found, bool(method.strata), shared.totals)
 
 
-def share_facts(shared: Shared, blocks: Blocks | None) -> dict[str, Any]:
+def share_facts(shared: Shared, blocks: Blocks | None) -> MicroaggregationFacts:
     """What is told of all groups together, and of the blocks where there are any."""
-    facts: dict[str, Any] = {}
     rules = shared.bound.rules
-    if len(rules.kind):
-        facts["most_groups_possible"] = most_groups(rules, rules.totals, shared.rows)
-    if blocks is None:
-        return facts
-    return facts | {
-        "blocks": len(blocks.rows),
-        "largest_block": int(blocks.rows.max()),
-        "joined_blocks": blocks.joined,
-    }
+    cut = None
+    if blocks is not None:
+        cut = BlockFacts(blocks=len(blocks.rows), largest_block=int(blocks.rows.max()), joined_blocks=blocks.joined)
+    most = most_groups(rules, rules.totals, shared.rows) if len(rules.kind) else None
+    return MicroaggregationFacts(most_groups_possible=most, cut=cut)
 
 
 # -- all blocks on one machine ---------------------------------------------------------------------------------------
@@ -249,8 +243,9 @@ def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByG
         block, blocks = _blocks(shared, problem, columns, block)
     order = np.argsort(block, kind="stable")
     members = np.split(order, np.searchsorted(block[order], np.arange(1, int(block.max()) + 1)))
-    facts = share_facts(shared, blocks)
-    row, group = _all_groups(_Parts(shared, problem, columns, members, blocks is None), facts, formed, deadline)
+    parts = _Parts(shared, problem, columns, members, blocks is None)
+    row, group, size = _all_groups(parts, formed, deadline)
+    facts = replace(share_facts(shared, blocks), size=size if blocks is None else None)
     if blocks is None:  # sums over rows are in their order, whatever strata there are
         order = np.argsort(row, kind="stable")
         row, group = row[order], group[order]
@@ -303,11 +298,11 @@ class _Parts:
         row = np.repeat(part, frequencies.count[part])
         return row, np.ascontiguousarray(frequencies.secrets[row], np.int32)
 
-    def form(self, number: int) -> tuple[npt.NDArray[np.int32], dict[str, Any]]:
+    def form(self, number: int) -> Formed:
         """The groups of a part, and what the method tells of them."""
-        (row, secrets), bound, told = self.rows(number), self.shared.bound, dict[str, Any]()
+        (row, secrets), bound = self.rows(number), self.shared.bound
         points = coordinates_of(self.columns, self.problem.frequencies.codes[row])
-        return form_groups(self.shared.method, points, bound.columns(secrets), bound.rules, told), told
+        return form_groups(self.shared.method, points, bound.columns(secrets), bound.rules)
 
     def finish(
         self, number: int, group: npt.NDArray[np.int32], deadline: float | None
@@ -324,13 +319,13 @@ class _Parts:
 
 
 def _all_groups(
-    parts: _Parts, facts: dict[str, Any], formed: Event, deadline: float | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Of each row its combination and its group, part by part; ``facts`` take what is told of a whole table."""
+    parts: _Parts, formed: Event, deadline: float | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], SizeFacts | None]:
+    """Of each row its combination and its group, part by part, and the size of groups that the last part tells."""
     step, count = f"{parts.shared.method.name}: forming groups", parts.problem.frequencies.count
     done = 0
 
-    def form(number: int) -> tuple[npt.NDArray[np.int32], dict[str, Any]]:
+    def form(number: int) -> Formed:
         nonlocal done
         found = parts.form(number)
         done += 1
@@ -342,14 +337,13 @@ def _all_groups(
     order = np.argsort([-int(count[part].sum()) for part in parts.members], kind="stable").tolist()
     first = dict(zip(order, spread(form, order), strict=True))
     formed.set()
-    found = dict(zip(order, spread(lambda n: parts.finish(n, first[n][0], deadline), order), strict=True))
+    found = dict(zip(order, spread(lambda n: parts.finish(n, first[n].group, deadline), order), strict=True))
     rows, groups = [], []
-    made = 0
+    made, size = 0, None
     for number in range(len(parts.members)):
         row, group = found[number]
         rows.append(row)
         groups.append(group + made)
         made += int(group.max()) + 1
-        if parts.whole:
-            facts |= first[number][1]
-    return np.concatenate(rows), np.concatenate(groups)
+        size = first[number].size or size
+    return np.concatenate(rows), np.concatenate(groups), size

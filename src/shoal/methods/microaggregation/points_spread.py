@@ -232,7 +232,7 @@ def aggregate_spread(
         _published(scene, counted),
     )
     loss, per_column = _losses(scene, told)
-    facts = share_facts(shared, blocks) | ({"sse_sst_by_column": per_column} if per_column else {})
+    facts = replace(share_facts(shared, blocks), sse_sst_by_column=per_column or None)
     released = sum(sums.released for sums, _ in told)
     if released != counted.rows or len(told) != len(blocks.rows):
         raise ShoalError(

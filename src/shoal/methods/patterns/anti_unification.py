@@ -23,8 +23,18 @@ import numpy.typing as npt
 from annotated_types import Ge, MinLen
 
 from shoal.checked import Seconds, exact_number
-from shoal.encoding import ByGroup, ByPattern, FrequencySet, Groups, Recoding, recode_codes, released_ladders
+from shoal.encoding import (
+    ByGroup,
+    ByPattern,
+    FrequencySet,
+    Groups,
+    MethodFacts,
+    Recoding,
+    recode_codes,
+    released_ladders,
+)
 from shoal.encoding.groups import group_keys, histogram
+from shoal.encoding.method_facts import Warned
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
     Method,
@@ -39,7 +49,7 @@ from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
 from shoal.schema import TOP, Role, Schema
 
-__all__ = ["READINGS", "AntiUnification"]
+__all__ = ["READINGS", "AntiUnification", "PatternFacts"]
 
 READINGS = {
     "disjoint": "Every record belongs to one pattern of at least k records; one row per record.",
@@ -48,6 +58,10 @@ READINGS = {
 }
 """The readings of a release, and what each claims."""
 
+OVERLAPPING = Warned(
+    warning="This is a set of overlapping patterns, one row each. It is not k-anonymous: supports can be subtracted "
+    "from one another, and every pattern shows one confidential class. See the risk figures."
+)
 Order = Literal["<", ">"]
 SUPPORT = "support"
 SHOWN = 10
@@ -58,6 +72,62 @@ ROUNDS = 4
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """How many patterns and records one pass brought, and how many records it left."""
+
+    name: str
+    patterns: int
+    records: int
+    left: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"pass": self.name, "patterns": self.patterns, "records": self.records, "left": self.left}
+
+
+@dataclass(frozen=True)
+class Rare:
+    """Columns in which fewer than k records are alike, and of how many that were left out."""
+
+    columns: tuple[str, ...]
+    records: int | str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"columns": list(self.columns), "records": self.records}
+
+
+@dataclass(frozen=True)
+class Discarded:
+    """How many records are left out, and what makes them rare; None where there are none."""
+
+    records: int
+    rare: tuple[Rare, ...] | None = None
+    others: int | str = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        if self.rare is None:
+            return {"records": self.records}
+        rare = [reason.to_dict() for reason in self.rare]
+        return {"records": self.records, "rare": rare, "rare_in_more_columns_only": self.others}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternFacts(MethodFacts):
+    """What the release claims, the levels above which columns were shown, and which patterns were found and how."""
+
+    reading: str
+    cut: Mapping[str, int]
+    warned: Warned | None = None
+    rounds: int | None = None
+    passes: tuple[Pass, ...]
+    discarded: Discarded
+    pattern_set: tuple[Pattern, ...]
+    ties_cut: int | None = None
 
 
 @dataclass(frozen=True)
@@ -155,13 +225,14 @@ class AntiUnification(Method):
         group = outcome.group[lifted.inverse].astype(np.int64)
         row = np.flatnonzero(group >= 0)
         labels = lifted.labels(outcome.codes, row)
-        facts = {
-            **self._facts(lifted),
-            **({"rounds": outcome.rounds} if self.patterns == "model-aware" else {}),
-            "passes": _tell_passes(self.order, outcome.passes, outcome.groups.size, lifted.table.rows),
-            "discarded": _tell_discarded(lifted, outcome.group < 0),
-            "pattern_set": _tell(describe_groups(lifted.table, outcome.groups, labels, lifted.k, SHOWN)),
-        }
+        facts = PatternFacts(
+            reading=READINGS[self.patterns],
+            cut=lifted.cut,
+            rounds=outcome.rounds if self.patterns == "model-aware" else None,
+            passes=_tell_passes(self.order, outcome.passes, outcome.groups.size, lifted.table.rows),
+            discarded=_tell_discarded(lifted, outcome.group < 0),
+            pattern_set=tuple(describe_groups(lifted.table, outcome.groups, labels, lifted.k, SHOWN)),
+        )
         count = lifted.problem.frequencies.count[row]
         return ByGroup(row, group[row], count, labels, *lifted.extent(outcome.codes), facts)
 
@@ -231,17 +302,15 @@ class AntiUnification(Method):
             values = dictionary.values.take(pa.array([None if code < 0 else int(code) for code in codes], pa.int64()))
             columns[dictionary.place] = (dictionary.name, values)
         named = dict(column for _, column in sorted(columns.items(), key=lambda item: item[0]))
-        facts = {
-            **self._facts(lifted),
-            "warning": (
-                "This is a set of overlapping patterns, one row each. It is not k-anonymous: supports can be "
-                "subtracted from one another, and every pattern shows one confidential class. See the risk figures."
-            ),
-            "passes": _tell_overlapping(self.order, found.passes, found.identified, table.count),
-            "discarded": _tell_discarded(lifted, found.identified < 0),
-            "pattern_set": _tell(_largest(lifted, labels, secrets, support)),
-            "ties_cut": found.ties_cut,
-        }
+        facts = PatternFacts(
+            reading=READINGS[self.patterns],
+            cut=lifted.cut,
+            warned=OVERLAPPING,
+            passes=_tell_overlapping(self.order, found.passes, found.identified, table.count),
+            discarded=_tell_discarded(lifted, found.identified < 0),
+            pattern_set=tuple(_largest(lifted, labels, secrets, support)),
+            ties_cut=found.ties_cut,
+        )
         return ByPattern(
             row,
             group[row],
@@ -253,10 +322,6 @@ class AntiUnification(Method):
             support=SUPPORT,
             levels=lifted.levels,
         )
-
-    def _facts(self, lifted: _Lifted) -> dict[str, object]:
-        cut = {name: level for name, level in zip(lifted.problem.names, lifted.levels, strict=True) if level}
-        return {"reading": READINGS[self.patterns], "cut": cut}
 
     def _why(self, lifted: _Lifted) -> str:
         """Why there is no release, and what the best is that can be reached."""
@@ -307,6 +372,11 @@ class _Lifted:
     table: FrequencySet
     inverse: Counts
     classes: Codes
+
+    @property
+    def cut(self) -> dict[str, int]:
+        """The level at which patterns start, of those columns where it is not the lowest."""
+        return {name: level for name, level in zip(self.problem.names, self.levels, strict=True) if level}
 
     @property
     def k(self) -> int:
@@ -414,52 +484,43 @@ def _pass_names(order: Sequence[str]) -> list[str]:
     return [*order, "sweep", "rest"]
 
 
-def _tell_passes(
-    order: Sequence[str], passes: npt.NDArray[np.int8], sizes: Counts, rows: int
-) -> list[dict[str, object]]:
+def _tell_passes(order: Sequence[str], passes: npt.NDArray[np.int8], sizes: Counts, rows: int) -> tuple[Pass, ...]:
     """How many patterns and records each pass brought, and how many records it left."""
-    told: list[dict[str, object]] = []
+    told = []
     left = rows
     for number, name in enumerate(_pass_names(order)):
         records = int(sizes[passes == number].sum())
         left -= records
         if number < len(order) or records:
-            told.append({"pass": name, "patterns": int((passes == number).sum()), "records": records, "left": left})
-    return told
+            told.append(Pass(name, int((passes == number).sum()), records, left))
+    return tuple(told)
 
 
 def _tell_overlapping(
     order: Sequence[str], passes: npt.NDArray[np.int8], identified: npt.NDArray[np.int8], counts: Counts
-) -> list[dict[str, object]]:
+) -> tuple[Pass, ...]:
     """The same for overlapping patterns: a record counts for the pass that first identified it."""
-    told: list[dict[str, object]] = []
+    told = []
     left = int(counts.sum())
     for number, name in enumerate(order):
         records = int(counts[identified == number].sum())
         left -= records
-        told.append({"pass": name, "patterns": int((passes == number).sum()), "records": records, "left": left})
-    return told
+        told.append(Pass(name, int((passes == number).sum()), records, left))
+    return tuple(told)
 
 
-def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> dict[str, object]:
+def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> Discarded:
     """How many records are left out, and which columns make them rare: fewer than k records are alike in these."""
     from shoal.methods.patterns.kernels.rarity import rare_columns
 
     table = lifted.table
-    told: dict[str, object] = {"records": int(table.count[discarded].sum())}
-    if discarded.any():
-        names = lifted.problem.names
-        reasons, others = rare_columns(table.codes, table.count, discarded, lifted.k)
-        told["rare"] = [
-            {"columns": [names[j] for j in columns], "records": told_count(records, lifted.k)}
-            for columns, records in reasons[:SHOWN]
-        ]
-        told["rare_in_more_columns_only"] = told_count(others, lifted.k)
-    return told
-
-
-def _tell(patterns: Sequence[Pattern]) -> list[dict[str, object]]:
-    return [pattern.to_dict() for pattern in patterns]
+    records = int(table.count[discarded].sum())
+    if not discarded.any():
+        return Discarded(records)
+    names = lifted.problem.names
+    reasons, others = rare_columns(table.codes, table.count, discarded, lifted.k)
+    rare = (Rare(tuple(names[j] for j in columns), told_count(count, lifted.k)) for columns, count in reasons[:SHOWN])
+    return Discarded(records, tuple(rare), told_count(others, lifted.k))
 
 
 def _largest(lifted: _Lifted, labels: Sequence[Sequence[str | None]], secrets: Codes, support: Counts) -> list[Pattern]:

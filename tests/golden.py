@@ -1,0 +1,136 @@
+"""Golden releases: a digest of every method with every model, so that a rebuilding can be shown to change no byte.
+
+``python -m tests.golden > before`` on the old sources and ``python -m tests.golden > after`` on the new ones;
+``diff before after`` lists what has changed. With ``--engine spark`` the same on Spark. A digest is that of the
+released table, of the certificate and of the report; where a plan is refused or infeasible, that of the error's text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import shoal
+from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.report import render
+from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
+from tests.conformance.test_spark import close, people_of, people_schema
+from tests.unit import test_grids as grids
+
+MORE = {
+    "univariate": shoal.Univariate(k=3),
+    "cbfs": shoal.Cbfs(k=3),
+    "v-mdav": shoal.VMdav(k=3),
+    "k-first in blocks": shoal.KFirst(k=3, block=12),
+    "cbfs in blocks": shoal.Cbfs(k=3, block=12),
+    "v-mdav in blocks, refined": shoal.VMdav(k=3, block=12, refine=True, effort=100),
+    "mdav of ranges": shoal.Mdav(k=3, publish={"age": "range"}, ranges="exact"),
+    "mdav of ranges in blocks": shoal.Mdav(k=3, publish={"age": "range"}, scale="rank", block=12),
+    "mdav of medians in blocks": shoal.Mdav(
+        k=3, publish={"age": "median", "place": "mode"}, scale="winsorised", block=40
+    ),
+    "mdav in strata": shoal.Mdav(k=3, strata=("place",)),
+    "mdav in strata and blocks": shoal.Mdav(k=3, strata=("place",), block=12),
+    "mondrian, exact": shoal.Mondrian(publish={"age": "range"}, ranges="exact"),
+    "hidden-cells": shoal.HiddenCells(),
+    "disjoint patterns": shoal.AntiUnification(),
+    "overlapping patterns": shoal.AntiUnification(patterns="overlapping"),
+    "loose stars": shoal.LocalSuppression(missing="loose"),
+    "auto": shoal.Auto(suppression=0.1),
+}
+
+
+def cases() -> Iterator[tuple[str, str, object, object]]:
+    """A name of the method, one of the model, the table and what makes the plan."""
+    for method, made in (METHODS | MORE).items():
+        for model, (models, _) in MODELS.items():
+            yield (
+                method,
+                model,
+                table_of(200, 3),
+                lambda made=made, models=models: shoal.Plan(SCHEMA, models, made, seed=3),
+            )
+    for method in ("full-domain", "mondrian", "mdav", "top-down", "switching", "local-suppression", "refine"):
+        models = (shoal.KAnonymity(4), shoal.PSensitive(2))
+        yield (
+            method,
+            "people",
+            people_of(150),
+            lambda method=method, models=models: shoal.Plan(people_schema(), models, METHODS[method]),
+        )
+    linked = (shoal.TrajectoryAnonymity(3, 2),)
+    yield (
+        "facts-suppression",
+        "linked",
+        people_of(150),
+        lambda: shoal.Plan(people_schema(), linked, shoal.FactsSuppression(suppression=0.7)),
+    )
+    folder = Path(tempfile.mkdtemp())
+    shoal.Ledger.create(folder / "ledger", m=100_000, k=20, name="people")
+    grid = shoal.PopulationGrid(20, folder / "ledger", {"age": 2, "town": 1}, universe=1000)
+    yield grid.name, "none", grids.people(800), lambda: shoal.Plan(grids.SCHEMA, (), grid)
+    census = census_table(300).select([*QUASI_IDENTIFIERS, SENSITIVE])
+    schema = shoal.Schema(
+        {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
+        | {SENSITIVE: shoal.Column(shoal.Role.SENSITIVE)}
+    )
+    for patterns in ("disjoint", "overlapping"):
+        yield (
+            f"{patterns} patterns",
+            "census",
+            census,
+            lambda patterns=patterns: shoal.Plan(
+                schema, (shoal.KAnonymity(3),), shoal.AntiUnification(patterns=patterns)
+            ),
+        )
+    few = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
+    keys = (shoal.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
+    for method in (shoal.HiddenCells(), shoal.FullDomain(), shoal.Auto()):
+        yield method.name, "known", table_of(200, 3), lambda method=method: shoal.Plan(SCHEMA, few, method, keys=keys)
+
+
+def digest(table: object, plan: object, spark: object) -> str:
+    """The digest of one release, or of the refusal of it."""
+    try:
+        made = plan()
+        given = table if spark is None else spark.createDataFrame(table).repartition(3)
+        release = shoal.anonymize(given, made)
+    except (shoal.PlanError, shoal.InfeasibleError) as error:
+        return "refused " + hashlib.sha256(str(error).encode()).hexdigest()[:16]
+    rows = release.table if spark is None else release.table.toArrow()
+    answer = release.to_dict()
+    answer.pop("seconds")
+    for content in (answer, release.certificate.content):
+        content.get("guarantee", {}).pop("ledger_head", None)  # the one thing that is drawn by lot
+    parts = [json.dumps([rows.column_names, [str(t) for t in rows.schema.types], rows.to_pylist()], default=str)]
+    for content in (answer, json.loads(release.certificate.to_json())):
+        parts.append(json.dumps(close(content) if spark is not None else content))
+    if spark is None:
+        parts += [release.certificate.to_json(), render(release)]
+    return " ".join(hashlib.sha256(part.encode()).hexdigest()[:12] for part in parts)
+
+
+def main() -> None:
+    """Print one line per case."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
+    asked.add_argument("--only", default="", help="cases whose name has this in it")
+    given = asked.parse_args()
+    spark = None
+    if given.engine == "spark":
+        from shoal.engines.spark_session import open_session
+
+        opened = open_session("local[2]", "1GB", options={"spark.sql.shuffle.partitions": "3"})
+        spark = opened.spark
+    for method, model, table, plan in cases():
+        name = f"{method} | {model}"
+        if given.only in name:
+            print(f"{name} | {digest(table, plan, spark)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
