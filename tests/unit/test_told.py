@@ -202,7 +202,8 @@ def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_the
     facts = Own(first=1, part=warned, at=at, last=(Tried("levels", ("ncp", 0.5)), Tried("mdav", "PlanError")))
     tried = [{"method": "levels", "ncp": 0.5}, {"method": "mdav", "outcome": "PlanError"}]
     assert list(facts.to_dict().items()) == [("first", 1), ("warning", "Look."), ("last", tried)]
-    assert facts.entries() == {"levels": {"a": 1}}
+    assert facts.entries() == at.entries() == {"levels": {"a": 1}}
+    assert at.to_dict() == {}
     outer = AutoFacts(chosen="own", tried=(), best=facts)
     assert outer.entries() == {"levels": {"a": 1}}
     assert list(outer.to_dict()) == ["chosen", "tried", "first", "warning", "last"]

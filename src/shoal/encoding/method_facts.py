@@ -38,19 +38,22 @@ class MethodFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """What stands under the method's name in the certificate, ready for JSON."""
-        told: dict[str, Any] = {}
-        for name, value in self._fields():
-            if not isinstance(value, MethodFacts):
-                told[name] = _plain(value)
-            elif not value.apart:
-                told |= value.to_dict()
-        return told
+        return {} if self.apart else self.written()
 
     def entries(self) -> dict[str, Any]:
         """What stands in the certificate by itself."""
+        if self.apart:
+            return self.written()
         told: dict[str, Any] = {}
         for part in self._parts():
-            told |= part.to_dict() if part.apart else part.entries()
+            told |= part.entries()
+        return told
+
+    def written(self) -> dict[str, Any]:
+        """The fields for JSON, in their order."""
+        told: dict[str, Any] = {}
+        for name, value in self._fields():
+            told |= value.to_dict() if isinstance(value, MethodFacts) else {name: _plain(value)}
         return told
 
     def _fields(self) -> Iterator[tuple[str, Any]]:

@@ -169,7 +169,7 @@ class Booked(MethodFacts):
     promise: Guarantee
     booking: Booking
 
-    def to_dict(self) -> dict[str, Any]:
+    def written(self) -> dict[str, Any]:
         """See :class:`MethodFacts`."""
         booking = self.booking
         told = {
