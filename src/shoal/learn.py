@@ -25,7 +25,7 @@ from shoal import pipeline
 from shoal.asking import AskedColumn, AskedModels, as_column, as_models
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods import FullDomain
-from shoal.models import KAnonymity
+from shoal.models import make_model
 from shoal.plan import Plan, build_hierarchy
 from shoal.profiling import suggest_hierarchies
 from shoal.schema import TOP, Column, Role, Schema
@@ -102,7 +102,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         drafted = suggest_hierarchies(table, [name for name in names if name not in given])
         made = {name: Column(Role.QUASI_IDENTIFIER, build_hierarchy(drafted[name], name, Path())) for name in drafted}
         columns = {name: given.get(name) or made[name] for name in names}
-        models = (KAnonymity(self.k), *as_models(self.models))
+        models = (make_model("k-anonymity", k=self.k), *as_models(self.models))
         self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))  # type: ignore[arg-type]
         released = pipeline.anonymize(table, self.plan_)
         self.levels_: dict[str, int] = dict(released.certificate["levels"])

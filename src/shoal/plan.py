@@ -45,7 +45,7 @@ from shoal.errors import HierarchyError, PlanError, ShoalError
 from shoal.formats import STANDARD
 from shoal.formats.addresses import address_of, refuse_address, shown_path
 from shoal.methods import METHODS, FullDomain, Method
-from shoal.models import AllOf, KAnonymity, KeySet, Model, combine, limited, size_of_groups
+from shoal.models import AllOf, KeySet, Model, combine, limited, size_of_groups
 from shoal.models.known import bind_keys
 from shoal.models.people import counting_people
 from shoal.output import certificate_of, report_of
@@ -313,7 +313,7 @@ class Plan(Shown, Checked):
     @property
     def model_of_rows(self) -> AllOf:
         """All models at once, in rows: those asked for, and those that the method promises by itself."""
-        asked = bind_keys(self.models, self.keys, KAnonymity)
+        asked = bind_keys(self.models, self.keys)
         parts = (*asked, *(model for model in self.method.promises if model not in asked))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 

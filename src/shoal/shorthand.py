@@ -28,7 +28,7 @@ from shoal.engines.base import Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
 from shoal.methods import Auto, HiddenCells, Method
-from shoal.models import KAnonymity, Known, LDiversity, Model, PSensitive, TCloseness
+from shoal.models import Known, Model, make_model
 from shoal.plan import Plan, build_hierarchy
 from shoal.profiling import profile_table, suggest_hierarchies
 from shoal.schema import Column, Role, Schema
@@ -36,6 +36,8 @@ from shoal.schema import Column, Role, Schema
 __all__ = ["Asked", "Note", "plan_for"]
 
 Note = dict[str, str]
+LETTERS = {"p": "p-sensitive", "l": "l-diversity", "t": "t-closeness"}
+"""The models of single letters that are about sensitive columns."""
 """What was decided for the user: a code for programs, a text for people."""
 
 MOST_NAMED = 12
@@ -173,7 +175,7 @@ def _drafted(
 
 def _models(asked: Asked, schema: Schema, drafted: bool) -> tuple[tuple[Model, ...], list[Note]]:
     """The models of the letters, one for each sensitive column, and those given as such."""
-    models: list[Model] = [] if asked.k is None else [KAnonymity(asked.k)]
+    models: list[Model] = [] if asked.k is None else [make_model("k-anonymity", k=asked.k)]
     columns: list[str | None] = list(schema.sensitive)
     letters = {"p": asked.p, "l": asked.l, "t": asked.t}
     about = [letter for letter, value in letters.items() if value is not None]
@@ -188,12 +190,8 @@ def _models(asked: Asked, schema: Schema, drafted: bool) -> tuple[tuple[Model, .
         text = "l = 2 was added: no group may share one value of a sensitive column. Say l, p or t."
         notes.append({"code": "drafted-model", "text": text})
     for column in columns if len(columns) > 1 else columns and [None]:
-        if asked.p is not None:
-            models.append(PSensitive(asked.p, column=column))
-        if letters["l"] is not None:
-            models.append(LDiversity(letters["l"], column=column))
-        if asked.t is not None:
-            models.append(TCloseness(asked.t, column=column))
+        asks = ((LETTERS[letter], {letter: value}) for letter, value in letters.items() if value is not None)
+        models += [make_model(name, column=column, **parameters) for name, parameters in asks]
     everything = (*models, *given)
     if asked.known is not None:
         everything = tuple(Known(model, asked.known) for model in everything)

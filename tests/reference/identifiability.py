@@ -329,3 +329,9 @@ def chi_square_passes(observed: Sequence[int], expected: Sequence[float]) -> boo
 def drop_loss(counts: Sequence[int], losses: Sequence[Fraction], k: int) -> Fraction:
     """Return the loss of a grid release: each row its cell's loss, or 1 if its cell has fewer than k rows."""
     return sum((count * (loss if count >= k else 1) for count, loss in zip(counts, losses, strict=True)), Fraction(0))
+
+
+def recoding_score(counts: Sequence[int], losses: Sequence[float], k: int, units: int) -> int:
+    """The score of a grid: minus what its rows lose in whole units; a row in a cell of fewer than k loses 1."""
+    each = [round(loss * units) if count >= k else units for count, loss in zip(counts, losses, strict=True)]
+    return -sum(int(count) * unit for count, unit in zip(counts, each, strict=True))

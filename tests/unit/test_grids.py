@@ -26,13 +26,13 @@ from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import InfeasibleError
 from shoal.identifiability import Ledger, audits, errors
 from shoal.identifiability.arithmetic import sampled_factor
-from shoal.identifiability.grids import recoding_score, sampled_grid_counts
+from shoal.identifiability.grids import sampled_grid_counts
 from shoal.methods import METHODS, Method, PopulationGrid, Problem, SampledGrid
 from shoal.methods.grids.method import LOSS_UNITS, choice_scores
 from shoal.models import KAnonymity, combine
 from shoal.plan import Plan
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Tree, Widths
-from tests.reference.identifiability import SeededSource
+from tests.reference.identifiability import SeededSource, recoding_score
 
 AREAS = {"north": ["Ayr", "Bute"], "south": ["Cove", "Dell", "Esk"]}
 SCHEMA = Schema(

@@ -125,7 +125,7 @@ def test_sampled_grid() -> None:
     ],
 )
 def test_sampled_grid_keeps_its_promise(cells: tuple[int, int], rows: int, k: int, beta: Fraction, bound: int) -> None:
-    rho = arithmetic.sampled_rho(bound, sum(cells) - rows + 1, beta)
+    rho = arithmetic.rho_from_bound(arithmetic.sampled_factor(bound, beta), sum(cells) - rows + 1)
     _, beyond = reference.sampled_grid_posterior(cells, rows, k, beta, rho)
     assert beyond <= arithmetic.sampling_delta(bound, k, beta)
 

@@ -27,7 +27,6 @@ from shoal.formats.addresses import address_in
 __all__ = ["Asked", "Place", "Postgres", "name_of_certificate", "watched"]
 
 LONGEST_NAME = 63
-PACKAGES = ("adbc_driver_manager", "adbc_driver_postgresql")
 AS_THEY_ARE = {
     "boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "character varying", "date",
     "time without time zone", "timestamp without time zone", "timestamp with time zone",

@@ -39,12 +39,10 @@ __all__ = [
     "odds",
     "probability",
     "rho_from_bound",
-    "root_lower_bound",
     "round_down",
     "round_up",
     "sampled_bound_from_rho",
     "sampled_factor",
-    "sampled_rho",
     "sampling_delta",
     "show",
     "smallest_crowd",
@@ -267,17 +265,6 @@ def sampled_factor(bound: Rational, beta: Rational) -> Fraction:
     return _bound(bound) / (1 - beta)
 
 
-def sampled_rho(bound: Rational, m: int, beta: Rational) -> Fraction:
-    """Return ρ* = 1 / (1 + (m - 1)(1 - β) / E) of a sampled release; it holds but for probability δ.
-
-    Examples
-    --------
-    >>> sampled_rho(3, 39, "1/4")
-    Fraction(2, 21)
-    """
-    return rho_from_bound(sampled_factor(bound, beta), m)
-
-
 def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational, choice: Rational = 1) -> Fraction:
     """Return the E of a sampled release that promises ρ: E = (1 - β)(m - 1) ρ / (1 - ρ).
 
@@ -472,22 +459,6 @@ def exact_root(value: Fraction, degree: int) -> Fraction | None:
             return None
         parts.append(root)
     return Fraction(parts[0], parts[1])
-
-
-def root_lower_bound(value: Rational, degree: int, bits: int = 48) -> Fraction:
-    """Return a rational r with r^degree ≤ value, to share one bound E among ``degree`` equal steps.
-
-    Examples
-    --------
-    >>> root_lower_bound(8, 3), root_lower_bound(2, 2) ** 2 < 2
-    (Fraction(2, 1), True)
-    """
-    value, degree = exact(value, "value"), whole(degree, "degree", 1)
-    root = exact_root(value, degree)
-    if root is not None:
-        return root
-    scaled = value.numerator * 2 ** (bits * degree) // value.denominator
-    return Fraction(_floor_root(scaled, degree), 2**bits)
 
 
 def _floor_root(value: int, degree: int) -> int:

@@ -13,7 +13,7 @@ Crowd-blending privacy, 2012; Ganta, Kasiviswanathan and Smith, Composition atta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -29,11 +29,9 @@ __all__ = [
     "ExtremeValues",
     "Locality",
     "changed_rows",
-    "declared_grid",
     "expected_crowd",
     "extreme_values",
     "intersection",
-    "intersection_bound",
     "locality",
 ]
 
@@ -129,19 +127,6 @@ def locality(
     return Locality(compared, changed)
 
 
-def declared_grid(published: ArrayLike, declared: Collection[object]) -> int:
-    """Return how many rows publish a value that is not in the declared hierarchy of the column.
-
-    Examples
-    --------
-    >>> declared_grid(["20-29", "30-39", "23-31"], {"20-29", "30-39", "*"})
-    1
-    """
-    values, counts = np.unique(np.asarray(published), return_counts=True)
-    known = set(declared)
-    return sum(int(count) for value, count in zip(values.tolist(), counts, strict=True) if value not in known)
-
-
 @dataclass(frozen=True)
 class ExtremeValues:
     """How many groups publish an interval whose end is attained by at least one but fewer than k of their rows."""
@@ -203,10 +188,6 @@ class Crowds:
         """The smallest crowd; 0 for an empty table."""
         return int(self.sizes.min()) if len(self.sizes) else 0
 
-    def share_below(self, k: int) -> float:
-        """Return the share of rows whose crowd is smaller than k."""
-        return float((self.sizes < k).mean()) if len(self.sizes) else 0.0
-
 
 def intersection(first: ArrayLike, second: ArrayLike) -> Crowds:
     """Return the crowd that remains for each row when two releases of the same rows are laid together.
@@ -229,26 +210,6 @@ def intersection(first: ArrayLike, second: ArrayLike) -> Crowds:
     width = int(two.max()) + 1 if len(two) else 1
     _, pair, counts = np.unique(one.astype(np.int64) * width + two, return_inverse=True, return_counts=True)
     return Crowds(counts.astype(np.int64)[pair])
-
-
-def intersection_bound(first: ArrayLike, second: ArrayLike) -> NDArray[np.int64]:
-    """Return the largest crowd that two groups can have in common, from their sensitive values alone.
-
-    The intersection has at most min(c1(v), c2(v)) rows of each sensitive value v: an intruder with the two
-    published tables, and nothing else, bounds it by the sum.
-
-    Parameters
-    ----------
-    first, second
-        Counts of the sensitive values, in the same order of values: one row for each pair of groups.
-
-    Examples
-    --------
-    >>> intersection_bound([[2, 1, 0]], [[1, 0, 4]]).tolist()
-    [1]
-    """
-    common: NDArray[np.int64] = np.minimum(np.atleast_2d(first), np.atleast_2d(second)).astype(np.int64)
-    return np.asarray(common.sum(axis=1))
 
 
 def expected_crowd(first: int, second: int, rows: int) -> Fraction:

@@ -24,7 +24,7 @@ from shoal.identifiability.arithmetic import Rational, whole
 from shoal.identifiability.errors import ParameterError, RecodingNotPublicError, UniverseTooSmallError
 from shoal.identifiability.guarantee import Guarantee, population_guarantee
 from shoal.identifiability.mechanisms import best_of
-from shoal.identifiability.sampling import RandomBits, sample_counts, sample_mask
+from shoal.identifiability.sampling import RandomBits, sample_counts
 
 __all__ = [
     "PUBLIC_ORIGINS",
@@ -32,8 +32,6 @@ __all__ = [
     "choose_recoding",
     "drop_loss_sensitivity",
     "population_grid_check",
-    "recoding_score",
-    "sampled_grid",
     "sampled_grid_counts",
 ]
 
@@ -100,42 +98,10 @@ def population_grid_check(universe_counts: ArrayLike, rows: int, k: int) -> Guar
     return population_guarantee(k=k, m=int(inhabited.sum(dtype=object)) - rows + 1)
 
 
-def sampled_grid(cells: ArrayLike, beta: Rational, k: int, source: RandomBits) -> NDArray[np.bool_]:
-    """Return which rows a sampled grid publishes: sampled with rate β, in cells of at least k sampled rows.
-
-    How many rows were sampled and then dropped must stay secret: told, it voids the bound.
-
-    Parameters
-    ----------
-    cells
-        The cell of each row, as an integer code ≥ 0 of a public recoding.
-
-    Examples
-    --------
-    >>> from shoal.identifiability.sampling import SystemSource
-    >>> sampled_grid([0, 0, 1], "1/2", 4, SystemSource()).tolist()
-    [False, False, False]
-    """
-    codes, k = np.asarray(cells), whole(k, "k", 1)
-    if codes.ndim != 1 or (len(codes) and (codes.dtype.kind not in "iu" or int(codes.min()) < 0)):
-        raise ParameterError("cells must be one integer code of at least 0 for each row. Got something else.")
-    mask = sample_mask(len(codes), beta, source)
-    sampled = codes[mask]
-    if not len(sampled):
-        return mask
-    if int(codes.max()) <= 4 * len(codes) + 1024:
-        large = np.bincount(sampled, minlength=int(codes.max()) + 1) >= k
-        mask &= large[codes]
-    else:  # sparse codes: number the sampled ones densely first
-        _, dense, counts = np.unique(sampled, return_inverse=True, return_counts=True)
-        mask[mask] = (counts >= k)[dense]
-    return mask
-
-
 def sampled_grid_counts(counts: ArrayLike, beta: Rational, k: int, source: RandomBits) -> NDArray[np.int64]:
     """Return how many rows of each cell a sampled grid publishes; 0 for a cell that is dropped.
 
-    The same release as :func:`sampled_grid` for a caller that has the count of each cell instead of the rows.
+    How many rows were sampled and then dropped must stay secret: told, it voids the bound.
 
     Examples
     --------
@@ -166,46 +132,17 @@ def drop_loss_sensitivity(k: int) -> int:
     return whole(k, "k", 1)
 
 
-def recoding_score(counts: ArrayLike, losses: ArrayLike, k: int, units: int = 1000) -> int:
-    """Return the score of one candidate recoding: its negative loss, as a whole number of public units.
-
-    Parameters
-    ----------
-    counts
-        The number of rows in each cell of this recoding.
-    losses
-        For each cell, what a published row of it loses, in 0 .. 1; public, it depends on the cell only. A
-        row in a cell of fewer than k rows loses 1.
-    units
-        Into how many units a loss of 1 is divided. The sensitivity is units · :func:`drop_loss_sensitivity`.
-
-    Examples
-    --------
-    >>> recoding_score([10, 3], [0.25, 0.25], k=5, units=100)
-    -550
-    """
-    k, units = whole(k, "k", 1), whole(units, "units", 1)
-    sizes, shares = np.asarray(counts, dtype=np.int64), np.asarray(losses, dtype=np.float64)
-    if sizes.shape != shares.shape or not ((shares >= 0) & (shares <= 1)).all():
-        raise ParameterError("losses must be one number in 0 .. 1 for each cell. Got something else.")
-    # Rounded before the sum, so that the sum is exact and its sensitivity holds without any rounding error.
-    each = np.where(sizes >= k, np.rint(shares * units).astype(np.int64), units)
-    return -int((sizes * each).sum())
-
-
 def choose_recoding(scores: Sequence[int], sensitivity: int, bound: Rational, source: RandomBits) -> int:
     """Return the position of the recoding to use, chosen privately among declared candidates.
 
-    Book ``bound`` before calling, and draw a fresh sample for the release itself. Walking down a lattice is
-    one call for each step, each with its share of the bound
-    (:func:`~shoal.identifiability.arithmetic.root_lower_bound`).
+    Book ``bound`` before calling, and draw a fresh sample for the release itself.
 
     Parameters
     ----------
     scores
-        One whole number for each candidate, larger is better: :func:`recoding_score`, say.
+        One whole number for each candidate, larger is better: its negative loss, say.
     sensitivity
-        By how much one score can change when one individual is replaced; for :func:`recoding_score` it is
+        By how much one score can change when one individual is replaced; of a loss in whole units it is
         units · :func:`drop_loss_sensitivity`.
     bound
         The pairwise bound E that the choice may spend.

@@ -35,6 +35,7 @@ from shoal.encoding.frequency import FrequencySet
 from shoal.encoding.groups import Groups
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
+from shoal.models.k_anonymity import KAnonymity
 from shoal.schema import Domain
 
 __all__ = ["MOST_KEYS", "KeySet", "Keyed", "Known", "Limited", "SetsVerdict", "assess_sets", "bind_keys", "limited"]
@@ -249,14 +250,14 @@ class KeySet(Checked):
                 raise PlanError(f"A key set names column {column!r}, which is not a quasi-identifier of the plan.")
 
 
-def bind_keys(models: Sequence[Model], keys: Sequence[KeySet], own_k: type[Model]) -> tuple[Model, ...]:
+def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, ...]:
     """The models of a plan, bound to its key sets where there are any; those that say ``known`` stay as they are."""
     if not keys:
         return tuple(models)
     general = [model for model in models if not isinstance(model, Limited)]
     bound: list[Model] = [model for model in models if isinstance(model, Limited)]
     for key in keys:
-        own = (*(() if key.k is None else (own_k(key.k),)), *key.models)  # type: ignore[call-arg]
+        own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
         kept = [model for model in general if not any(_replaces(one, model) for one in own)]
         if not (*own, *kept):
             raise PlanError("A key set must have a k or a model, of its own or from [[models]]; one has neither.")

@@ -587,8 +587,7 @@ def choice_scores(
 
     A row in a cell of fewer than k loses 1; another loses the mean part of the way up its hierarchies, which follows
     from the levels alone. (The share of the domain that a label covers is not used: the domain of a hierarchy may be
-    the data's own.) See :func:`shoal.identifiability.grids.recoding_score`, of which this is the lattice's form: the
-    groups of a node come from those of a finer one.
+    the data's own.) The groups of a node come from those of a finer one.
 
     Parameters
     ----------
