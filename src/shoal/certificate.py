@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shoal.encoding.method_facts import MethodFacts, Search, Warned
-from shoal.errors import PlanError
+from shoal.errors import PlanError, counted
 from shoal.formats.addresses import shown_path
 from shoal.showing import Grid, Page, Sheet, Shown
 
 if TYPE_CHECKING:
+    from shoal import explanation as ahead  # a release explains itself by what is made of releases
     from shoal.description import Description
     from shoal.plan import Plan
 
 Table = TypeVar("Table")
 """The kind of table that was given: a release in memory is of the same kind; None where it was written."""
 
-__all__ = ["Certificate", "Release", "about_people", "about_worth", "fingerprint"]
+__all__ = ["Certificate", "Release", "about_few_columns", "about_people", "about_worth", "fingerprint"]
 
 HALF = 0.5
 """Of the detail: a release that lost more says so."""
@@ -73,7 +74,9 @@ class Certificate(Shown):
         if costs:
             grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
         method = content.get("method", {}).get("name", "")
-        return Sheet("Certificate", figures, [f"Method: {method}."] if method else [], grids)
+        few = about_few_columns(content)
+        sentences = [*([f"Method: {method}."] if method else []), *([few] if few else [])]
+        return Sheet("Certificate", figures, sentences, grids)
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,13 +154,16 @@ class Release(Shown, Generic[Table]):
         where = "The table is in .table." if self.path is None else f"The table is in {shown_path(self.path)!r}."
         return replace(told, title="Release", sentences=[*sentences, where])
 
-    def report(self) -> Page:
-        """The report as a page: shown in a notebook, saved with ``save(path)``, or opened with ``open()``."""
-        from shoal import report  # looks ahead: a report is made of a release, not the other way round
+    def report(self, explanation: ahead.Explanation | None = None) -> Page:
+        """The report as a page: shown in a notebook, saved with ``save(path)``, or opened with ``open()``.
 
-        return Page(report.render(self))
+        With an explanation, as :meth:`explain` gives it, the report has a picture of what the loss comes from.
+        """
+        from shoal import costs, report  # looks ahead: a report is made of a release, not the other way round
 
-    def explain(self, data: Any = None, *, time_limit: float = 120.0) -> Shown:
+        return Page(report.render(self, costs="" if explanation is None else costs.cost_bars(explanation)))
+
+    def explain(self, data: Any = None, *, time_limit: float = 120.0) -> ahead.Explanation:
         """Tell what the loss comes from: the loss without each column and model, and with smaller parameters.
 
         A release keeps no row of its original: ``data`` is the table that it was made from, unless its plan names a
@@ -217,6 +223,23 @@ def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
         text = f"Nothing can be learned about {name!r}: its values have the same shares in every group."
         found.append({"code": "nothing-learned", "text": text})
     return found
+
+
+def about_few_columns(content: Mapping[str, Any]) -> str:
+    """What k-anonymity promises where it binds few columns at a time, in words; empty where it binds all at once."""
+    models = [model for model in content.get("models", ()) if model["name"] == "k-anonymity"]
+    few = [model for model in models if "known" in model["parameters"] or "keys" in model["parameters"]]
+    if not few or len(few) < len(models):
+        return ""
+    unit = "people" if content.get("people") else "rows"
+    least = min(model["effective"]["k"] for model in few)
+    known = [model["parameters"]["known"] for model in few if "known" in model["parameters"]]
+    whom = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
+    return (
+        f"Whoever knows {whom} of somebody finds at least {least:,} {unit}. All quasi-identifiers at once are not "
+        f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
+        f"{content['smallest_group']:,}."
+    )
 
 
 def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:

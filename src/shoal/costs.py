@@ -8,11 +8,25 @@ from shoal.explanation import Cost, Explanation
 from shoal.report.page import document
 from shoal.showing.markup import bar, number, prose, table
 
-__all__ = ["render_costs"]
+__all__ = ["cost_bars", "render_costs"]
 
 
 def render_costs(found: Explanation) -> str:
     """The page: the loss as it is, then without each column and model, then with smaller parameters."""
+    parts = [
+        ("now", "As it is", _said(found)),
+        ("without", "Without a column or a model", _bars(found, found.without)),
+        ("with", "With a smaller parameter", _bars(found, found.with_)),
+    ]
+    return document("What the loss comes from", [part for part in parts if part[2]])
+
+
+def cost_bars(found: Explanation) -> str:
+    """The same as one part of a report."""
+    return _said(found) + _bars(found, (*found.without, *found.with_))
+
+
+def _said(found: Explanation) -> str:
     of = "a sample of " if found.sampled else ""
     lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f}"
     said = (
@@ -22,12 +36,7 @@ def render_costs(found: Explanation) -> str:
     )
     if found.untried:
         said += f"<p>{number(found.untried)} changes were not tried: the time was over.</p>"
-    parts = [
-        ("now", "As it is", said),
-        ("without", "Without a column or a model", _bars(found, found.without)),
-        ("with", "With a smaller parameter", _bars(found, found.with_)),
-    ]
-    return document("What the loss comes from", [part for part in parts if part[2]])
+    return said
 
 
 def _bars(found: Explanation, costs: Sequence[Cost]) -> str:

@@ -35,6 +35,7 @@ from shoal.encoding.person_dates import move_dates
 from shoal.encoding.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.engines.base import Engine, Relation, Source, Spread, memory_bytes, require_columns, require_roles
 from shoal.errors import PlanError, VerificationError
+from shoal.identifiers import shared_by_many, staff_key
 from shoal.methods import Method, Problem, Progress
 from shoal.methods.first_runs import tell_of_compiling, told_of_compiling
 from shoal.models import limited
@@ -319,15 +320,22 @@ def _warming(method: Method, progress: Progress) -> Iterator[None]:
 
 
 def _repeating(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[str, int]]:
-    """Identifiers whose values repeat, with how many rows and how many values: people may have several rows."""
+    """Identifiers whose values repeat, with how many rows and how many values: people may have several rows.
+
+    Names and addresses repeat by chance, and keys of staff in what they do for others: they tell that only where no
+    other identifier tells all rows apart.
+    """
     names = plan.schema.named(Role.IDENTIFIER)
     if plan.schema.person or not names or not plan.method.reveals_source:
         return {}
-    found = zip(names, engine.repeats(table, table.places(names)), strict=True)
+    found = list(zip(names, engine.repeats(table, table.places(names)), strict=True))
+    most = max(rows for _, (rows, _) in found)
+    keyed = any(values == rows == most for _, (rows, values) in found)
     return {
         name: {"rows": rows, "values": values}
         for name, (rows, values) in found
         if values < rows <= MOST_ROWS_OF_ONE * values and values > 1
+        if not (keyed and (shared_by_many(name) or staff_key(name)))
     }
 
 

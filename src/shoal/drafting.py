@@ -19,7 +19,7 @@ from shoal.formats.addresses import address_of
 from shoal.methods import FullDomain, HiddenCells, Method, Refine
 from shoal.profiling import ColumnProfile, Profile
 from shoal.rehearsal import Tried, least_loss
-from shoal.roles import MOST_QUASI
+from shoal.roles import MOST_QUASI, told_share
 from shoal.schema import Role
 
 __all__ = ["draft_plan"]
@@ -103,7 +103,7 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
         lines.append(f"time_zone = {_string(profile.time_zone)}")
     for key in ("delimiter", "quote", "header", "encoding"):
         if getattr(form, key) is not None:
-            lines.append(f"{key} = {_value(getattr(form, key))}")
+            lines.append(f"{key} = {_value(getattr(form, key))}{_beside(key, form.encoding)}")
     if form.rename:
         lines.append("rename = true   # columns share a name: the later ones are numbered (name, name_2, ...)")
     if form.trim:
@@ -115,6 +115,14 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
     if profile.missing:
         lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
     return lines
+
+
+def _beside(key: str, encoding: str | None) -> str:
+    return (
+        "   # the file is not UTF-8: look at letters with accents"
+        if key == "encoding" and encoding == "latin-1"
+        else ""
+    )
 
 
 def _known(profile: Profile) -> int | None:
@@ -169,8 +177,9 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
     usual: Method = HiddenCells() if known else FullDomain()
     method = usual if best is None else best.method
     lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
-    if isinstance(method, FullDomain) and not known:
-        lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
+    if isinstance(method, FullDomain):
+        if not known:
+            lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
         if _nodes(profile) > WIDE:
             lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
     elif isinstance(method, Refine):
@@ -202,20 +211,15 @@ def _height(column: ColumnProfile) -> int:
 
 
 def _singling_out(profile: Profile) -> list[str]:
-    share = _share(profile.unique, profile.rows)
+    share = told_share(profile.unique, profile.rows)
     lines = [f"# {share} of the rows are alone in all quasi-identifiers together."]
     telling = [pair for pair in profile.pairs if pair.unique][:3]
     if telling:
         lines.append("# Pairs that single out most:")
         for pair in telling:
             names = " with ".join(_comment(name) for name in pair.columns)
-            lines.append(f"#   {names}: {_share(pair.unique, profile.rows)} of the rows are alone in it")
+            lines.append(f"#   {names}: {told_share(pair.unique, profile.rows)} of the rows are alone in it")
     return lines
-
-
-def _share(part: int, rows: int) -> str:
-    share = 100 * part / rows
-    return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
 
 
 def _column(column: ColumnProfile, rows: int) -> list[str]:
@@ -224,9 +228,9 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
         values = f"{column.distinct:,} different value{'s' if column.distinct != 1 else ''}"
     found = [values]
     if column.missing:
-        found.append(f"missing in {_share(column.missing, rows)}")
+        found.append(f"missing in {told_share(column.missing, rows)}")
     if column.unique:
-        found.append(f"{_share(column.unique, rows)} of the rows have a value of their own")
+        found.append(f"{told_share(column.unique, rows)} of the rows have a value of their own")
     lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
     if column.role is Role.IDENTIFIER:
         lines[-1] += "; dropped"

@@ -298,7 +298,7 @@ def draft(
     """
     from shoal.drafting import SUPPRESSION, draft_plan
     from shoal.profiling import profile_table
-    from shoal.rehearsal import try_methods
+    from shoal.rehearsal import least_loss, try_methods, unmet
 
     place = Path(folder) if folder is not None else Path()
     path = Path(data) if isinstance(data, str | Path) else None
@@ -311,6 +311,10 @@ def draft(
         form = replace(found.source, missing=(*found.source.missing, *found.missing))
         table = Source(path, frame=data if path is None else None, csv=form, time_zone=time_zone)
         tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
+        if least_loss(tried) is None and (hopeless := unmet(drafted.plan, table, engine=as_engine(engine))):
+            found = found.leaving_out(hopeless, "no group of its rows can hold two different values of it")
+            drafted = Draft(draft_plan(found, path, place, k=k), found, place)
+            tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
     return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
 
 

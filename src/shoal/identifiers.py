@@ -10,17 +10,36 @@ import ipaddress
 import re
 from collections.abc import Callable, Sequence
 
-from shoal.vocabulary import ALONE, AMBIGUOUS, IDENTIFIERS, KEYS, PEOPLE, SENSITIVE, meaning_of, words_of
+from shoal.vocabulary import (
+    ALONE,
+    AMBIGUOUS,
+    IDENTIFIERS,
+    KEYS,
+    OWN,
+    PEOPLE,
+    REMARKS,
+    SENSITIVE,
+    SHARED,
+    STAFF,
+    meaning_of,
+    words_of,
+)
 
-__all__ = ["identifier_reason", "key_name", "person_key", "person_reason", "sensitive_reason"]
+__all__ = [
+    "about_others", "identifier_reason", "is_remark", "key_name", "person_key", "person_reason", "sensitive_reason",
+    "shared_by_many", "staff_key",
+]  # fmt: skip
 
 MOST = 0.8
 """The part of a column's different values that must match."""
 SAMPLE = 2000
+FIRST = 50
 NEARLY_UNIQUE = 0.95
 FEW_ROWS = 20
 SURELY_UNIQUE = 100
 FEW_VALUES = 10
+MOST_ROWS_OF_ONE = 200
+"""In so many rows on average somebody's number or address stands at most; a hotline's stands in more."""
 
 
 def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: int) -> str | None:
@@ -35,14 +54,12 @@ def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: i
     rows
         How many rows have a value.
     """
-    words = words_of(name)
     whole = _as_whole(values)
-    step = max(1, len(whole) // SAMPLE)
-    sample = [value.strip() for value in whole[::step]][: 2 * SAMPLE]
-    for what, matches in _CONTENT:
-        if sum(map(matches, sample)) >= MOST * len(sample):
-            return f"its values look like {what}"
-    named = _named(words)
+    sample = _sample(whole)
+    looks = _looks_like(sample)
+    if looks:
+        return f"its values look like {looks}"
+    named = _named(words_of(name))
     if named and not (named == AMBIGUOUS and len(values) <= FEW_VALUES and distinct < 1 / FEW_VALUES):
         return f"by its name it is {named}"
     if rows < FEW_ROWS or distinct < NEARLY_UNIQUE:
@@ -80,18 +97,72 @@ def person_key(name: str) -> bool:
 
 
 def person_reason(name: str, values: Sequence[str], distinct: float) -> str | None:
-    """Why a column with values that repeat is taken to say whose rows they are, or None."""
-    if not person_key(name) or len(values) < FEW_ROWS:
+    """Why a column with values that repeat is taken to say whose rows they are, or None.
+
+    A key of people does, and what is one person's own, such as an e-mail address; but not where each value is in very
+    many rows.
+    """
+    if len(values) < FEW_ROWS or distinct >= NEARLY_UNIQUE:
         return None
-    if distinct >= NEARLY_UNIQUE or not all(map(_is_code, _as_whole(values))):
+    said = "repeat: it says whose rows they are, and people are counted"
+    whole = _as_whole(values)
+    if person_key(name):
+        return f"by its name it is a key, and its values {said}" if all(map(_is_code, whole)) else None
+    if distinct * MOST_ROWS_OF_ONE < 1:
         return None
-    return "by its name it is a key, and its values repeat: it says whose rows they are, and people are counted"
+    looks = _looks_like(_sample(whole))
+    if looks:
+        return f"its values look like {looks}, and {said}" if looks in _OWN_CONTENT else None
+    named = _named(words_of(name))
+    return f"by its name it is {named}, and its values {said}" if named in OWN else None
+
+
+def staff_key(name: str) -> bool:
+    """Whether a column is called like a key of those who attend to others: officer_id, doctor number.
+
+    >>> [staff_key(name) for name in ("officer_id", "patient_id", "teacher age")]
+    [True, False, False]
+    """
+    return person_key(name) and bool(set(words_of(name)) & STAFF)
+
+
+def about_others(name: str) -> bool:
+    """Whether a column is by its name a fact of people other than staff: subject_age, patient sex."""
+    return bool(set(words_of(name)) & (PEOPLE - STAFF))
+
+
+def shared_by_many(name: str) -> bool:
+    """Whether a column is by its name what different people have in common by chance: a name, an address.
+
+    >>> [shared_by_many(name) for name in ("first", "Nachname", "case.id")]
+    [True, True, False]
+    """
+    return _named(words_of(name)) in SHARED
+
+
+def is_remark(name: str) -> bool:
+    """Whether a column is by its name for remarks, whatever stands in it now."""
+    return bool(set(words_of(name)) & REMARKS)
 
 
 def sensitive_reason(name: str) -> str | None:
     """Why a column is taken for sensitive, or None; told by its name alone."""
     what = meaning_of(words_of(name), SENSITIVE)
     return None if what is None else f"by its name it tells about {what}"
+
+
+def _sample(values: Sequence[str]) -> list[str]:
+    step = max(1, len(values) // SAMPLE)
+    return [value.strip() for value in values[::step]][: 2 * SAMPLE]
+
+
+def _looks_like(sample: Sequence[str]) -> str | None:
+    """What most values look like, or None; of many values a few are looked at first."""
+    few = sample[:: max(1, len(sample) // FIRST)]
+    for what, matches in _CONTENT:
+        if 2 * sum(map(matches, few)) >= MOST * len(few) and sum(map(matches, sample)) >= MOST * len(sample):
+            return what
+    return None
 
 
 def _named(words: list[str]) -> str | None:
@@ -235,3 +306,7 @@ _CONTENT: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("network addresses", _is_network),
     ("web addresses", _is_web),
 )
+_OWN_CONTENT = {
+    "e-mail addresses", "social security numbers", "national identity numbers", "bank accounts", "payment cards",
+    "telephone numbers",
+}  # fmt: skip

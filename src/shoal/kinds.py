@@ -13,7 +13,7 @@ from shoal.checked import LARGEST_EXPONENT
 from shoal.schema.spelling import fold
 from shoal.vocabulary import words_of
 
-__all__ = ["date_format", "kind_of", "numbers_of", "oddities", "separators_of"]
+__all__ = ["date_format", "kind_of", "numbers_of", "oddities", "separators_of", "with_a_sign"]
 
 FORMATS = (
     "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%d.%m.%y", "%Y%m%d", "%d.%m.%Y %H:%M",
@@ -35,6 +35,8 @@ def kind_of(values: list[str], name: str) -> tuple[str, Mapping[str, Any], str]:
     form = date_format(values)
     if form is not None:
         units = ["month", "quarter", "year", "decade"][form in MONTHLY :]
+        if any(":" in value for value in values):  # the time of the day is lost first
+            units = ["day", *units]
         hierarchy: dict[str, Any] = {"dates": units, **({"format": form} if form else {})}
         return "date", hierarchy, f"dates become {', '.join(unit + 's' for unit in units)}"
     longest = max(map(len, values))
@@ -76,6 +78,17 @@ def numbers_of(values: Sequence[str]) -> list[float] | None:
             return None
         found.append(float(number))
     return found or None
+
+
+def with_a_sign(values: Sequence[str]) -> bool:
+    """Whether all values are numbers with the same sign or unit beside them.
+
+    >>> [with_a_sign(values) for values in (["85.3%", "7 %"], ["$ 1200", "$15"], ["5 kg", "6 cm"], ["5", "6"])]
+    [True, True, False, False]
+    """
+    found = {re.sub(r"[\d.,+\s-]+", "", value) for value in values}
+    number = re.compile(r"\D{0,4}[+-]?\d[\d.,]*\D{0,4}")
+    return len(found) == 1 and found != {""} and all(number.fullmatch(value.strip()) for value in values)
 
 
 def separators_of(columns: Iterable[Sequence[str]]) -> tuple[str | None, str | None]:

@@ -140,6 +140,7 @@ def release(
     recoding: Path | None = None,
     previous: Path | None = None,
     save_recoding: bool = False,
+    explain: float | None = None,
     progress: Progress = quiet,
 ) -> Release[None]:
     """Do what a plan says, from its source to its output: the table, and the certificate and report beside it.
@@ -154,6 +155,9 @@ def release(
         An earlier released table; the certificate tells what the intersection attack makes of both.
     save_recoding
         Whether the recoding is kept beside the release, for the next delivery.
+    explain
+        Seconds in which it is found out what the loss comes from, for a picture in the report; see
+        :func:`shoal.explain`. None for no such picture.
     """
     plan = _as_plan(plan)
     if recoding is not None:
@@ -163,7 +167,7 @@ def release(
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
     allowed = plan.output.overwrite if overwrite is None else overwrite
-    more = previous is not None or save_recoding
+    more = previous is not None or save_recoding or explain is not None
     with hiding(plan.written):
         if plan.output.database is not None:
             return _release_to_database(plan, plan.source, more, allowed, progress)
@@ -171,11 +175,25 @@ def release(
             return _release_to_standard_output(plan, plan.source, more, progress)
         if address_of(plan.output.path) is not None:
             return _release_to_store(plan, more, allowed, progress)
-        return _release_to_file(plan, allowed, recoding, previous, save_recoding, progress)
+        costs = "" if explain is None else _explained(plan, explain, progress)
+        return _release_to_file(plan, allowed, recoding, previous, save_recoding, costs, progress)
+
+
+def _explained(plan: Plan, seconds: float, progress: Progress) -> str:
+    """What the loss comes from, as a part of the report."""
+    from shoal import costs, explanation  # looks ahead: to explain a plan is to run it many times
+
+    return costs.cost_bars(explanation.explain_plan(plan, time_limit=seconds, progress=progress))
 
 
 def _release_to_file(
-    plan: Plan, may_replace: bool, recoding: Path | None, previous: Path | None, save_recoding: bool, progress: Progress
+    plan: Plan,
+    may_replace: bool,
+    recoding: Path | None,
+    previous: Path | None,
+    save_recoding: bool,
+    costs: str,
+    progress: Progress,
 ) -> Release[None]:
     """Write beside the place, read back, verify and move there, with the papers."""
     assert plan.source is not None
@@ -212,7 +230,7 @@ def _release_to_file(
             if plan.output.report:
                 with watch("describing"):
                     description = decided.describe(checked)
-                    texts[plan.output.report_path] = render(certificate, description)
+                    texts[plan.output.report_path] = render(certificate, description, costs)
             if save_recoding:
                 texts[recoding_of(path)] = decided.recoding_text(extra["output"])
             texts[plan.output.certificate] = certificate.to_json()

@@ -14,14 +14,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from shoal.engines import open_engine
 from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source
-from shoal.engines.csv_format import CsvFormat, detect
+from shoal.engines.csv_format import CsvFormat, detect, other_than_utf8
 from shoal.errors import ShoalError, TableError
 from shoal.formats import ColumnLabels, format_of
 from shoal.formats.parts import find_parts
+from shoal.identifiers import about_others, staff_key
 from shoal.kinds import date_format, kind_of, numbers_of, oddities, separators_of
-from shoal.roles import ColumnProfile, narrowed, role_of
+from shoal.roles import ColumnProfile, narrowed, role_of, told_share
 from shoal.schema import Role
 from shoal.showing import Grid, Sheet, Shown
 from shoal.vocabulary import KNOWN, SENSITIVE, meaning_of, words_of
@@ -36,6 +40,7 @@ MOST_CODES = 8
 LONGEST_LABEL = 300
 KEY_KINDS = ("number", "code", "word")
 FEW_PEOPLE = 20
+SAMPLE = 2000
 MOST_ROWS_OF_ONE = 200
 FEWEST_CONSTANT = 3
 """So many columns at least have one value for all rows of each person, where a person is told by content."""
@@ -79,13 +84,21 @@ class Profile(Shown):
         """The names of the columns of a role."""
         return tuple(column.name for column in self.columns if column.role is role)
 
+    def leaving_out(self, names: Sequence[str], reason: str) -> Profile:
+        """The profile with some columns left out, and why."""
+        columns = tuple(
+            replace(c, role=Role.DROP, reason=f"{c.reason}, and {reason}", notes=()) if c.name in names else c
+            for c in self.columns
+        )
+        return replace(self, columns=columns)
+
     def sheet(self) -> Sheet:
         """Of every column what it is, and the role that would suit it, with the reason."""
         rows = [
-            (c.name, c.kind, c.distinct, f"{c.unique / self.rows:.1%}", str(c.role), c.reason) for c in self.columns
+            (c.name, c.kind, c.distinct, told_share(c.unique, self.rows), str(c.role), c.reason) for c in self.columns
         ]
         pairs = [
-            f"{' with '.join(pair.columns)}: {pair.unique / self.rows:.1%} of the rows are alone in it."
+            f"{' with '.join(pair.columns)}: {told_share(pair.unique, self.rows)} of the rows are alone in it."
             for pair in self.pairs[:3]
             if pair.unique
         ]
@@ -155,6 +168,8 @@ def profile_table(
 def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvFormat, tuple[str, ...]]:
     """A table held by the engine, how it is written, and the texts that seem to stand for missing values in it."""
     is_path = isinstance(data, str | Path)
+    if is_path and form.encoding is None and _is_csv(Path(data)) and other_than_utf8(Path(data)):
+        form = replace(form, encoding="latin-1")  # as spreadsheets in western Europe write
     if is_path and _twice(Path(data), form):
         form = replace(form, rename=True)
     first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
@@ -341,7 +356,17 @@ def _same(engine: Engine, table: Relation, columns: Sequence[ColumnProfile]) -> 
 
 
 def _one_person(columns: list[ColumnProfile]) -> list[ColumnProfile]:
-    """Of several keys that repeat the one of most values says whose rows they are; a patient has one doctor of few."""
+    """Of several keys that repeat the one of most values says whose rows they are; a patient has one doctor of few.
+
+    A key of staff is none where other columns tell of other people. Otherwise it is: to count too few people costs
+    detail and no safety.
+    """
+    if any(about_others(column.name) for column in columns):
+        reason = "by its name it is a key of staff, and the table is about other people"
+        columns = [
+            replace(c, role=Role.IDENTIFIER, reason=reason) if c.role is Role.PERSON and staff_key(c.name) else c
+            for c in columns
+        ]
     person = max((c for c in columns if c.role is Role.PERSON), key=lambda c: c.distinct, default=None)
     if person is None:
         return columns
@@ -356,11 +381,12 @@ def _person_by_content(engine: Engine, table: Relation, columns: list[ColumnProf
     """A column of which most others have one value for each of its own says whose rows they are, whatever its name.
 
     It repeats, but not in too many rows, and is no date, place or measure. Of several that of fewest values is taken: a
-    key of visits has one patient each, too. Costs a count of each candidate with every other column.
+    key of visits has one patient each, too. Costs a count with every other column of each that a sample leaves over.
     """
     if any(column.role is Role.PERSON for column in columns):
         return columns
     others = [column for column in columns if column.distinct > 1]
+    sample = _codes(engine, table)
     found = []
     for column in others:
         filled = rows - column.missing
@@ -368,10 +394,12 @@ def _person_by_content(engine: Engine, table: Relation, columns: list[ColumnProf
         if column.distinct < FEW_PEOPLE or not repeats or column.kind not in KEY_KINDS or _says_else(column.name):
             continue
         own = column.distinct + bool(column.missing)
+        fewer = [other for other in others if other is not column and other.distinct <= column.distinct]
+        fewer = [other for other in fewer if _constant_within(sample[column.name], sample[other.name])]
+        if len(fewer) < FEWEST_CONSTANT or 2 * len(fewer) < len(others) - 1:
+            continue
         constant = sum(
-            engine.frequencies(table, table.places([column.name, other.name])).num_rows == own
-            for other in others
-            if other is not column and other.distinct <= column.distinct
+            engine.frequencies(table, table.places([column.name, other.name])).num_rows == own for other in fewer
         )
         if constant >= FEWEST_CONSTANT and 2 * constant >= len(others) - 1:
             found.append((column.distinct, column, constant))
@@ -381,6 +409,22 @@ def _person_by_content(engine: Engine, table: Relation, columns: list[ColumnProf
     reason = f"its values repeat, and {constant} columns are the same in all rows of each: it says whose rows they are"
     made = replace(person, role=Role.PERSON, reason=reason, hierarchy=None, how="", notes=())
     return [made if column is person else column for column in columns]
+
+
+def _codes(engine: Engine, table: Relation) -> dict[str, npt.NDArray[np.int64]]:
+    """The columns of a sample of rows, each value as a number; what is missing is one value."""
+    import pyarrow.compute as pc
+
+    sample = engine.sample(table, SAMPLE)
+    coded = (pc.dictionary_encode(column.combine_chunks(), null_encoding="encode") for column in sample.columns)
+    return {name: np.asarray(one.indices) for name, one in zip(sample.column_names, coded, strict=True)}
+
+
+def _constant_within(key: npt.NDArray[np.int64], values: npt.NDArray[np.int64]) -> bool:
+    """Whether rows of equal keys have equal values."""
+    order = np.argsort(key, kind="stable")
+    same = np.diff(key[order]) == 0
+    return not np.any(same & (np.diff(values[order]) != 0))
 
 
 def _says_else(name: str) -> bool:

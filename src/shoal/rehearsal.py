@@ -18,13 +18,15 @@ from shoal.models import limited
 from shoal.pipeline import rehearse
 from shoal.plan import Plan
 
-__all__ = ["Tried", "least_loss", "try_methods"]
+__all__ = ["Tried", "least_loss", "try_methods", "unmet"]
 
 SAMPLE = 10_000
+SMALL_SAMPLE = 4_000
+"""Rows of a sample where columns are known few at a time: there are so many sets of them."""
 SECONDS = 4.0
 """What one method may take of a rehearsal."""
 TOGETHER = 12.0
-"""After so many seconds no further method is tried."""
+"""After so many seconds of work no further method is tried; of a busy machine the same ones are tried."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +58,14 @@ def try_methods(
     engine
         What takes the sample, in place of the plan's engine; the methods run on this machine.
     """
-    with open_engine(engine or plan.engine, source, time_zone=source.time_zone) as opened:
-        sample = opened.sample(opened.read(source), SAMPLE)
-    here = Source(frame=sample, time_zone=source.time_zone)
-    small = replace(plan, source=here, output=None, engine=plan.engine.here)
+    few = limited(plan.model)
+    small, rows = _sampled(plan, source, SMALL_SAMPLE if few else SAMPLE, engine)
     methods: tuple[Method, ...] = (
         Mondrian(),
         FullDomain(suppression=suppression, time_limit=SECONDS),
         Refine(time_limit=SECONDS),
     )
-    if limited(plan.model):  # few columns at a time: what serves them
+    if few:  # few columns at a time: what serves them
         methods = (HiddenCells(), FullDomain(time_limit=SECONDS))
     found: list[Tried] = []
     spent = 0.0
@@ -74,14 +74,42 @@ def try_methods(
             break
         progress(f"rehearsing: {method.name}", place / len(methods))
         method.warm()  # what is compiled on a machine's first run is not the method's time
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             loss = float(rehearse(replace(small, method=method)).utility["ncp"])
         except (InfeasibleError, PlanError):
             loss = None
-        spent += time.perf_counter() - start
-        found.append(Tried(method, loss, sample.num_rows, time.perf_counter() - start))
+        seconds = time.process_time() - start
+        spent += seconds
+        found.append(Tried(method, loss, rows, seconds))
     return tuple(found)
+
+
+def unmet(plan: Plan, source: Source, *, engine: EngineSettings | None = None) -> tuple[str, ...]:
+    """Sensitive columns whose own models no grouping of a sample meets, not even all rows in one group.
+
+    So it is with a column that is the same for all, and where people are counted of whom each has every value.
+    """
+    small, _ = _sampled(plan, source, SAMPLE, engine)
+    rest = tuple(model for model in plan.models if getattr(model, "column", None) is None)
+    found = []
+    for name in plan.schema.sensitive:
+        own = tuple(model for model in plan.models if getattr(model, "column", None) == name)
+        try:
+            rehearse(replace(small, models=(*rest, *own), method=FullDomain(time_limit=SECONDS)))
+        except InfeasibleError:
+            found.append(name)
+        except PlanError:
+            pass
+    return tuple(found)
+
+
+def _sampled(plan: Plan, source: Source, most: int, engine: EngineSettings | None) -> tuple[Plan, int]:
+    """The plan over a sample of its table, with nothing to write, and the sample's rows."""
+    with open_engine(engine or plan.engine, source, time_zone=source.time_zone) as opened:
+        sample = opened.sample(opened.read(source), most)
+    here = Source(frame=sample, time_zone=source.time_zone)
+    return replace(plan, source=here, output=None, engine=plan.engine.here), sample.num_rows
 
 
 def least_loss(tried: Sequence[Tried]) -> Tried | None:

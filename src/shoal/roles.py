@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shoal.identifiers import identifier_reason, person_reason, sensitive_reason
+from shoal.identifiers import identifier_reason, is_remark, person_reason, sensitive_reason
+from shoal.kinds import with_a_sign
 from shoal.schema import Role
 from shoal.vocabulary import KNOWN, meaning_of, words_of
 
-__all__ = ["MOST_QUASI", "ColumnProfile", "narrowed", "role_of"]
+__all__ = ["MOST_QUASI", "ColumnProfile", "narrowed", "role_of", "told_share"]
 
 MOST_QUASI = 16
 """So many quasi-identifiers a draft protects together at most; of more, few at a time."""
@@ -68,6 +69,16 @@ class ColumnProfile:
     label: str = ""
 
 
+def told_share(part: int, rows: int) -> str:
+    """A part of the rows in percent; a few are not none.
+
+    >>> told_share(1, 10_000), told_share(1, 2), told_share(1, 3)
+    ('under 0.1%', '50%', '33.3%')
+    """
+    share = 100 * part / rows
+    return "under 0.1%" if 0 < share < 0.1 else f"{share:.1f}%".replace(".0%", "%")
+
+
 def role_of(name: str, kind: str, values: Sequence[str], rows: int, missing: int) -> tuple[Role, str]:
     """The role of a column by itself, and why: ``values`` are its different values, ``missing`` rows have none."""
     if not values:
@@ -82,9 +93,13 @@ def role_of(name: str, kind: str, values: Sequence[str], rows: int, missing: int
         return Role.IDENTIFIER, found
     if kind == "text":
         return Role.DROP, "it is free text, which may say anything about anybody"
-    if len(values) == 1 and rows >= CONSTANT:
+    if kind == "word" and is_remark(name):
+        return Role.DROP, "by its name it is for remarks, which may say anything about anybody"
+    if len(values) == 1 and not missing and rows >= CONSTANT:
         return Role.DROP, "it has one value only"
     if kind == "word" and len(values) > MANY_WORDS and distinct > OWN_WORDS:
+        if with_a_sign(values):
+            return Role.DROP, "its numbers have a sign beside them (5%, 5 kg): without it they could become intervals"
         return Role.DROP, "it has so many different words that it is like free text, which may name somebody"
     found = sensitive_reason(name)
     if found and len(values) > 1 and kind != "date":

@@ -10,7 +10,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-__all__ = ["ALONE", "AMBIGUOUS", "IDENTIFIERS", "KEYS", "KNOWN", "PEOPLE", "SENSITIVE", "meaning_of", "words_of"]
+__all__ = [
+    "ALONE", "AMBIGUOUS", "IDENTIFIERS", "KEYS", "KNOWN", "OWN", "PEOPLE", "REMARKS", "SENSITIVE", "SHARED", "STAFF",
+    "meaning_of", "words_of",
+]  # fmt: skip
 
 
 def _by_phrase(listed: Mapping[str, str]) -> dict[str, str]:
@@ -182,6 +185,75 @@ PEOPLE = {
         "individu",
     ]
 }
+STAFF = {
+    *[
+        "officer",
+        "doctor",
+        "physician",
+        "nurse",
+        "teacher",
+        "interviewer",
+        "clerk",
+        "judge",
+        "author",
+        "sender",
+        "arzt",
+        "aerztin",
+        "lehrer",
+        "richter",
+        "medecin",
+        "enseignant",
+        "juge",
+        "medico",
+        "maestro",
+        "juez",
+        "juiz",
+        "giudice",
+    ]
+}
+"""People whose keys stand in tables about others: of a stop its officer, of a visit its doctor."""
+OWN = {
+    "a national number",
+    "an e-mail address",
+    "a user name",
+    "a telephone number",
+    "a bank account or card",
+}
+"""What is one person's own: where such values repeat, they say whose rows they are. Names are shared."""
+SHARED = {"a name", "an address"}
+"""What different people have in common by chance, or because they live together."""
+REMARKS = {
+    *[
+        "comment",
+        "comments",
+        "remark",
+        "remarks",
+        "note",
+        "notes",
+        "memo",
+        "freetext",
+        "bemerkung",
+        "bemerkungen",
+        "anmerkung",
+        "anmerkungen",
+        "kommentar",
+        "kommentare",
+        "notiz",
+        "notizen",
+        "freitext",
+        "commentaire",
+        "commentaires",
+        "remarque",
+        "remarques",
+        "comentario",
+        "comentarios",
+        "observaciones",
+        "observacoes",
+        "commento",
+        "commenti",
+        "osservazioni",
+    ]
+}
 KEYS = {
     *[
         "id",
@@ -224,7 +296,9 @@ SENSITIVE = _by_phrase(
             "diagnosis, diagnoses, disease, condition, illness, icd, icd10, icd9, hiv, aids, symptom, symptoms, "
             "drug, drugs, medication, treatment, therapy, disability, allergy, diagnose, krankheit, maladie, "
             "diagnostic, enfermedad, diagnostico, doenca, malattia, diagnosi, behinderung, handicap, pregnant, "
-            "pregnancy, suicide, cause of death, todesursache, mental, psychiatric, comorbidity"
+            "pregnancy, suicide, cause of death, todesursache, mental, psychiatric, comorbidity, special needs, "
+            "sen status, disabled, schwerbehindert, schwerbehinderung, krankheitstage, krankenstand, fehltage, "
+            "sick days, sick leave, arret maladie, foerderbedarf"
         ),
         "income": (
             "salary, income, wage, wages, earnings, gehalt, einkommen, lohn, revenu, revenus, salaire, ingreso, "

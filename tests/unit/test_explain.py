@@ -127,3 +127,22 @@ def test_a_large_table_is_sampled():
 def test_the_version_is_told_by_an_option(capsys):
     app(["--version"], standalone_mode=False)
     assert capsys.readouterr().out.strip() == shoal.__version__
+
+
+def test_the_report_has_it_as_a_picture(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(table(), "t.csv")
+    plan = Plan.from_dict({**PLAN, "source": {"path": "t.csv"}, "output": {"path": "out.csv"}})
+    (tmp_path / "plan.toml").write_text(plan.to_toml())
+    app(["release", "plan.toml", "--quiet"], standalone_mode=False)
+    without = (tmp_path / "out.report.html").read_text()
+    assert "shoal release --explain" in without
+    assert "without the column" not in without
+    app(["release", "plan.toml", "--quiet", "--explain", "--overwrite"], standalone_mode=False)
+    told = (tmp_path / "out.report.html").read_text()
+    assert 'id="costs"' in told
+    assert "without the column" in told
+    assert "shoal release --explain" not in told
+    release = shoal.anonymize(table(), PLAN)
+    assert "without the column" in release.report(release.explain(table())).html
+    assert "without the column" not in release.report().html

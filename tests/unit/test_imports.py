@@ -127,7 +127,16 @@ def modules_used(path):
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_one_way(path):
     room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if room == "__init__":
+    if room in ("__init__", "__main__"):
         return
     for used in modules_used(path):
         assert ORDER.index(used) <= ORDER.index(room), f"{room} must not use {used}"
+
+
+def test_the_command_line_is_a_module_too():
+    """``python -m shoal`` where the script is not on the path, with the same exit statuses."""
+    done = subprocess.run([sys.executable, "-m", "shoal", "version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == shoal.__version__
+    done = subprocess.run([sys.executable, "-m", "shoal", "release", "none.toml"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: Plan 'none.toml' cannot be read")

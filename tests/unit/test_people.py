@@ -375,3 +375,19 @@ def test_the_draft_finds_whose_rows_they_are_by_content():
     assert Role.PERSON not in roles.values()
     alone = profile_table(table.drop_columns(["pp"]))  # a place has facts of its own, and is no person
     assert Role.PERSON not in [column.role for column in alone.columns]
+
+
+def test_shared_names_do_not_warn_where_a_key_tells_all_rows_apart():
+    rows = 60
+    data = pa.table({
+        "id": list(range(rows)), "first": [f"n{n % 7}" for n in range(rows)], "doctor_id": [n % 9 for n in range(rows)],
+        "email": [f"p{n % 20}@x.org" for n in range(rows)], "age": [n % 3 for n in range(rows)],
+    })  # fmt: skip
+    roles = {name: {"role": "identifier"} for name in ("id", "first", "doctor_id", "email")}
+    plan = {"columns": {**roles, "age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
+    found = shoal.anonymize(data, plan).certificate["repeating_identifiers"]
+    assert set(found) == {"email"}
+    del roles["id"]
+    plan["columns"] = {**roles, "age": {"role": "quasi-identifier"}}
+    found = shoal.anonymize(data.drop_columns(["id"]), plan).certificate["repeating_identifiers"]
+    assert set(found) == {"first", "doctor_id", "email"}

@@ -358,10 +358,8 @@ def test_how_a_file_is_written_goes_into_the_plan(tmp_path, monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"M\xfcller;{n % 3}\nJos\xe9;{n % 3}\n" for n in range(18))
     (tmp_path / "latin.csv").write_text(rows, encoding="latin-1")
-    with pytest.raises(TableError, match="encoding"):
-        app(["plan", "latin.csv"], standalone_mode=False)
-    app(["plan", "latin.csv", "--encoding", "latin-1", "--delimiter", ";", "--no-header"], standalone_mode=False)
-    assert "latin-1" in (tmp_path / "plan.toml").read_text()
+    app(["plan", "latin.csv", "--delimiter", ";", "--no-header"], standalone_mode=False)
+    assert 'encoding = "latin-1"   # the file is not UTF-8' in (tmp_path / "plan.toml").read_text()
     app(["release", "plan.toml"], standalone_mode=False)
     assert "M\xfcller" in (tmp_path / "latin-released.csv").read_text(encoding="utf-8")
     assert "Released 36 of 36 rows" in " ".join(capsys.readouterr().out.split())
@@ -494,3 +492,96 @@ def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
     assert 'decimal = ","   # numbers are written like 1,5' in text
     assert 'thousands = "."   # numbers are written like 1.234' in text
     assert shoal.Plan.from_toml(text, tmp_path).source.csv.decimal == ","
+
+
+# -- what strangers' tables taught -----------------------------------------------------------------
+
+
+def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
+    from shoal.engines.csv_format import SAMPLE_BYTES, other_than_utf8
+
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"a" * (SAMPLE_BYTES - 1) + "\u00fc".encode())
+    assert not other_than_utf8(path)
+    path.write_bytes(b"a" * (SAMPLE_BYTES - 1) + "\u00fc".encode()[:1])
+    assert other_than_utf8(path)
+    path.write_bytes(b"\x1f\x8b\xff\xff")
+    assert not other_than_utf8(path)
+    assert not other_than_utf8(tmp_path / "none.csv")
+
+
+def test_what_is_a_persons_own_and_repeats_says_whose_rows_they_are():
+    emails = among([f"c{n % 40}@example.org" for n in range(200)], "contact")
+    assert emails.role == "person"
+    assert "e-mail" in emails.reason
+    assert among([f"{n % 40:09d}X" for n in range(200)], "kvnr").role == "person"
+    assert among([f"c{n}@example.org" for n in range(200)], "contact").role == "identifier"
+    assert among([f"c{n % 25}@example.org" for n in range(25 * 201)], "hotline").role == "identifier"
+    assert among([f"Ann{n % 40} Lee" for n in range(200)], "surname").role == "identifier"  # names are shared
+
+
+def test_a_key_of_staff_is_nobodys_rows_where_others_are_told_of():
+    officers = [n % 40 for n in range(400)]
+    about = profile_table(pa.table({"officer_id": officers, "subject_age": [20 + n % 7 for n in range(400)]}))
+    assert [str(part.role) for part in about.columns] == ["identifier", "quasi-identifier"]
+    alone = profile_table(pa.table({"officer_id": officers, "age": [20 + n % 7 for n in range(400)]}))
+    assert alone.columns[0].role == "person"
+
+
+def test_remarks_are_left_out_whatever_they_are_now():
+    assert among(["ok", "asked for Mia"] * 30, "Bemerkung").role == "drop"
+    assert among([3, 4] * 30, "notes").role == "quasi-identifier"  # a number of notes
+
+
+def test_one_value_beside_missing_ones_tells_something():
+    assert among(["SPRING", None] * 30, "coupon").role == "quasi-identifier"
+    assert among(["SPRING"] * 60, "coupon").role == "drop"
+
+
+def test_numbers_with_a_sign_are_left_out_for_what_they_are():
+    found = among([f"{n / 7:.1f}%" for n in range(300)], "attendance")
+    assert found.role == "drop"
+    assert "sign" in found.reason
+
+
+def test_the_time_of_the_day_is_lost_first():
+    found = column([f"2024-03-{1 + n % 28:02d}T10:{n % 60:02d}:00" for n in range(90)])
+    assert found.hierarchy == {"dates": ["day", "month", "quarter", "year", "decade"]}
+    assert column(["2024-03-01", "2024-03-02"] * 9).hierarchy["dates"][0] == "month"
+
+
+def test_a_sensitive_column_that_no_group_can_mix_is_left_out():
+    """Each officer made arrests and let people go, so that what is known of one is the same for all."""
+    rows = 400
+    data = pa.table({
+        "employee_id": [n % 40 for n in range(rows)], "age": [20 + n // 80 for n in range(rows)],
+        "arrest": [str(n // 40 % 2) for n in range(rows)],
+    })  # fmt: skip
+    drafted = shoal.draft(data)
+    roles = {part.name: str(part.role) for part in drafted.profile.columns}
+    assert roles == {"employee_id": "person", "age": "quasi-identifier", "arrest": "drop"}
+    assert "no group of its rows" in drafted.text
+    assert shoal.anonymize(data, drafted.plan).table.column_names == ["age"]
+
+
+def test_a_person_is_told_by_content_only_where_the_whole_table_says_so():
+    """A sample rules columns out; what is left is counted in all rows."""
+    rows, wrong = 9000, 8999
+    data = {"thing": [f"x{n // 3}" for n in range(rows)]}
+    data |= {f"fact{m}": [str(n // 3 % (m + 2)) for n in range(rows)] for m in range(4)}
+    assert profile_table(pa.table(data)).columns[0].role == "person"
+    for m in range(3):
+        data[f"fact{m}"][wrong] = "other"
+    assert profile_table(pa.table(data)).columns[0].role != "person"
+
+
+def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, capsys):
+    from shoal.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    data = pa.table({"age": [n % 4 for n in range(40)], **{f"void{n}": [""] * 40 for n in range(7)}})
+    pyarrow.csv.write_csv(data, "t.csv")
+    app(["plan", "t.csv"], standalone_mode=False)
+    told = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
+    assert "void0 and 6 others" in told
+    assert "void1 " not in told

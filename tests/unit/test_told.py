@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 from typer.testing import CliRunner
 
@@ -304,3 +305,31 @@ def test_numbers_that_have_no_distance_are_refused_by_the_name_of_their_column(v
     with pytest.raises(PlanError, match="'col'") as caught:
         shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": "mdav"}})
     assert "77" not in str(caught.value)
+
+
+def test_what_is_promised_of_few_columns_is_told_in_words(tmp_path, monkeypatch, capsys):
+    """Groups of one row are no fault where nobody is taken to know all columns: the words must not say so."""
+    monkeypatch.chdir(tmp_path)
+    data = pa.table({f"c{m}": [str(n >> m & 1) for n in range(16)] for m in range(4)})
+    pyarrow.csv.write_csv(data, "t.csv")
+    plan = {
+        "source": {"path": "t.csv"},
+        "columns": {name: {"role": "quasi-identifier", "hierarchy": {"flat": True}} for name in data.column_names},
+        "models": [{"name": "k-anonymity", "k": 4, "known": 2}],
+        "method": {"name": "hidden-cells"},
+        "output": {"path": "out.csv"},
+    }
+    (tmp_path / "plan.toml").write_text(shoal.Plan.from_dict(plan).to_toml())
+    app(["release", "plan.toml", "--quiet"], standalone_mode=False)
+    promised = "Whoever knows at most 2 of the quasi-identifiers of somebody finds at least 4 rows."
+    beyond = "All quasi-identifiers at once are not covered: they tell 16 groups apart, the smallest of 1."
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"Released 16 of 16 rows; 0 suppressed. {promised} {beyond}" in out
+    page = " ".join((tmp_path / "out.report.html").read_text().split())
+    assert promised in page
+    assert "one of at least 1 that look alike" not in page
+    release = shoal.anonymize(data, {key: value for key, value in plan.items() if key not in ("source", "output")})
+    assert promised in " ".join(repr(release).split())
+    plan["models"].append({"name": "k-anonymity", "k": 2})
+    release = shoal.anonymize(data, {key: value for key, value in plan.items() if key in ("columns", "models")})
+    assert "Whoever knows at most" not in repr(release)

@@ -30,7 +30,7 @@ __all__ = [
 
 output = Console(highlight=False)
 LONGEST_WORD = 16
-LONGEST_CELL = 120
+LONGEST_CELL = 200
 
 
 def safe(text: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,12 @@ import typer
 from shoal.cli.engine import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
+    from shoal.profiling import Profile
     from shoal.roles import ColumnProfile
 
 __all__ = ["plan"]
+
+MANY_ALIKE = 6
 
 
 def plan(
@@ -53,6 +57,7 @@ def plan(
     from shoal.functions import draft
     from shoal.output import check_paper
     from shoal.rehearsal import least_loss
+    from shoal.roles import told_share
 
     check_paper(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
@@ -69,13 +74,13 @@ def plan(
         trials = [{"method": trial.method.name, "ncp": trial.loss, "rows": trial.rows} for trial in tried]
         print(json.dumps({**profile.to_dict(), "rehearsal": trials, "plan": str(out)}))
         return
-    shown = [(column.name, column.role, _because(column, profile.rows)) for column in profile.columns]
+    shown = _rows(profile)
     title = f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers"
     output.print(rows_table(title, ("column", "role", "because"), shown))
     for pair in profile.pairs[:3]:
         if pair.unique:
             both = " with ".join(map(safe, pair.columns))
-            output.print(f"{both}: {pair.unique / profile.rows:.1%} of the rows are alone in it")
+            output.print(f"{both}: {told_share(pair.unique, profile.rows)} of the rows are alone in it")
     best = least_loss(tried)
     if best is not None:
         losses = ", ".join(
@@ -87,12 +92,31 @@ def plan(
     output.print(f"Plan: {safe(out)}. Read it, then run: shoal release {safe(out)}")
 
 
+def _rows(profile: Profile) -> list[tuple[str, str, str]]:
+    """One row per column; those that are left out for the same reason, where they are many, have one together."""
+    from shoal.schema import Role
+
+    alike = Counter(column.reason for column in profile.columns if column.role is Role.DROP)
+    rows, told = [], set[str]()
+    for column in profile.columns:
+        many = alike[column.reason] if column.role is Role.DROP else 1
+        if many < MANY_ALIKE:
+            rows.append((column.name, str(column.role), _because(column, profile.rows)))
+        elif column.reason not in told:
+            told.add(column.reason)
+            names = f"{column.name} and {many - 1} others"
+            rows.append((names, str(column.role), f"{column.reason}; the plan lists them"))
+    return rows
+
+
 def _because(column: ColumnProfile, rows: int) -> str:
     """What a column is and why it has its role, in one sentence or two."""
+    from shoal.roles import told_share
+
     if column.kind == "empty":
         return column.reason
     kind = {"text": "value"}.get(column.kind, column.kind)
     told = [f"{column.reason} ({column.distinct:,} {kind}{'' if column.distinct == 1 else 's'}"]
     if column.unique:
-        told.append(f", {column.unique / rows:.1%} of rows alone")
+        told.append(f", {told_share(column.unique, rows)} of rows alone")
     return "".join([*told, ")", *(f"; {note}" for note in column.notes)])

@@ -13,6 +13,8 @@ from shoal.cli.engine import EngineName, Master, settings_of
 
 __all__ = ["release"]
 
+EXPLAINING = 120.0
+
 
 def release(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
@@ -27,6 +29,9 @@ def release(
     ] = None,
     save_recoding: Annotated[
         bool, typer.Option("--save-recoding", help="Keep the recoding beside the release, for the next delivery.")
+    ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Draw in the report what the loss comes from; takes up to two minutes.")
     ] = False,
     expect_head: Annotated[
         str | None,
@@ -55,6 +60,7 @@ def release(
               shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import functions
+    from shoal.certificate import about_few_columns
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError, counted
@@ -76,6 +82,7 @@ def release(
             recoding=recoding,
             previous=previous,
             save_recoding=save_recoding,
+            explain=EXPLAINING if explain else None,
             progress=show,
         )
     answer = result.to_dict()
@@ -90,9 +97,11 @@ def release(
     # a method whose promise forbids to tell about the source leaves these figures out
     of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
     suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
-    groups = counted(answer["groups"], "group")
-    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows in {groups}, "
-                 f"the smallest of {figure(answer['smallest_group'])}{suppressed}.")  # fmt: skip
+    groups = f" in {counted(answer['groups'], 'group')}, the smallest of {figure(answer['smallest_group'])}"
+    few = about_few_columns(answer)
+    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows{'' if few else groups}{suppressed}.")
+    if few:
+        output.print(few)
     if "people" in answer:
         people = answer["people"]
         output.print(f"They are rows of {figure(people['released'])} of {figure(people['total'])} people; the group of "

@@ -20,7 +20,7 @@ from annotated_types import Ge, MaxLen, MinLen
 from shoal.checked import Checked
 from shoal.errors import InputError, TableError
 
-__all__ = ["RELEASED", "CsvFormat", "detect", "first_record", "renamed", "surely_named"]
+__all__ = ["RELEASED", "CsvFormat", "detect", "first_record", "other_than_utf8", "renamed", "surely_named"]
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -191,6 +191,25 @@ def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
             f"File {path.name!r} is not {encoding} text (byte {error.start}). Say its encoding: in a plan "
             f'encoding = "latin-1" under [source], on the command line --encoding latin-1.'
         ) from None
+
+
+def other_than_utf8(path: Path) -> bool:
+    """Whether a plain text file holds bytes that UTF-8 does not have; False of what is packed, UTF-16 or no file."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with path.open("rb") as file:
+            part = file.read(SAMPLE_BYTES)
+            if part.startswith((*COMPRESSED, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return False
+            while part:
+                decoder.decode(part)
+                part = file.read(SAMPLE_BYTES)
+            decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _blank_lines(sample: str) -> int:

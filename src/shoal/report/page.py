@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.certificate import Certificate, Release, about_people, about_worth
+from shoal.certificate import Certificate, Release, about_few_columns, about_people, about_worth
 from shoal.description import Band, ColumnFacts, Description, TableFacts
 from shoal.encoding.method_facts import Warned
 from shoal.errors import counted
@@ -19,6 +19,7 @@ from shoal.showing.style import STYLE
 
 __all__ = ["document", "render"]
 
+NEXT = "<!-- next paragraph -->"
 LEGEND = (
     '<p class="legend"><span><svg class="key" aria-hidden="true"><rect class="before" width="100%" height="100%"/>'
     '</svg> original</span> <span><svg class="key" aria-hidden="true"><rect class="after" width="100%" '
@@ -26,7 +27,7 @@ LEGEND = (
 )
 
 
-def render(certificate: Certificate | Release[Any], description: Description | None = None) -> str:
+def render(certificate: Certificate | Release[Any], description: Description | None = None, costs: str = "") -> str:
     """The report on a release, as HTML.
 
     Parameters
@@ -35,6 +36,9 @@ def render(certificate: Certificate | Release[Any], description: Description | N
         The certificate of a release; or the release itself, as :func:`shoal.anonymize` returns it.
     description
         The facts; those of the release by default.
+    costs
+        What the loss comes from, as finished HTML (:func:`shoal.costs.cost_bars`); without it the report says how to
+        get it.
 
     Examples
     --------
@@ -58,9 +62,10 @@ def render(certificate: Certificate | Release[Any], description: Description | N
         ("models", "What was promised and found", _models(content, description)),
         ("groups", "Sizes of groups", _groups(description)),
         ("risks", "How likely a person is found", _risks(content, description)),
-        ("attacks", "What an intruder would learn", _attacks(description)),
+        ("attacks", "What an intruder would learn", _attacks(content, description)),
         ("previous", "Together with the earlier release", _previous(content)),
-        ("columns", "What each column lost", _columns(content, description)),
+        ("columns", "What each column lost", _columns(content, description, bool(costs))),
+        ("costs", "What the loss comes from", costs),
         ("distributions", "Distributions before and after", _distributions(description)),
         ("particulars", "Particulars", _particulars(content)),
     ]
@@ -100,8 +105,9 @@ def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _warnings(content: Mapping[str, Any]) -> str:
-    """Why the release may be worth little; nothing where there is no reason."""
-    said = "".join(f"<li>{prose(warning['text'], 600)}</li>" for warning in about_worth(content))
+    """Why the release may be worth little, and whose rows they may be; nothing where there is no reason."""
+    told = [*about_worth(content), *about_people(content)]
+    said = "".join(f"<li>{prose(warning['text'], 800)}</li>" for warning in told)
     return f"<ul>{said}</ul>" if said else ""
 
 
@@ -134,8 +140,6 @@ def _done(certificate: Certificate, facts: Description) -> str:
             f"It is known whose rows they are: the conditions below count {people['unit']}, of which the original has "
             f"{number(people['total'])} and the release {number(people['released'])}. {prose(people['verification'])}"
         )
-    for note in about_people(content):
-        sentences.append(f"<strong>Note:</strong> {prose(note['text'], 600)}")
     columns = content["plan"]["columns"]
     for name in content.get("moved_dates", ()):
         shift = columns[name].get("shift")
@@ -150,6 +154,7 @@ def _done(certificate: Certificate, facts: Description) -> str:
             f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
             f"secret key can make; the key is no part of the release."
         )
+    sentences.append(NEXT)
     sentences.append(
         f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
         f"{method_sentence(content['method'], certificate.facts)}"
@@ -168,8 +173,14 @@ def _done(certificate: Certificate, facts: Description) -> str:
         sentences.append(f"Of {listed(categories)} the release tells the category only, not the value itself.")
     if by_role[Role.OTHER]:
         sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
+    sentences.append(NEXT)
     least = number(content["smallest_group"])
-    if _by_patterns(content):
+    if few := about_few_columns(content):
+        sentences.append(
+            f"{prose(few, 600)} This was verified on the finished table itself, for every set of columns, before it "
+            f"was written."
+        )
+    elif _by_patterns(content):
         sentences.append(
             f"Every row of the released table is a pattern, which describes at least {least} rows of the original. "
             f"This was verified on the finished table and the original before it was written."
@@ -208,7 +219,8 @@ def _done(certificate: Certificate, facts: Description) -> str:
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
     shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
-    return f'<p>{" ".join(sentences)}</p><dl class="tiles">{shown}</dl>{_guarantee(certificate.facts.of(Booked))}'
+    said = f"<p>{' '.join(sentences)}</p>".replace(f" {NEXT} ", "</p><p>")
+    return f'{said}<dl class="tiles">{shown}</dl>{_guarantee(certificate.facts.of(Booked))}'
 
 
 def _by_patterns(content: Mapping[str, Any]) -> bool:
@@ -327,8 +339,14 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
     note = (
         "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
         "the columns that could give him or her away. He then has to pick one of the rows that fit.</p>"
-    )
+    ) + _more_than_promised(content)
     return note + table("How likely such an intruder picks the right row", columns, rows, "bars")
+
+
+def _more_than_promised(content: Mapping[str, Any]) -> str:
+    """That an intruder who knows all columns knows more than the release is made for, where that is so."""
+    few = about_few_columns(content)
+    return f"<p>This is more than the release is made for. {prose(few, 600)}</p>" if few else ""
 
 
 def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
@@ -353,7 +371,7 @@ def _risk(share: float, kind: str) -> str:
     return f'{bar(share, kind)}<span class="figure">{percent(share)}</span>'
 
 
-def _attacks(facts: Description) -> str:
+def _attacks(content: Mapping[str, Any], facts: Description) -> str:
     after, before = facts.after, facts.before
     if after is None or not after.attacks:
         return ""
@@ -371,6 +389,8 @@ def _attacks(facts: Description) -> str:
         "<p>Of how many rows such an intruder would be right, where every row is a person. Without any table, anybody "
         "is right about so many who names for everyone the answer that is most frequent among all.</p>"
     )
+    if about_few_columns(content):
+        note += "<p>He is taken to know all columns at once, which is more than the release is made for.</p>"
     return note + table("Rows exposed by each attack", columns, rows, "bars attacks stacked")
 
 
@@ -397,7 +417,7 @@ def _previous(content: Mapping[str, Any]) -> str:
     return f"<p>{words}</p>"
 
 
-def _columns(content: Mapping[str, Any], facts: Description) -> str:
+def _columns(content: Mapping[str, Any], facts: Description, explained: bool) -> str:
     rows = []
     for column in facts.columns:
         if column.lost is None:
@@ -418,6 +438,11 @@ def _columns(content: Mapping[str, Any], facts: Description) -> str:
         if any(column.lost is not None for column in facts.columns)
         else ""
     )
+    if note and not explained:
+        note += (
+            "<p>What the loss would be without a column, or with a smaller parameter: <code>shoal explain</code> draws "
+            "it, and <code>shoal release --explain</code> puts the picture here. It takes a minute or two.</p>"
+        )
     columns = ("Column", "Published", "Different values", "Detail lost")
     return note + table("Columns, and what became of them", columns, rows, "bars stacked")
 

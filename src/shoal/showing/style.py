@@ -60,6 +60,8 @@ tbody th{font-weight:500}
 .of,small{color:var(--muted);font-size:.875rem}
 .yes{color:var(--yes);font-weight:600}
 .no{color:var(--no);font-weight:600}
+.models tbody th,.models td:nth-child(4){overflow-wrap:normal;hyphens:none}
+.models tbody th{white-space:nowrap}
 .record th{width:45%}
 code{font-family:ui-monospace,"Liberation Mono",monospace;font-size:.875rem}
 footer{margin-top:3rem;color:var(--muted);font-size:.9rem;border-top:1px solid var(--line)}
