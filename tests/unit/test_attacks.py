@@ -359,6 +359,12 @@ def test_beliefs_are_shares_of_all_arrangements(sizes, data):
     assert np.allclose(belief, twin)
 
 
+def test_beliefs_in_large_groups_stay_exact():
+    """With two of one value among 2,000, only a class that holds both fails: half of the remaining deals for each."""
+    belief = believe([1000, 1000], [2, 1998], lambda hand: hand[0] == 2)
+    assert np.allclose(belief, [[0.001, 0.999], [0.001, 0.999]])
+
+
 def test_deals_are_complete():
     assert sorted(deals([2, 2], [2, 2])) == [((0, 2), (2, 0)), ((1, 1), (1, 1)), ((2, 0), (0, 2))]
 

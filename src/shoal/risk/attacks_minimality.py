@@ -76,8 +76,9 @@ def believe(
     >>> believe([2, 5], [2, 5], lambda held: held[0] * 2 > sum(held))[0].tolist()
     [1.0, 0.0]
     """
+    # whole numbers: in large groups there are more ways than a float can say
     total = 0
-    belief = np.zeros((len(sizes), len(counts)))
+    held_by = [[0] * len(counts) for _ in sizes]
     for deal in deals(sizes, counts):
         if not any(fails(hand) for hand in deal):
             continue
@@ -87,8 +88,12 @@ def believe(
             for size, hand in zip(sizes, deal, strict=True)
         )
         total += ways
-        belief += ways * np.asarray(deal, np.float64) / np.asarray(sizes, np.float64)[:, None]
-    return belief / total if total else None
+        for sums, hand in zip(held_by, deal, strict=True):
+            for value, held in enumerate(hand):
+                sums[value] += ways * held
+    if not total:
+        return None
+    return np.asarray([[one / (total * size) for one in sums] for size, sums in zip(sizes, held_by, strict=True)])
 
 
 def minimality(
