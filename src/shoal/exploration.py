@@ -29,11 +29,13 @@ from shoal.showing import Grid, Page, Sheet, Shown
 if TYPE_CHECKING:
     from shoal.report.scatter import Point
 
-__all__ = ["COMPARED", "Candidate", "Exploration", "Trial", "candidates", "explore", "mark_efficient"]
+__all__ = ["COMPARED", "Candidate", "Exploration", "Lane", "Trial", "candidates", "explore", "mark_efficient"]
 
 STARTED = "started"
 MOST_PREPARATION = 600.0
 """So many seconds may go by before a trial starts: a machine's first run compiles."""
+TOLD_EVERY = 0.25
+"""So many seconds go by before a trial tells its step again."""
 COMPARED = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-first")
 """What is compared where nothing is said."""
 
@@ -108,6 +110,25 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Where a trial stands while others run: its state is waiting, running, or how it ended.
+
+    ``step`` is what its method says of itself, its best loss so far among it where it knows one; ``done`` is how far it
+    is, where that is known.
+    """
+
+    label: str
+    state: str = "waiting"
+    step: str = ""
+    done: float | None = None
+    loss: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return dict(vars(self))
 
 
 @dataclass(frozen=True, repr=False)
@@ -236,6 +257,7 @@ def explore(
     time_limit: float = 60.0,
     progress: Progress = quiet,
     so_far: Callable[[Exploration], None] | None = None,
+    lanes: Callable[[Sequence[Lane]], None] | None = None,
 ) -> Exploration:
     """Try methods and parameters on a plan's source.
 
@@ -253,6 +275,8 @@ def explore(
         Seconds after which a trial is ended.
     so_far
         Called after each trial with all that are done, so that they are not lost where the rest is.
+    lanes
+        Called with where each trial stands, whenever one of them has something to tell.
     """
     if plan.source is None or plan.source.path is None:
         raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
@@ -263,8 +287,16 @@ def explore(
     chosen = candidates(plan, methods, ks, suppressions)
     trials: list[Trial] = []
     done = Exploration(measure, ())
+    race = [Lane(_trial(candidate, "", "").label) for candidate in chosen]
+
+    def stand(place: int, step: str, part: float | None, ended: Trial | None) -> None:
+        loss = (ended.loss or {}).get(measure) if ended is not None else None
+        race[place] = Lane(race[place].label, "running" if ended is None else ended.outcome, step, part, loss)
+        if lanes is not None:
+            lanes(tuple(race))
+
     progress("exploring", 0.0)
-    for trial in _run(chosen, count, time_limit):
+    for trial in _run(chosen, count, time_limit, stand):
         trials.append(trial)
         progress(f"exploring: {trial.method}", len(trials) / len(chosen))
         done = Exploration(measure, tuple(mark_efficient(trials, measure, size_of_groups(plan.models, None) or 0)))
@@ -298,11 +330,19 @@ def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> li
 # -- processes ---------------------------------------------------------------------------------------
 
 
-def _run(chosen: Sequence[Candidate], count: int, time_limit: float) -> Iterator[Trial]:
-    """Trials as they end. A process that is over its time is ended, and another takes its place."""
+def _run(
+    chosen: Sequence[Candidate],
+    count: int,
+    time_limit: float,
+    stand: Callable[[int, str, float | None, Trial | None], None] = lambda place, step, part, ended: None,
+) -> Iterator[Trial]:
+    """Trials as they end. A process that is over its time is ended, and another takes its place.
+
+    ``stand`` is called with where a trial stands: its place among the chosen, its step, how far it is, how it ended.
+    """
     context = multiprocessing.get_context("spawn")  # threads of the engine do not survive a fork
-    waiting = list(reversed(chosen))
-    busy: dict[Any, tuple[Any, Candidate, float]] = {}
+    waiting = list(reversed(range(len(chosen))))
+    busy: dict[Any, tuple[Any, int, float]] = {}
     idle: list[tuple[Any, Any]] = []
     try:
         while waiting or busy:
@@ -314,29 +354,39 @@ def _run(chosen: Sequence[Candidate], count: int, time_limit: float) -> Iterator
                     process = context.Process(target=_work, args=(other,), daemon=True)
                     process.start()
                     other.close()
-                candidate = waiting.pop()
-                link.send(candidate)
-                busy[link] = (process, candidate, time.monotonic() + time_limit + MOST_PREPARATION)
+                place = waiting.pop()
+                link.send(chosen[place])
+                busy[link] = (process, place, time.monotonic() + time_limit + MOST_PREPARATION)
+                stand(place, "preparing", None, None)
             nearest = min(deadline for _, _, deadline in busy.values())
             answered: list[Any] = wait(list(busy), timeout=max(0.0, nearest - time.monotonic()))
             for link in answered:
-                process, candidate, _ = busy.pop(link)
+                process, place, deadline = busy.pop(link)
                 try:
                     answer = link.recv()
                 except EOFError:  # the process is gone: killed for want of memory, say
-                    yield _trial(candidate, "failed", "Its process ended without an answer.")
-                    continue
+                    answer = _trial(chosen[place], "failed", "Its process ended without an answer.")
+                    process = None
                 if answer == STARTED:
-                    busy[link] = (process, candidate, time.monotonic() + time_limit)
+                    busy[link] = (process, place, time.monotonic() + time_limit)
+                elif isinstance(answer, tuple):
+                    busy[link] = (process, place, deadline)
+                    step, part = answer
+                    stand(place, step, part, None)
                 else:
-                    idle.append((link, process))
+                    if process is not None:
+                        idle.append((link, process))
+                    stand(place, "", 1.0, answer)
                     yield answer
-            for link, (process, candidate, deadline) in list(busy.items()):
+            for link, (process, place, deadline) in list(busy.items()):
                 if time.monotonic() >= deadline and not link.poll():
                     process.terminate()
                     process.join()
                     del busy[link]
-                    yield _trial(candidate, "too slow", f"It took more than {time_limit:g} seconds.", time_limit)
+                    why = f"It took more than {time_limit:g} seconds."
+                    late = _trial(chosen[place], "too slow", why, time_limit)
+                    stand(place, "", None, late)
+                    yield late
     finally:
         for process in [*(process for process, _, _ in busy.values()), *(process for _, process in idle)]:
             process.terminate()
@@ -355,7 +405,20 @@ def _work(link: Connection) -> None:
             practised.add(candidate.method.name)
             _practise(candidate)
         link.send(STARTED)
-        link.send(_try(candidate))
+        link.send(_try(candidate, _seldom(link)))
+
+
+def _seldom(link: Connection) -> Progress:
+    """A method's steps, over a pipe, and not more of them than somebody can read."""
+    last = 0.0
+
+    def tell(step: str, done: float | None) -> None:
+        nonlocal last
+        if time.monotonic() - last >= TOLD_EVERY:
+            last = time.monotonic()
+            link.send((step, done))
+
+    return tell
 
 
 def _practise(candidate: Candidate) -> None:
@@ -375,12 +438,12 @@ def _practise(candidate: Candidate) -> None:
         anonymize(table, Plan(schema, models, make_method(candidate.method.name, {})))
 
 
-def _try(candidate: Candidate) -> Trial:
+def _try(candidate: Candidate, progress: Progress = quiet) -> Trial:
     from shoal.pipeline import rehearse
 
     start = time.perf_counter()
     try:
-        release = rehearse(candidate.build())
+        release = rehearse(candidate.build(), progress=progress)
     except InfeasibleError as error:
         return _trial(candidate, "infeasible", str(error), time.perf_counter() - start)
     except PlanError as error:

@@ -127,7 +127,7 @@ from shoal import exploration
 from shoal.exploration import Trial, candidates
 from shoal.plan import Plan
 
-def fake(candidate):
+def fake(candidate, progress):
     k = candidate.models[0].k
     if k == 3:
         time.sleep(300)

@@ -24,17 +24,24 @@ SIGN, HIGH = 12, 18
 
 @dataclass(frozen=True)
 class Point:
-    """A release: its risk and loss, and whether it is on the frontier, and chosen."""
+    """A release: its risk and loss, and whether it is on the frontier, and chosen.
+
+    ``picked`` is what a page does when the mark is clicked; the table has a button for it.
+    """
 
     label: str
     risk: float
     loss: float
     efficient: bool
     chosen: bool
+    picked: str = ""
 
 
-def scatter(points: Sequence[Point], measure: str) -> str:
-    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left."""
+def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -> str:
+    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left.
+
+    ``bound`` is a loss that is proven to be the least of any; it is drawn as a line.
+    """
     right, top = _ceiling(max(p.risk for p in points)), _ceiling(max(p.loss for p in points))
 
     def x(risk: float) -> float:
@@ -50,6 +57,11 @@ def scatter(points: Sequence[Point], measure: str) -> str:
         parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss:.3g}</text>')
         place = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
         parts.append(f'<text class="tick" {place}>{percent(risk)}</text>')
+    if bound is not None and 0 < bound <= top:
+        ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(bound):.1f}" y2="{y(bound):.1f}"'
+        parts.append(
+            f'<line class="bound" {ends}><title>proven: no less can be lost than {number(bound)}</title></line>'
+        )
     frontier = sorted((p for p in points if p.efficient), key=lambda p: p.risk)
     if len(frontier) > 1:
         path = " ".join(f"{x(p.risk):.1f},{y(p.loss):.1f}" for p in frontier)
@@ -88,15 +100,16 @@ def _ceiling(value: float) -> float:
 
 def _mark(x: float, y: float, point: Point) -> str:
     title = f"<title>{prose(point.label)}: loss {number(point.loss)}, risk {percent(point.risk)}</title>"
+    pick = f' data-changes="{prose(point.picked, 100_000)}"' if point.picked else ""
     if point.chosen:
         corners = " ".join(
             f"{x + r * math.sin(a * math.pi / 5):.1f},{y - r * math.cos(a * math.pi / 5):.1f}"
             for a, r in enumerate((11, 4.6) * 5)
         )
-        return f'<polygon class="chosen" points="{corners}">{title}</polygon>'
+        return f'<polygon class="chosen" points="{corners}"{pick}>{title}</polygon>'
     if point.efficient:
-        return f'<circle class="efficient" cx="{x:.1f}" cy="{y:.1f}" r="6">{title}</circle>'
-    return f'<circle class="beaten" cx="{x:.1f}" cy="{y:.1f}" r="5">{title}</circle>'
+        return f'<circle class="efficient" cx="{x:.1f}" cy="{y:.1f}" r="6"{pick}>{title}</circle>'
+    return f'<circle class="beaten" cx="{x:.1f}" cy="{y:.1f}" r="5"{pick}>{title}</circle>'
 
 
 def _numbers(placed: Sequence[tuple[float, float, Point]]) -> list[str]:

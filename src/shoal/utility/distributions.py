@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +47,10 @@ class PairDistances:
     mean_divergence: float
     mean_association_change: float
     highest_association_change: float
+    associations: tuple[tuple[str, str, float, float], ...] = ()
+    """Of every pair: the two columns, and their association in the original and in the release."""
 
-    def to_dict(self) -> dict[str, float | int | str]:
+    def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "pairs": self.pairs,
@@ -56,6 +59,7 @@ class PairDistances:
             "mean_kl_divergence": _plain(self.mean_divergence),
             "mean_association_change": self.mean_association_change,
             "highest_association_change": self.highest_association_change,
+            "associations": [list(one) for one in self.associations],
         }
 
 
@@ -109,14 +113,15 @@ def _top(column: ColumnReading) -> npt.NDArray[np.float64]:
 
 def pair_distances(columns: Sequence[ColumnReading]) -> PairDistances | None:
     """Of all pairs of columns; None where there is no pair. Cost per pair: rows, and labels times cells."""
-    found, change = [], []
+    found, together = [], []
     for one, other in combinations(columns, 2):
         before, after = _joint(one, other)
         found.append((variation(before, after), divergence(before, after)))
-        change.append(abs(cramers_v(before) - cramers_v(after)))
+        together.append((one.name, other.name, cramers_v(before), cramers_v(after)))
     if not found:
         return None
     distances = np.asarray(found)
+    change = [abs(before - after) for _, _, before, after in together]
     return PairDistances(
         len(found),
         float(distances[:, 0].mean()),
@@ -124,6 +129,7 @@ def pair_distances(columns: Sequence[ColumnReading]) -> PairDistances | None:
         float(distances[:, 1].mean()),
         float(np.mean(change)),
         float(np.max(change)),
+        tuple(together),
     )
 
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError
-from shoal.web.editing import apply
+from shoal.web.editing import apply, locate
 from shoal.web.guard import REPORT_POLICY, TooLong, TooSlow
 from shoal.web.places import UPLOADED, list_folder, plain_name
 from shoal.web.projects import PLAN, Project, Projects
@@ -159,7 +159,13 @@ class Api:
         fault = project.save(text)
         if fault is not None:
             return JSONResponse({"error": fault["text"], "line": fault["line"]}, 422)
-        return JSONResponse({"plan": project.text, "error": project.error()})
+        return self._planned(project)
+
+    def _planned(self, project: Project) -> Response:
+        """The plan as it is now, and where it cannot run, why, and in which line."""
+        error = project.error()
+        place = None if error is None else locate(project.text, error)
+        return JSONResponse({"plan": project.text, "error": error, "line": None if place is None else place.line})
 
     async def change_plan(self, request: Request) -> Response:
         """Changes of the plan, such as a click makes them; the rest of its text stays as it is."""
@@ -169,7 +175,7 @@ class Api:
         if not isinstance(changes, list) or not all(isinstance(change, dict) for change in changes):
             raise InputError('The changes must be a list, such as [{"set": ["models", 0, "k"], "value": 5}].')
         project.save(apply(project.text, changes, _suggested(project)))
-        return JSONResponse({"plan": project.text, "error": project.error()})
+        return self._planned(project)
 
     # -- runs --------------------------------------------------------------------------------------
 
@@ -193,6 +199,7 @@ class Api:
         if action == "explore":
             job |= _explored(given)
         folder: Path | None = None
+        of = project.digest
         if action in ("compare", "attack"):
             released = project.release_folder(int(given.get("release", 0)))
             job |= {
@@ -212,7 +219,7 @@ class Api:
 
         def done(run: Run) -> None:
             if folder is not None and run.result is not None and run.state == "done":
-                project.finish_release(folder, run.result)
+                project.finish_release(folder, run.result, of)
             elif folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if action in ("release", "explore", "attack", "compare"):

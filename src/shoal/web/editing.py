@@ -6,11 +6,15 @@ A change is one of
     {"set": ["models", "+"], "value": {...}}     one more in a list of tables
     {"column": "age", "role": "sensitive"}       a role, and what goes with it
     {"column": "age", "kind": "tree", "text": "..."}   a hierarchy, as its editor has it
+    {"column": "ill", "classes": "..."}          classes of sensitive values, likewise
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tomlkit
@@ -19,9 +23,68 @@ from tomlkit.items import AoT, Item
 
 from shoal.errors import PlanError
 
-__all__ = ["apply", "fault_of", "hierarchy_from_text", "hierarchy_to_text", "relocate"]
+__all__ = [
+    "Place", "apply", "classes_from_text", "classes_to_text", "fault_of", "hierarchy_from_text", "hierarchy_to_text",
+    "locate", "relocate",
+]  # fmt: skip
 
 LARGEST = 1_000_000
+STEP_OF = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
+"""In which step of the page each section of a plan is edited."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an error of a plan is: its line, the step of the page, and the column where it is about one."""
+
+    line: int
+    step: str
+    column: str | None = None
+
+
+def locate(text: str, error: str) -> Place | None:
+    """Where in a plan's text an error is that names what it is about; None where that cannot be told.
+
+    >>> locate('[columns.zip]\\nrole = "x"\\n', "The plan's columns.zip.role is not usable: no such role.")
+    Place(line=2, step='columns', column='zip')
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+    lines = list(_keyed_lines(text))
+    columns = document.get("columns", {})
+    named = [n for n in columns if f"'{n}'" in error or f"columns.{n}." in error or f"columns.{n} " in error]
+    for name in sorted(named, key=len, reverse=True):
+        ours = [(line, path) for line, path in lines if path[:2] == ("columns", name)]
+        exact = [line for line, path in ours if len(path) > 2 and path[2] in error]
+        if ours:
+            hierarchy = "ierarchy" in error
+            return Place((exact or [ours[0][0]])[0], "hierarchies" if hierarchy else "columns", name)
+    told = re.search(r"\b(source|models|keys|method|output|engine)\b", error)
+    for place, model in enumerate(document.get("models", ()) if isinstance(document.get("models"), list) else ()):
+        name = str(model.get("name", "")) if isinstance(model, Mapping) else ""
+        if name and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", error):
+            heads = [line for line, path in lines if path == ("models",)]
+            return Place(heads[min(place, len(heads) - 1)] if heads else 1, "promise")
+    if told is None:
+        return None
+    ours = [(line, path) for line, path in lines if path[0] == told[1]]
+    exact = [line for line, path in ours if path[-1] in error and len(path) > 1]
+    return Place((exact or [ours[0][0]])[0], STEP_OF.get(told[1], "table")) if ours else None
+
+
+def _keyed_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Of each line that begins a section or sets a key: its number, and the way to it."""
+    section: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        head = re.match(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$", line)
+        key = re.match(r"\s*([\w-]+|\"[^\"]*\")\s*=", line)
+        if head:
+            section = tuple(part.strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[\w-]+", head[1]))
+            yield number, section
+        elif key:
+            yield number, (*section, key[1].strip('"'))
 
 
 def fault_of(text: str) -> dict[str, Any] | None:
@@ -42,7 +105,10 @@ def apply(text: str, changes: Sequence[Mapping[str, Any]], suggested: Mapping[st
     document: Any = tomlkit.parse(text)
     try:
         for change in changes:
-            if "kind" in change:
+            if "classes" in change:
+                for key, value in classes_from_text(str(change["classes"])).items():
+                    _set(document, ["columns", str(change["column"]), key], value)
+            elif "kind" in change:
                 entry = hierarchy_from_text(str(change["kind"]), str(change.get("text", "")))
                 _set(document, ["columns", str(change["column"]), "hierarchy"], entry)
             elif "column" in change:
@@ -74,8 +140,8 @@ def _set(document: Any, path: list[Any], value: Any) -> None:
     *way, last = path
     place = document
     for step in way:
-        if step == "models" and "models" not in place:
-            place["models"] = tomlkit.aot()
+        if step in ("models", "keys") and step not in place:
+            _set(place, [step], [])
         elif isinstance(step, str) and step not in place:
             place[step] = tomlkit.table()
         place = place[step]
@@ -86,6 +152,12 @@ def _set(document: Any, path: list[Any], value: Any) -> None:
             del place[last]
     elif not way and isinstance(value, Mapping):
         place[last] = _section(value)
+    elif not way and last in ("models", "keys"):
+        if last not in place:
+            place.add(tomlkit.nl())
+        place[last] = tomlkit.aot()
+        for entry in value:
+            place[last].append(_section(entry))
     else:
         place[last] = _item(value)
         made = place[last]
@@ -190,6 +262,31 @@ def hierarchy_to_text(entry: Mapping[str, Any]) -> tuple[str, str]:
         case "csv":
             return kind, str(given)
     return kind, ""
+
+
+def classes_from_text(text: str) -> dict[str, Any]:
+    """Classes of sensitive values, the most sensitive first, from lines: a class, and its values indented.
+
+    >>> classes_from_text("1\\n  HIV\\n  Cancer\\n2\\n  Flu")
+    {'categories': [['HIV', 'Cancer'], ['Flu']], 'category_names': None}
+    """
+    try:
+        tree = _tree([line for line in text.splitlines() if line.strip()])
+        classes = [[str(value) for value in below] for below in tree.values()]
+        if any(isinstance(below, Mapping) for below in tree.values()) or not all(classes):
+            raise ValueError
+    except ValueError:
+        raise PlanError("Classes are written as a line for each, and its values indented below it.") from None
+    counted = list(tree) == [str(number + 1) for number in range(len(tree))]
+    return {"categories": classes or None, "category_names": None if counted or not classes else list(tree)}
+
+
+def classes_to_text(section: Mapping[str, Any]) -> str:
+    """The classes of a column's section as lines, as :func:`classes_from_text` reads them."""
+    classes = section.get("categories") or []
+    names = section.get("category_names") or [str(number + 1) for number in range(len(classes))]
+    lines = [[name, *(f"  {value}" for value in values)] for name, values in zip(names, classes, strict=False)]
+    return "\n".join(line for part in lines for line in part)
 
 
 def _words(text: str) -> list[str]:

@@ -131,9 +131,9 @@ class Project:
         (made / PLAN).write_text(relocate(text, moved), encoding="utf-8", newline="\n")
         return made
 
-    def finish_release(self, folder: Path, result: dict[str, Any]) -> None:
-        """Lay the facts beside a release, which make it a whole one."""
-        kept = json.dumps({key: value for key, value in result.items() if key != "seconds"})
+    def finish_release(self, folder: Path, result: dict[str, Any], of: str) -> None:
+        """Lay the facts beside a release, which make it a whole one; ``of`` is the digest of its plan."""
+        kept = json.dumps({"of": of, **{key: value for key, value in result.items() if key != "seconds"}})
         (folder / "facts.json").write_text(kept, encoding="utf-8")
 
     def releases(self) -> list[int]:
@@ -143,6 +143,14 @@ class Project:
             return []
         numbers = [int(item.name) for item in folder.iterdir() if item.name.isdigit()]
         return sorted(number for number in numbers if (folder / str(number) / "facts.json").is_file())
+
+    @property
+    def published(self) -> bool:
+        """Whether a release stands at the plan's place."""
+        try:
+            return bool(self.plan().output.path.is_file())
+        except (ShoalError, AttributeError, OSError):
+            return False
 
     def release_folder(self, number: int) -> Path:
         """The folder of a whole release."""

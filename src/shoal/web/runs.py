@@ -39,6 +39,8 @@ class Run:
     state: str = "running"
     events: list[dict[str, Any]] = field(default_factory=list)
     result: dict[str, Any] | None = None
+    partial: dict[str, Any] | None = None
+    """What is known while it runs."""
     error: dict[str, str] | None = None
     process: Any = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,7 +61,12 @@ class Run:
         last = next((event for event in reversed(self.events) if event["event"] == "progress"), None)
         progress = None if last is None else {"step": last["step"], "done": last["done"]}
         told = {"id": self.id, "action": self.action, "state": self.state, "progress": progress}
-        return told | {"result": self.result, "error": self.error}
+        return told | {"partial": self.partial, "result": self.result, "error": self.error}
+
+    @property
+    def known(self) -> dict[str, Any] | None:
+        """What came of it, or what is known already."""
+        return self.partial if self.result is None else self.result
 
     async def follow(self, after: int) -> AsyncIterator[dict[str, Any]]:
         """The events after a number, those to come included, until the run has ended."""
@@ -142,12 +149,20 @@ class Runs:
                 run.tell("progress", step=event["step"], done=event["done"])
             elif event["event"] == "result":
                 run.result = event["data"]
+            elif event["event"] == "partial":
+                run.partial = event["data"]
+                lanes = event["data"].get("lanes")
+                run.tell("partial", **({} if lanes is None else {"lanes": lanes}), ended=_ended(event["data"]))
             else:
                 run.error = {"kind": event["kind"], "text": event["text"]}
 
     async def cancel(self, run: Run) -> None:
-        """End a run; what it had begun to write is gone when this returns."""
-        if run.state == "running":
+        """End a run; what it had begun to write is gone when this returns, and trials that had ended are kept."""
+        if run.state == "running" and run.action == "explore" and _ended(run.partial or {}):
+            run.state = "done"
+            run.result = {**(run.partial or {}), "stopped": True}
+            await _end(run.process)
+        elif run.state == "running":
             run.state = "cancelled"
             run.error = {"kind": "Cancelled", "text": "Cancelled; nothing was written."}
             await _end(run.process)
@@ -160,6 +175,11 @@ class Runs:
         await _end(spare)
         for task in list(self._tasks):
             task.cancel()
+
+
+def _ended(partial: dict[str, Any]) -> int:
+    """How many trials have ended."""
+    return len(partial.get("trials", ()))
 
 
 async def _process() -> Any:

@@ -70,8 +70,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Zähle die Zeilen, die sich unterscheiden lassen …",
     ),
     "state.failing": (
-        "As it stands, {failing} of {rows} rows fail the promise.",
-        "So wie sie ist, verfehlen {failing} von {rows} Zeilen die Zusage.",
+        "As it stands, {failing} of {rows} rows ({part}) fail the promise.",
+        "So wie sie ist, verfehlen {failing} von {rows} Zeilen ({part}) die Zusage.",
     ),
     "state.holds": (
         "As it stands, all {rows} rows meet the promise.",
@@ -82,10 +82,13 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Mit dem Gewählten ist sie nicht zu halten: {why}",
     ),
     "state.rehearsed": (
-        "With this plan {released} rows can be published in {groups} groups that look alike; {lost} of the detail is lost.",
+        "With this plan {released} rows can be published in {groups} groups that look alike, and {lost} of the detail is lost.",
         "Mit diesem Plan lassen sich {released} Zeilen in {groups} gleich aussehenden Gruppen veröffentlichen; {lost} der Genauigkeit gehen verloren.",
     ),
-    "state.next": ("Next: {step}.", "Als Nächstes: {step}."),
+    "state.next": (
+        "Next: {step}",
+        "Weiter: {step}",
+    ),
     "working": ("Working: {step}", "In Arbeit: {step}"),
     "cancel": ("Cancel", "Abbrechen"),
     "failed": ("It did not work", "Es hat nicht geklappt"),
@@ -98,7 +101,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "table.other": ("Choose another table", "Eine andere Tabelle wählen"),
     "columns.about": (
-        "Say what each column is. What singles people out most is on top. With the focus in a row, its letters are keys.",
+        "Say what each column is. What singles people out most is on top. With the focus in a row, the letters are keys.",
         "Sagen Sie, was jede Spalte ist. Was Menschen am meisten heraushebt, steht oben. In einer Zeile sind die Buchstaben Tasten.",
     ),
     "columns.name": ("Column", "Spalte"),
@@ -109,7 +112,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "rows that it singles out by itself; with the best second column",
         "Zeilen, die sie allein heraushebt; mit der besten zweiten Spalte",
     ),
-    "columns.with": ("with {other}: {share}", "mit {other}: {share}"),
+    "columns.with": (
+        "{share} with {other}",
+        "{share} mit {other}",
+    ),
     "columns.reason": ("Why this is suggested", "Warum das vorgeschlagen wird"),
     "columns.distinct": ("{count} different", "{count} verschiedene"),
     "columns.missing": ("{count} missing", "{count} fehlen"),
@@ -119,13 +125,34 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Der Schlüssel wiederholt sich: Manche haben wohl mehrere Zeilen.",
     ),
     "columns.suggested": ("suggested: {role}", "Vorschlag: {role}"),
-    "role.identifier": ("Names a person", "Nennt eine Person"),
-    "role.quasi-identifier": ("Others may know it", "Andere können es wissen"),
-    "role.sensitive": ("Nobody should learn it", "Soll niemand erfahren"),
-    "role.other": ("Harmless", "Harmlos"),
-    "role.drop": ("Leave out", "Weglassen"),
-    "role.person": ("Whose row it is", "Wessen Zeile es ist"),
-    "role.household": ("Whose household", "Wessen Haushalt"),
+    "role.identifier": (
+        "Names",
+        "Nennt",
+    ),
+    "role.quasi-identifier": (
+        "Known",
+        "Bekannt",
+    ),
+    "role.sensitive": (
+        "Secret",
+        "Geheim",
+    ),
+    "role.other": (
+        "Harmless",
+        "Harmlos",
+    ),
+    "role.drop": (
+        "Leave out",
+        "Weglassen",
+    ),
+    "role.person": (
+        "Person",
+        "Person",
+    ),
+    "role.household": (
+        "Household",
+        "Haushalt",
+    ),
     "role.weight": ("A weight", "Ein Gewicht"),
     "role.items": ("A set of items", "Eine Menge von Dingen"),
     "hierarchies.about": (
@@ -146,7 +173,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{rows} rows under a label of fewer than {least}",
         "{rows} Zeilen unter einer Bezeichnung mit weniger als {least}",
     ),
-    "hierarchies.lost": ("{share} of the column covered by a label", "{share} der Spalte unter einer Bezeichnung"),
     "hierarchies.preview": (
         "Each level on the column's own values, with rows",
         "Jede Stufe an den eigenen Werten der Spalte, mit Zeilen",
@@ -178,18 +204,26 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Aus ARX eingefügt: Wert;Klasse;*, je Wert eine Zeile",
     ),
     "promise.about": (
-        "What must hold for every group of rows that look alike.",
-        "Was für jede Gruppe gleich aussehender Zeilen gelten muss.",
+        "What must hold for everybody in the release, and against whom.",
+        "Was für jeden in der Veröffentlichung gelten muss, und gegen wen.",
     ),
     "promise.now": (
-        "Now: {groups} groups with {rows} rows fail.",
-        "Jetzt: {groups} Gruppen mit {rows} Zeilen verfehlen es.",
+        "Now {groups} groups with {rows} rows fail.",
+        "Jetzt verfehlen es {groups} Gruppen mit {rows} Zeilen.",
     ),
-    "promise.met": ("Now: no group fails.", "Jetzt: Keine Gruppe verfehlt es."),
+    "promise.met": (
+        "Now no group fails.",
+        "Jetzt verfehlt es keine Gruppe.",
+    ),
     "promise.remove": ("Remove", "Entfernen"),
-    "promise.add": ("Add", "Hinzufügen"),
-    "promise.more": ("One more condition", "Eine weitere Bedingung"),
-    "promise.known": ("An intruder knows at most … of these columns", "Ein Angreifer kennt höchstens … dieser Spalten"),
+    "promise.add": (
+        "Add",
+        "Hinzufügen",
+    ),
+    "promise.more": (
+        "More conditions, with their papers",
+        "Weitere Bedingungen, mit ihren Aufsätzen",
+    ),
     "against.k-anonymity": (
         "Against one who looks for a person by what is known about them.",
         "Gegen jemanden, der eine Person nach dem sucht, was über sie bekannt ist.",
@@ -224,14 +258,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "run.method": ("Method", "Verfahren"),
     "run.suppression": (
-        "Rows that may be left out, at most (a part, such as 0.05)",
-        "Zeilen, die höchstens wegfallen dürfen (Anteil, etwa 0.05)",
+        "Part of the rows that may be left out, at most (0.05 is one in twenty)",
+        "Anteil der Zeilen, die höchstens wegfallen dürfen (0.05 ist eine von zwanzig)",
     ),
     "run.go": ("Make the release", "Veröffentlichung erzeugen"),
-    "run.made": (
-        "Release {number}: {released} rows in {groups} groups, the smallest of {smallest}.",
-        "Veröffentlichung {number}: {released} Zeilen in {groups} Gruppen, die kleinste mit {smallest}.",
-    ),
     "run.left": ("{count} rows were left out.", "{count} Zeilen fielen weg."),
     "run.earlier": ("Releases of this project", "Veröffentlichungen dieses Projekts"),
     "run.none": ("There is no release yet.", "Es gibt noch keine Veröffentlichung."),
@@ -252,7 +282,10 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.methods": ("Methods to try", "Verfahren zum Versuchen"),
     "explore.ks": ("Sizes of groups to try (k), such as 5, 10", "Zu versuchende Gruppengrößen (k), etwa 5, 10"),
     "explore.seconds": ("Seconds for each, at most", "Sekunden für jedes, höchstens"),
-    "explore.go": ("Try them", "Versuchen"),
+    "explore.go": (
+        "Let them race",
+        "Wettlauf starten",
+    ),
     "explore.take": ("Take it", "Nehmen"),
     "explore.trial": ("Trial", "Versuch"),
     "explore.loss": ("Loss", "Verlust"),
@@ -261,16 +294,15 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.all": ("All trials, least loss first", "Alle Versuche, kleinster Verlust zuerst"),
     "explore.lattice": ("Full-domain recodings", "Verallgemeinerung ganzer Spalten"),
     "explore.lattice.about": (
-        "The least generalized ones that keep the promise: no finer one does.",
-        "Die feinsten, die die Zusage halten: Keine feinere tut es.",
+        "Every way to make whole columns less exact: at the foot the exact table, at the top nothing. Filled ones keep the promise, the paler the more is lost; those with a thick edge are the finest that do. Click one and it is the plan.",
+        "Jede Art, ganze Spalten ungenauer zu machen: unten die genaue Tabelle, oben nichts. Gefüllte halten die Zusage, je blasser, desto mehr geht verloren; die mit dickem Rand sind die feinsten davon. Ein Klick, und sie ist der Plan.",
     ),
-    "explore.lattice.go": ("List them", "Auflisten"),
+    "explore.lattice.go": (
+        "Draw them",
+        "Zeichnen",
+    ),
     "explore.efficient": ("efficient", "effizient"),
     "explore.chosen": ("least loss", "kleinster Verlust"),
-    "compare.about": (
-        "Release {number} beside the original. No cell is about fewer than {least} rows.",
-        "Veröffentlichung {number} neben dem Original. Keine Zelle betrifft weniger als {least} Zeilen.",
-    ),
     "compare.before": ("original", "Original"),
     "compare.after": ("release", "Veröffentlichung"),
     "compare.value": ("Value", "Wert"),
@@ -280,23 +312,29 @@ TEXTS: dict[str, tuple[str, str]] = {
     "compare.kept": ("Values before, labels after", "Werte vorher, Bezeichnungen nachher"),
     "compare.pairs": ("Pairs of columns", "Spaltenpaare"),
     "compare.pairs.about": (
-        "Over {pairs} pairs, the association (Cramér's V) changed by {mean} on average and {most} at most.",
-        "Über {pairs} Paare änderte sich der Zusammenhang (Cramérs V) um {mean} im Mittel und {most} höchstens.",
+        "How strongly two columns go together (Cramér's V, 0 to 1), over {pairs} pairs. It changed by {mean} on average and {most} at most. In the last picture brown is weaker, blue is stronger than it was.",
+        "Wie stark zwei Spalten zusammenhängen (Cramérs V, 0 bis 1), über {pairs} Paare. Er änderte sich um {mean} im Mittel und {most} höchstens. Im letzten Bild ist Braun schwächer, Blau stärker als vorher.",
     ),
-    "compare.rows": ("The first rows of the release", "Die ersten Zeilen der Veröffentlichung"),
+    "compare.rows": (
+        "A sample of the release",
+        "Eine Stichprobe der Veröffentlichung",
+    ),
     "compare.rows.about": (
-        "Cells by how much is left: shaded ones tell less, hidden ones (*) nothing.",
-        "Zellen danach, wie viel bleibt: schattierte sagen weniger, verborgene (*) nichts.",
+        "The shade of a cell is the detail that it lost: white is as it was, dark is nothing left (*).",
+        "Die Tönung einer Zelle ist die verlorene Genauigkeit: weiß ist wie vorher, dunkel ist nichts mehr (*).",
     ),
     "attack.about": (
         "What somebody learns who knows {columns} of a person.",
         "Was jemand erfährt, der von einer Person {columns} kennt.",
     ),
     "attack.best": (
-        "Knowing {columns}, an intruder picks the right person in 1 of {after} cases at best.",
-        "Wer {columns} kennt, trifft die richtige Person bestenfalls in 1 von {after} Fällen.",
+        "Knowing {columns}, an intruder finds the right person in 1 of {after} cases at best.",
+        "Wer {columns} kennt, findet die richtige Person bestenfalls in 1 von {after} Fällen.",
     ),
-    "attack.before": ("Before: certain for {count} people.", "Vorher: mit Gewissheit bei {count} Menschen."),
+    "attack.before": (
+        "Before: certain for {count} of them.",
+        "Vorher: mit Gewissheit bei {count} davon.",
+    ),
     "attack.kind": ("Attack", "Angriff"),
     "attack.column": ("on", "auf"),
     "attack.exposed": ("exposed before", "vorher betroffen"),
@@ -313,7 +351,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Das kann von Veröffentlichung {number} ausgegeben werden.",
     ),
     "publish.file": ("File", "Datei"),
-    "publish.size": ("Bytes", "Bytes"),
+    "publish.size": ("Size", "Größe"),
     "publish.says": ("What it is, and what it says about the source", "Was es ist und was es über die Quelle sagt"),
     "publish.download": ("Download {file}", "{file} herunterladen"),
     "publish.write": ("Write to the plan's place", "An den Ort des Plans schreiben"),
@@ -339,6 +377,619 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The plan. It names columns and values of hierarchies: read it before you hand it out.",
         "Der Plan. Er nennt Spalten und Werte von Hierarchien: Lesen Sie ihn, bevor Sie ihn ausgeben.",
     ),
+    "state.sampled": (
+        "A rehearsal on {rows} of the rows publishes {released} of them in {groups} groups and loses {lost} of the detail; on all rows it is usually less.",
+        "Eine Probe an {rows} der Zeilen veröffentlicht {released} davon in {groups} Gruppen und verliert {lost} der Genauigkeit; an allen Zeilen ist es meist weniger.",
+    ),
+    "state.hard": (
+        "A sample of the rows is too small to rehearse this plan: run it to see what can be published.",
+        "Eine Stichprobe ist für diesen Plan zu klein: Ein Lauf zeigt, was sich veröffentlichen lässt.",
+    ),
+    "state.rehearsing": (
+        "Rehearsing what the plan would publish …",
+        "Probe, was der Plan veröffentlichen würde …",
+    ),
+    "state.released": (
+        "Release {number} is of this plan.",
+        "Veröffentlichung {number} entspricht diesem Plan.",
+    ),
+    "state.changed": (
+        "The plan was changed since release {number}.",
+        "Der Plan wurde seit Veröffentlichung {number} geändert.",
+    ),
+    "state.mend": (
+        "Mend it: {step}",
+        "Beheben: {step}",
+    ),
+    "top.people": (
+        "about {count} people",
+        "über {count} Menschen",
+    ),
+    "plan.line": (
+        "Line {line}",
+        "Zeile {line}",
+    ),
+    "plan.unsaved": (
+        "You have changed the text; it is not used yet.",
+        "Der geänderte Text wird noch nicht verwendet.",
+    ),
+    "stop": (
+        "Stop, keep what is there",
+        "Anhalten, Bisheriges behalten",
+    ),
+    "columns.sort": (
+        "Order",
+        "Reihenfolge",
+    ),
+    "sort.alone": (
+        "by what singles out",
+        "nach dem, was heraushebt",
+    ),
+    "sort.table": (
+        "as in the table",
+        "wie in der Tabelle",
+    ),
+    "sort.role": (
+        "by role",
+        "nach Rolle",
+    ),
+    "columns.roles": (
+        "What the roles mean",
+        "Was die Rollen bedeuten",
+    ),
+    "role.identifier.about": (
+        "Names a person, such as a name or a number. It is not published.",
+        "Nennt eine Person, etwa ein Name oder eine Nummer. Wird nicht veröffentlicht.",
+    ),
+    "role.quasi-identifier.about": (
+        "Others may know it of somebody, such as age or postcode. It is made less exact where needed.",
+        "Andere können es von jemandem wissen, etwa Alter oder Postleitzahl. Wird ungenauer, wo nötig.",
+    ),
+    "role.sensitive.about": (
+        "Nobody should learn it of a person, such as a diagnosis. It is published as it is.",
+        "Soll niemand von einer Person erfahren, etwa eine Diagnose. Wird veröffentlicht, wie es ist.",
+    ),
+    "role.other.about": (
+        "Neither known nor secret. It is published as it is: be sure of it.",
+        "Weder bekannt noch geheim. Wird veröffentlicht, wie es ist: Seien Sie sicher.",
+    ),
+    "role.drop.about": (
+        "Not wanted. It is not published.",
+        "Nicht gewünscht. Wird nicht veröffentlicht.",
+    ),
+    "role.person.about": (
+        "Says whose row it is. It is not published; people are counted in place of rows.",
+        "Sagt, wessen Zeile es ist. Wird nicht veröffentlicht; gezählt werden Menschen statt Zeilen.",
+    ),
+    "role.household.about": (
+        "Says who lives together. It is not published.",
+        "Sagt, wer zusammenlebt. Wird nicht veröffentlicht.",
+    ),
+    "hierarchies.known": (
+        "Others may know",
+        "Andere können es wissen",
+    ),
+    "hierarchies.secret": (
+        "Nobody should learn",
+        "Soll niemand erfahren",
+    ),
+    "hierarchies.classes": (
+        "Classes of sensitivity, the most sensitive first: values of one class tell equally much. Needed for conditions that speak of classes.",
+        "Klassen der Empfindlichkeit, die empfindlichste zuerst: Werte einer Klasse verraten gleich viel. Nötig für Bedingungen, die von Klassen sprechen.",
+    ),
+    "hierarchies.drag": (
+        "Drag a value to its class, or a class into another. By keyboard: Alt and an arrow. The text below is the same.",
+        "Ziehen Sie einen Wert in seine Klasse oder eine Klasse in eine andere. Mit der Tastatur: Alt und ein Pfeil. Der Text darunter ist dasselbe.",
+    ),
+    "hierarchies.new": (
+        "New class",
+        "Neue Klasse",
+    ),
+    "hierarchies.begin": (
+        "Begin with the column's values",
+        "Mit den Werten der Spalte beginnen",
+    ),
+    "hierarchies.width": (
+        "Width at level {level}",
+        "Breite auf Stufe {level}",
+    ),
+    "hierarchies.finer": (
+        "One more level",
+        "Eine Stufe mehr",
+    ),
+    "hierarchies.fewer": (
+        "One level less",
+        "Eine Stufe weniger",
+    ),
+    "hierarchies.bars": (
+        "Rows by value, in the steps of a level",
+        "Zeilen nach Wert, in den Schritten einer Stufe",
+    ),
+    "hierarchies.shown": (
+        "Shown: level",
+        "Gezeigt: Stufe",
+    ),
+    "hierarchies.costs": (
+        "Costs {share} of the column's detail",
+        "Kostet {share} der Genauigkeit der Spalte",
+    ),
+    "hierarchies.brings": (
+        "{rows} rows still fail with it; {less} fewer",
+        "{rows} Zeilen verfehlen es noch; {less} weniger",
+    ),
+    "hierarchies.brings.none": (
+        "No row stops failing by it alone",
+        "Allein dadurch besteht keine Zeile mehr",
+    ),
+    "hierarchies.large": (
+        "{count} different values: too many to sort by hand. Use a CSV file or a prefix.",
+        "{count} verschiedene Werte: zu viele zum Sortieren. Nehmen Sie eine CSV-Datei oder einen Präfix.",
+    ),
+    "promise.intruder": (
+        "What does an intruder know?",
+        "Was weiß ein Angreifer?",
+    ),
+    "promise.all": (
+        "All {count} known columns of a person at once",
+        "Alle {count} bekannten Spalten einer Person auf einmal",
+    ),
+    "promise.all.about": (
+        "The strongest promise; the more columns, the more is lost.",
+        "Die stärkste Zusage; je mehr Spalten, desto mehr geht verloren.",
+    ),
+    "promise.few": (
+        "At most {known} of them, whichever they are",
+        "Höchstens {known} davon, gleich welche",
+    ),
+    "promise.few.about": (
+        "For wide tables: who knows more is not covered.",
+        "Für breite Tabellen: Wer mehr weiß, ist nicht erfasst.",
+    ),
+    "promise.keys": (
+        "One of these sets of columns",
+        "Eine dieser Mengen von Spalten",
+    ),
+    "promise.keys.about": (
+        "For registers that you know of: each set with its own size.",
+        "Für Register, die Sie kennen: jede Menge mit eigener Größe.",
+    ),
+    "promise.key": (
+        "Set {number}",
+        "Menge {number}",
+    ),
+    "promise.key.k": (
+        "hides among at least",
+        "verbirgt sich unter mindestens",
+    ),
+    "promise.key.add": (
+        "One more set",
+        "Eine weitere Menge",
+    ),
+    "promise.people": (
+        "People are counted: the table says whose rows they are.",
+        "Gezählt werden Menschen: Die Tabelle sagt, wessen Zeilen es sind.",
+    ),
+    "promise.rows": (
+        "Rows are counted. If somebody can have several rows, say under Columns which column names the person.",
+        "Gezählt werden Zeilen. Wenn jemand mehrere haben kann, sagen Sie unter Spalten, welche die Person nennt.",
+    ),
+    "promise.checking": (
+        "Counting …",
+        "Zähle …",
+    ),
+    "promise.of": (
+        "knowing {columns}",
+        "mit {columns}",
+    ),
+    "promise.adding": (
+        "One more condition",
+        "Eine weitere Bedingung",
+    ),
+    "promise.secret": (
+        "the secret",
+        "das Geheime",
+    ),
+    "promise.k-anonymity": (
+        "Everybody hides among at least {k} {unit} that look alike.",
+        "Jeder verbirgt sich unter mindestens {k} {unit}, die gleich aussehen.",
+    ),
+    "promise.l-diversity": (
+        "No group shares one {column}: at least {l} different values, {kind}.",
+        "Keine Gruppe teilt einen Wert von {column}: mindestens {l} verschiedene, {kind}.",
+    ),
+    "promise.p-sensitive": (
+        "Every group has at least {p} different values of {column}.",
+        "Jede Gruppe hat mindestens {p} verschiedene Werte von {column}.",
+    ),
+    "promise.p-alpha-sensitive": (
+        "Every group has at least {p} different values of {column}, and not only grave ones: their weights, 0 for the gravest and 1 for the least, add up to {alpha}.",
+        "Jede Gruppe hat mindestens {p} verschiedene Werte von {column}, und nicht nur schwere: Ihre Gewichte, 0 für die schwersten und 1 für die leichtesten, ergeben {alpha}.",
+    ),
+    "promise.p-plus-alpha-sensitive": (
+        "Every group has values of {column} from at least {p} classes of sensitivity, and not only grave ones: their weights, 0 for the gravest class and 1 for the least, add up to {alpha}.",
+        "Jede Gruppe hat Werte von {column} aus mindestens {p} Klassen der Empfindlichkeit, und nicht nur schwere: Ihre Gewichte, 0 für die schwerste und 1 für die leichteste Klasse, ergeben {alpha}.",
+    ),
+    "promise.t-closeness": (
+        "In every group {column} is distributed nearly as in the whole table: a distance of at most {t}, {distance}.",
+        "In jeder Gruppe ist {column} fast so verteilt wie in der ganzen Tabelle: ein Abstand von höchstens {t}, {distance}.",
+    ),
+    "promise.alpha-k": (
+        "Everybody hides among at least {k} {unit}, and no value of {column} has a larger share of them than {alpha}.",
+        "Jeder verbirgt sich unter mindestens {k} {unit}, und kein Wert von {column} hat darunter einen größeren Anteil als {alpha}.",
+    ),
+    "promise.delta-disclosure": (
+        "In no group is a value of {column} much more or less frequent than in all: δ below {delta}; a value that is absent {absent}.",
+        "In keiner Gruppe ist ein Wert von {column} viel häufiger oder seltener als insgesamt: δ unter {delta}; ein fehlender Wert {absent}.",
+    ),
+    "promise.beta-likeness": (
+        "In no group does the share of a value of {column} grow by more than {beta} times, {kind}.",
+        "In keiner Gruppe wächst der Anteil eines Werts von {column} um mehr als das {beta}-Fache, {kind}.",
+    ),
+    "promise.trajectory-anonymity": (
+        "Who knows all rows of a person, or any {known_rows} of them, still finds at least {k} people who have them.",
+        "Wer alle Zeilen einer Person kennt, oder beliebige {known_rows} davon, findet noch mindestens {k} Menschen, die sie haben.",
+    ),
+    "unit.rows": (
+        "rows",
+        "Zeilen",
+    ),
+    "unit.people": (
+        "people",
+        "Menschen",
+    ),
+    "field.k": (
+        "size of a group (k)",
+        "Größe einer Gruppe (k)",
+    ),
+    "field.l": (
+        "different values (l)",
+        "verschiedene Werte (l)",
+    ),
+    "field.p": (
+        "different values or classes (p)",
+        "verschiedene Werte oder Klassen (p)",
+    ),
+    "field.alpha": (
+        "alpha",
+        "Alpha",
+    ),
+    "field.t": (
+        "distance (t)",
+        "Abstand (t)",
+    ),
+    "field.delta": (
+        "delta",
+        "Delta",
+    ),
+    "field.beta": (
+        "beta",
+        "Beta",
+    ),
+    "field.c": (
+        "c",
+        "c",
+    ),
+    "field.column": (
+        "column",
+        "Spalte",
+    ),
+    "field.kind": (
+        "kind",
+        "Art",
+    ),
+    "field.distance": (
+        "kind of distance",
+        "Art des Abstands",
+    ),
+    "field.absent": (
+        "absent values",
+        "fehlende Werte",
+    ),
+    "field.known_rows": (
+        "rows that are known; empty: all",
+        "bekannte Zeilen; leer: alle",
+    ),
+    "choice.distinct": (
+        "simply counted",
+        "einfach gezählt",
+    ),
+    "choice.entropy": (
+        "weighed by entropy",
+        "nach Entropie gewogen",
+    ),
+    "choice.recursive": (
+        "recursive (c, l)",
+        "rekursiv (c, l)",
+    ),
+    "choice.equal": (
+        "all values equally far apart",
+        "alle Werte gleich weit entfernt",
+    ),
+    "choice.ordered": (
+        "by the order of values",
+        "nach der Ordnung der Werte",
+    ),
+    "choice.hierarchical": (
+        "by the hierarchy",
+        "nach der Hierarchie",
+    ),
+    "choice.fails": (
+        "counts against it",
+        "zählt dagegen",
+    ),
+    "choice.ignored": (
+        "is left aside",
+        "bleibt außer Acht",
+    ),
+    "choice.basic": (
+        "basic",
+        "einfach",
+    ),
+    "choice.enhanced": (
+        "enhanced",
+        "verschärft",
+    ),
+    "paper.k-anonymity": (
+        "Sweeney 2002",
+        "Sweeney 2002",
+    ),
+    "paper.l-diversity": (
+        "Machanavajjhala et al. 2006",
+        "Machanavajjhala et al. 2006",
+    ),
+    "paper.p-sensitive": (
+        "Truta and Vinay 2006",
+        "Truta und Vinay 2006",
+    ),
+    "paper.p-alpha-sensitive": (
+        "Sun et al. 2008",
+        "Sun et al. 2008",
+    ),
+    "paper.p-plus-alpha-sensitive": (
+        "Sun et al. 2008",
+        "Sun et al. 2008",
+    ),
+    "paper.t-closeness": (
+        "Li, Li and Venkatasubramanian 2007",
+        "Li, Li und Venkatasubramanian 2007",
+    ),
+    "paper.alpha-k": (
+        "Wong et al. 2006",
+        "Wong et al. 2006",
+    ),
+    "paper.delta-disclosure": (
+        "Brickell and Shmatikov 2008",
+        "Brickell und Shmatikov 2008",
+    ),
+    "paper.beta-likeness": (
+        "Cao and Karras 2012",
+        "Cao und Karras 2012",
+    ),
+    "paper.trajectory-anonymity": (
+        "Terrovitis and Mamoulis 2008",
+        "Terrovitis und Mamoulis 2008",
+    ),
+    "against.trajectory-anonymity": (
+        "Against one who knows several rows of a person and can link them.",
+        "Gegen jemanden, der mehrere Zeilen einer Person kennt und verbinden kann.",
+    ),
+    "against.alpha-k": (
+        "Against one who reads off the value that most of a group share.",
+        "Gegen jemanden, der den Wert abliest, den die meisten einer Gruppe teilen.",
+    ),
+    "method.auto": (
+        "Several methods are tried, and the one that loses least is taken.",
+        "Mehrere Verfahren werden versucht, und das mit dem kleinsten Verlust wird genommen.",
+    ),
+    "method.full-domain": (
+        "Each column is made less exact to the same degree for all rows: easy to read and to explain.",
+        "Jede Spalte wird für alle Zeilen gleich ungenau: leicht zu lesen und zu erklären.",
+    ),
+    "method.levels": (
+        "Each column at the level that the plan says.",
+        "Jede Spalte auf der Stufe, die der Plan nennt.",
+    ),
+    "method.mondrian": (
+        "Similar rows form groups, each as exact as it can be: loses less, reads less evenly.",
+        "Ähnliche Zeilen bilden Gruppen, jede so genau wie möglich: verliert weniger, liest sich uneinheitlicher.",
+    ),
+    "method.top-down": (
+        "All is hidden first, then made more exact again while the promise holds.",
+        "Erst wird alles verborgen, dann wieder genauer, solange die Zusage hält.",
+    ),
+    "method.hidden-cells": (
+        "Columns are made less exact, and single cells hidden (local suppression) where they would make a row stand out.",
+        "Spalten werden ungenauer, und einzelne Zellen verborgen (lokale Unterdrückung), wo sie eine Zeile herausheben.",
+    ),
+    "method.refine": (
+        "Similar rows form groups, and rows move between them while that loses less: slow and good.",
+        "Ähnliche Zeilen bilden Gruppen, und Zeilen wechseln sie, solange weniger verloren geht: langsam und gut.",
+    ),
+    "method.mdav": (
+        "Numbers are replaced by the means of small groups of similar rows (microaggregation).",
+        "Zahlen werden durch Mittel kleiner Gruppen ähnlicher Zeilen ersetzt (Mikroaggregation).",
+    ),
+    "run.seconds": (
+        "Seconds it may search (empty: as long as it takes)",
+        "Sekunden für die Suche (leer: so lange es dauert)",
+    ),
+    "run.now": (
+        "of this plan",
+        "dieses Plans",
+    ),
+    "run.optimal": (
+        "proven: nothing of this kind loses less",
+        "bewiesen: Nichts dieser Art verliert weniger",
+    ),
+    "run.bound": (
+        "proven: at least {share} must be lost",
+        "bewiesen: Mindestens {share} gehen verloren",
+    ),
+    "run.look": (
+        "Look at it",
+        "Ansehen",
+    ),
+    "explore.lanes": (
+        "The race",
+        "Der Wettlauf",
+    ),
+    "explore.best": (
+        "Least loss so far: {loss}",
+        "Kleinster Verlust bisher: {loss}",
+    ),
+    "explore.waiting": (
+        "waiting",
+        "wartet",
+    ),
+    "explore.stopped": (
+        "Stopped; what had ended is kept.",
+        "Angehalten; was fertig war, ist behalten.",
+    ),
+    "explore.click": (
+        "Click a mark, or Take it in the table, and it is the plan. The star loses least of those that keep the promise; a dashed line is what is proven to be the least possible.",
+        "Ein Klick auf eine Marke, oder Nehmen in der Tabelle, und sie ist der Plan. Der Stern verliert am wenigsten von denen, die die Zusage halten; eine gestrichelte Linie ist das bewiesene Minimum.",
+    ),
+    "outcome.released": (
+        "released",
+        "veröffentlicht",
+    ),
+    "outcome.infeasible": (
+        "cannot keep the promise",
+        "kann die Zusage nicht halten",
+    ),
+    "outcome.refused": (
+        "does not suit the plan",
+        "passt nicht zum Plan",
+    ),
+    "outcome.too slow": (
+        "took too long",
+        "dauerte zu lange",
+    ),
+    "outcome.failed": (
+        "failed",
+        "fehlgeschlagen",
+    ),
+    "outcome.running": (
+        "running",
+        "läuft",
+    ),
+    "outcome.waiting": (
+        "waiting",
+        "wartet",
+    ),
+    "explore.lattice.large": (
+        "There are too many for a picture; these are the finest that keep the promise.",
+        "Es sind zu viele für ein Bild; das sind die feinsten, die die Zusage halten.",
+    ),
+    "explore.lattice.finest": (
+        "The finest that keep the promise",
+        "Die feinsten, die die Zusage halten",
+    ),
+    "explore.lattice.all": (
+        "{holds} of {nodes} keep the promise.",
+        "{holds} von {nodes} halten die Zusage.",
+    ),
+    "compare.difference": (
+        "difference",
+        "Unterschied",
+    ),
+    "compare.stale": (
+        "The plan was changed since this release.",
+        "Der Plan wurde seit dieser Veröffentlichung geändert.",
+    ),
+    "compare.pairs.most": (
+        "Pairs that changed most",
+        "Paare, die sich am meisten änderten",
+    ),
+    "compare.pair": (
+        "Columns",
+        "Spalten",
+    ),
+    "compare.columns": (
+        "Column by column",
+        "Spalte für Spalte",
+    ),
+    "compare.more": (
+        "{count} more values",
+        "{count} weitere Werte",
+    ),
+    "compare.queries": (
+        "Counting questions are wrong by {median} in the median.",
+        "Zählfragen gehen im Median um {median} fehl.",
+    ),
+    "compare.tiles.rows": (
+        "rows published",
+        "Zeilen veröffentlicht",
+    ),
+    "compare.tiles.groups": (
+        "groups that look alike",
+        "gleich aussehende Gruppen",
+    ),
+    "compare.tiles.smallest": (
+        "rows in the smallest",
+        "Zeilen in der kleinsten",
+    ),
+    "compare.tiles.lost": (
+        "of the detail lost",
+        "der Genauigkeit verloren",
+    ),
+    "attack.others": (
+        "{count} more",
+        "{count} weitere",
+    ),
+    "attack.say.homogeneity": (
+        "Everybody in the group has the same {column}: so it is known of {after} of {people}.",
+        "Alle der Gruppe haben denselben Wert von {column}: So ist er bekannt bei {after} von {people}.",
+    ),
+    "attack.say.similarity": (
+        "All values of {column} in the group are equally grave: so that is known of {after} of {people}.",
+        "Alle Werte von {column} der Gruppe sind gleich schwer: So ist das bekannt bei {after} von {people}.",
+    ),
+    "attack.say.inference": (
+        "Naming the most frequent {column} of the group is right for {after} of {people}; without the release, {guess}.",
+        "Den häufigsten Wert von {column} der Gruppe zu nennen, trifft bei {after} von {people} zu; ohne Veröffentlichung bei {guess}.",
+    ),
+    "attack.say.background knowledge": (
+        "Who can rule out one {column} of a person knows the right one of {after} of {people}; without the release, {guess}.",
+        "Wer bei einer Person einen Wert von {column} ausschließen kann, kennt den richtigen bei {after} von {people}; ohne Veröffentlichung bei {guess}.",
+    ),
+    "attack.was": (
+        "Before: {count}.",
+        "Vorher: {count}.",
+    ),
+    "attack.learnt": (
+        "more than without the release",
+        "mehr als ohne die Veröffentlichung",
+    ),
+    "publish.reader": (
+        "What a reader can check",
+        "Was Leser prüfen können",
+    ),
+    "publish.reader.table": (
+        "It meets the promise: `{check}` with the plan.",
+        "Sie hält die Zusage: `{check}` mit dem Plan.",
+    ),
+    "publish.reader.certificate": (
+        "Its SHA-256 of the table, and every figure of it.",
+        "Seine SHA-256 der Tabelle und jede Zahl darin.",
+    ),
+    "publish.reader.report": (
+        "It needs no network and runs nothing.",
+        "Er braucht kein Netz und führt nichts aus.",
+    ),
+    "publish.reader.recoding": (
+        "`shoal release --recoding` treats the next delivery alike.",
+        "`shoal release --recoding` behandelt die nächste Lieferung gleich.",
+    ),
+    "publish.reader.plan": (
+        "`shoal release` repeats the same bytes.",
+        "`shoal release` ergibt dieselben Bytes.",
+    ),
+    "hierarchies.told": (
+        "{labels} labels; the smallest has {rows} rows.",
+        "{labels} Bezeichnungen; die kleinste hat {rows} Zeilen.",
+    ),
+    "hierarchies.raw": ("{rows} rows fail", "{rows} Zeilen verfehlen es"),
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),
     "language": ("Deutsch", "English"),
 }

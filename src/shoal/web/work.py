@@ -2,6 +2,7 @@
 
     in    {"action": "release", "plan": "/project/plan.toml", ...}
     out   {"event": "progress", "step": "verifying", "done": null}
+          {"event": "partial", "data": {...}}    what is known already, of work that goes on
           {"event": "result", "data": {...}}     or     {"event": "error", "kind": "PlanError", "text": "..."}
 
 The page's server starts such a process before it is needed, gives it one job and bounds its time; the process bounds
@@ -18,13 +19,15 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable
-from dataclasses import asdict, replace
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from shoal import stopping
 from shoal.errors import InfeasibleError, InputError, PlanError, ShoalError
+from shoal.utility.labels import number_of
 
 if TYPE_CHECKING:
     from shoal.engines.base import Source
@@ -33,20 +36,44 @@ if TYPE_CHECKING:
 __all__ = ["ACTIONS", "main"]
 
 Job = dict[str, Any]
-Progress = Callable[[str, float | None], None]
 
 PREVIEWED = 50
 BINS = 24
+MOST_BARS = 600
 MOST_LABELS = 60
-REHEARSED = 20_000
-"""Tables of so many rows are rehearsed after every change; of larger ones the failing rows are counted only."""
-SAMPLED = 5_000
+MOST_VALUES = 400
+"""Of a column with more values no tree is offered to begin with."""
+REHEARSED = 5_000
+"""Tables of so many rows are rehearsed whole after every change; of larger ones a sample of as many."""
+INVENTED = 5_000
+COMPARED = 30
+TOLD_EVERY = 0.3
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Who waits is told of steps, and of what is known already."""
+
+    events: IO[str]
+
+    def __call__(self, step: str, done: float | None) -> None:
+        """The step at work, and how far it is."""
+        self.tell("progress", step=step, done=done)
+
+    def partly(self, data: dict[str, Any]) -> None:
+        """What is known so far."""
+        self.tell("partial", data=data)
+
+    def tell(self, event: str, **what: Any) -> None:
+        """One line."""
+        with contextlib.suppress(BrokenPipeError):
+            self.events.write(json.dumps({"event": event, **what}) + "\n")
 
 
 def main() -> None:
     """Do one job."""
     # whatever a library prints is no event, and may show data
-    events = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
+    telling = Telling(os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1))
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     with contextlib.suppress(OSError):
@@ -61,30 +88,25 @@ def main() -> None:
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     with stopping.listening():
         try:
-            data = ACTIONS[job["action"]](job, lambda step, done: _tell(events, "progress", step=step, done=done))
-            _tell(events, "result", data=data)
+            data = ACTIONS[job["action"]](job, telling)
+            telling.tell("result", data=data)
         except ShoalError as error:
-            _tell(events, "error", kind=type(error).__name__, text=str(error))
+            telling.tell("error", kind=type(error).__name__, text=str(error))
         except MemoryError:
-            _tell(events, "error", kind="Memory", text="The work needs more memory than it may have (--memory).")
+            telling.tell("error", kind="Memory", text="The work needs more memory than it may have (--memory).")
         except Exception as error:  # its text may quote data: only its kind is told
             text = f"A fault in shoal ({type(error).__name__}); `shoal release` with SHOAL_DEBUG=1 shows where."
-            _tell(events, "error", kind="Fault", text=text)
+            telling.tell("error", kind="Fault", text=text)
         except BaseException:
             if stopping.asked() is None:
                 raise
-            _tell(events, "error", kind="Cancelled", text="Cancelled; nothing was written.")
+            telling.tell("error", kind="Cancelled", text="Cancelled; nothing was written.")
 
 
 def _load() -> None:
     """What every job needs, loaded before there is one."""
     import shoal.pipeline
     import shoal.profiling  # noqa: F401
-
-
-def _tell(events: IO[str], event: str, **what: Any) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        events.write(json.dumps({"event": event, **what}) + "\n")
 
 
 def _end_with_the_server() -> None:
@@ -105,7 +127,7 @@ def _read(job: Job) -> tuple[Plan, Source]:
 # -- actions -----------------------------------------------------------------------------------------
 
 
-def draft(job: Job, progress: Progress) -> dict[str, Any]:
+def draft(job: Job, progress: Telling) -> dict[str, Any]:
     """Look at a table that has no plan yet, and draft one."""
     from shoal.drafting import draft_plan
     from shoal.profiling import profile_table
@@ -116,13 +138,13 @@ def draft(job: Job, progress: Progress) -> dict[str, Any]:
 
         from shoal.data.census import census_table
 
-        pyarrow.csv.write_csv(census_table(SAMPLED), table)
+        pyarrow.csv.write_csv(census_table(INVENTED), table)
     progress("looking at the columns", None)
     profile = profile_table(table)
     return {"plan": draft_plan(profile, table, Path(job["folder"]))}
 
 
-def look(job: Job, progress: Progress) -> dict[str, Any]:
+def look(job: Job, progress: Telling) -> dict[str, Any]:
     """The profile of the plan's table, the shape of every column, and its first rows."""
     from shoal.engines import open_engine
     from shoal.profiling import profile_table
@@ -140,52 +162,68 @@ def look(job: Job, progress: Progress) -> dict[str, Any]:
             counted = engine.frequencies(table, [place])
             values, count = counted.column(0).to_pylist(), counted.column("n").to_pylist()
             pairs = [(value, n) for value, n in zip(values, count, strict=True) if value is not None]
-            column["shape"] = _shape(pairs)
+            column["shape"] = _shape(pairs, column["kind"])
             texts = {str(value) for value, _ in pairs}
             column["spellings"] = len(texts) - len({fold(text) for text in texts})
     rows = [[None if cell is None else str(cell) for cell in row.values()] for row in first.to_pylist()]
     return {**told, "names": list(table.columns), "preview": rows}
 
 
-def _shape(pairs: list[tuple[Any, int]]) -> list[int]:
-    """Rows per bin for numbers, per value for the most frequent of anything else."""
-    numbers = [(float(v), n) for v, n in pairs if isinstance(v, int | float) and not isinstance(v, bool)]
-    if len(numbers) == len(pairs) and len(pairs) > BINS:
-        low, high = min(numbers)[0], max(numbers)[0]
-        width = (high - low) / BINS or 1.0
-        bins = [0] * BINS
-        for number, n in numbers:
-            bins[min(int((number - low) / width), BINS - 1)] += n
-        return bins
-    if len(numbers) == len(pairs):
-        return [n for _, n in sorted(pairs)]
+def _shape(pairs: list[tuple[Any, int]], kind: str) -> list[int]:
+    """Rows per bin for numbers, in their order for dates, and per value for the most frequent of anything else."""
+    if kind == "number":
+        read = [(number_of(str(value)), n) for value, n in pairs]
+        numbers = [(value, n) for value, n in read if value is not None]
+        if len(numbers) == len(pairs):
+            return [n for _, n in sorted(numbers)] if len(numbers) <= BINS else _binned(numbers, BINS)
+    if kind == "date":
+        count = [n for _, n in sorted((str(value), n) for value, n in pairs)]
+        wide = max(1, -(-len(count) // BINS))
+        return [sum(count[place : place + wide]) for place in range(0, len(count), wide)]
     return sorted((n for _, n in pairs), reverse=True)[:BINS]
 
 
-def check(job: Job, progress: Progress) -> dict[str, Any]:
+def _binned(numbers: list[tuple[float, int]], most: int) -> list[int]:
+    low, high = min(numbers)[0], max(numbers)[0]
+    width = (high - low) / most or 1.0
+    bins = [0] * most
+    for number, n in numbers:
+        bins[min(int((number - low) / width), most - 1)] += n
+    return bins
+
+
+def check(job: Job, progress: Telling) -> dict[str, Any]:
     """How many rows of the table as it is fail the plan's models; and what the plan would release."""
     from shoal import pipeline
+    from shoal.engines import open_engine
+    from shoal.engines.base import Source as Table
 
     plan, source = _read(job)
     answer = pipeline.check(source.path, plan=plan, source=source.csv, progress=progress).to_dict()
-    if answer["rows"] > REHEARSED:
-        return answer
+    progress.partly(answer)
+    small = replace(plan, method=plan.method.rehearsal())
+    sampled = answer["rows"] > REHEARSED
+    if sampled:
+        with open_engine(plan.engine, time_zone=source.time_zone) as engine:
+            rows = engine.sample(engine.read(source), REHEARSED)
+        small = replace(small, source=Table(frame=rows, time_zone=source.time_zone), output=None)
     try:
-        rehearsed = pipeline.rehearse(replace(plan, method=plan.method.rehearsal()), progress=progress).to_dict()
-        answer["rehearsal"] = {key: rehearsed.get(key) for key in ("released", "suppressed", "groups", "loss")}
+        rehearsed = pipeline.rehearse(small, progress=progress).to_dict()
+        answer["rehearsal"] = {key: rehearsed.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}
+        answer["rehearsal"]["sampled"] = sampled
     except InfeasibleError as error:
-        answer["infeasible"] = str(error)
+        answer["hard" if sampled else "infeasible"] = str(error)  # among all rows there may be groups
     except InputError as error:
         answer["refused"] = str(error)
     return answer
 
 
-def levels(job: Job, progress: Progress) -> dict[str, Any]:
-    """What a column's hierarchy makes of its own values, level by level."""
+def levels(job: Job, progress: Telling) -> dict[str, Any]:
+    """What a column's hierarchy makes of its own values, level by level: what each costs, and what it brings."""
     import numpy as np
 
     from shoal.models import size_of_groups
-    from shoal.schema import Flat
+    from shoal.schema import Flat, Role
     from shoal.utility.tables import open_tables
 
     plan, source = _read(job)
@@ -195,14 +233,17 @@ def levels(job: Job, progress: Progress) -> dict[str, Any]:
     with open_tables(plan.engine) as tables:
         column = tables.rows(source, [name])[0]
     known = [value for value in column.values if value is not None]
-    ladder = (plan.schema.columns[name].hierarchy or Flat()).bind(known, len(known) < len(column.values), column=name)
     least = size_of_groups(plan.models, 2)
-    told = []
+    answer = {"column": name, "least": least, "bars": _bars(column), "rows": len(column.code), "levels": [],
+              "values": known if len(known) <= MOST_VALUES else None, "distinct": len(known)}  # fmt: skip
+    if plan.schema.columns[name].role is not Role.QUASI_IDENTIFIER:
+        return answer
+    ladder = (plan.schema.columns[name].hierarchy or Flat()).bind(known, len(known) < len(column.values), column=name)
     for level in range(ladder.height + 1):
         count = np.bincount(ladder.codes[level], weights=column.count, minlength=ladder.size(level)).astype(int)
         values = np.bincount(ladder.codes[level], minlength=ladder.size(level))
         shown = np.argsort(-count, kind="stable")[:MOST_LABELS] if len(count) > MOST_LABELS else range(len(count))
-        told.append(
+        answer["levels"].append(
             {
                 "labels": len(count),
                 "shown": [[ladder.labels[level][code], int(count[code]), int(values[code])] for code in shown],
@@ -210,10 +251,47 @@ def levels(job: Job, progress: Progress) -> dict[str, Any]:
                 "lost": float((ladder.share[level][ladder.codes[level]] * column.count).sum() / column.count.sum()),
             }
         )
-    return {"column": name, "least": least, "levels": told}
+    progress.partly(answer)
+    for level, failing in enumerate(_failing_at(plan, source, name, progress)):
+        answer["levels"][level]["failing"] = failing
+    return answer
 
 
-def release(job: Job, progress: Progress) -> dict[str, Any]:
+def _bars(column: Any) -> list[list[float]] | None:
+    """A column of numbers as pairs of a number and its rows, not too many; None where it is something else."""
+    counted = [(number_of(value), int(n)) for value, n in zip(column.values, column.count, strict=True) if value]
+    numbers = [(number, n) for number, n in counted if number is not None]
+    if len(numbers) < len(counted) or not numbers:
+        return None
+    if len(numbers) <= MOST_BARS:
+        return [[number, n] for number, n in sorted(numbers)]
+    low, high = min(numbers)[0], max(numbers)[0]
+    wide = (high - low) / MOST_BARS
+    return [[low + wide * (place + 0.5), n] for place, n in enumerate(_binned(numbers, MOST_BARS)) if n]
+
+
+def _failing_at(plan: Plan, source: Source, name: str, progress: Telling) -> list[int | None]:
+    """Rows that fail with a column at each of its levels and all others as they are; None where that says nothing."""
+    from shoal.deciding import Watch, encode
+    from shoal.encoding import recode_codes
+    from shoal.engines import open_engine
+    from shoal.models import limited
+
+    with open_engine(plan.engine, time_zone=source.time_zone) as engine:
+        problem = encode(engine, source, plan, Watch(progress))
+    place = problem.names.index(name)
+    told: list[int | None] = []
+    for level in range(problem.ladders[place].height + 1):
+        if limited(problem.model):
+            told.append(None)
+            continue
+        node = tuple(level if at == place else 0 for at in range(len(problem.names)))
+        _, groups = problem.frequencies.group(*recode_codes(problem.frequencies.codes, problem.ladders, node))
+        told.append(int(groups.size[~problem.model.assess(groups).holds].sum()))
+    return told
+
+
+def release(job: Job, progress: Telling) -> dict[str, Any]:
     """Make the release in a folder of its own, with the facts behind its report."""
     from shoal import pipeline
     from shoal.plan import plain
@@ -229,50 +307,99 @@ def release(job: Job, progress: Progress) -> dict[str, Any]:
     return {**made.to_dict(), "output": place.name, "facts": facts}
 
 
-def explore(job: Job, progress: Progress) -> dict[str, Any]:
-    """Several methods and parameters side by side."""
+def explore(job: Job, progress: Telling) -> dict[str, Any]:
+    """Several methods and parameters side by side; what is found so far is told, and kept where the rest is ended."""
+    from shoal.exploration import Exploration, Lane
     from shoal.exploration import explore as explore_plan
 
     plan, _ = _read(job)
+    known: dict[str, Any] = {"trials": [], "lanes": []}
+    last = 0.0
+
+    def so_far(found: Exploration) -> None:
+        known.update(found.to_dict())
+        progress.partly(known)
+
+    def stand(race: Sequence[Lane]) -> None:
+        nonlocal last
+        known["lanes"] = [lane.to_dict() for lane in race]
+        if time.monotonic() - last >= TOLD_EVERY:
+            last = time.monotonic()
+            progress.partly(known)
+
     found = explore_plan(
         plan,
         methods=job.get("methods") or (),
         ks=job.get("ks") or (),
         time_limit=float(job.get("seconds") or 30.0),
         progress=progress,
+        so_far=so_far,
+        lanes=stand,
     )
-    return found.to_dict()
+    return {**found.to_dict(), "lanes": known["lanes"]}
 
 
-def minimal(job: Job, progress: Progress) -> dict[str, Any]:
-    """The minimal full-domain recodings: the lower edge of the lattice."""
-    from shoal import pipeline
-    from shoal.methods import FullDomain
-
-    plan, _ = _read(job)
-    method = plan.method if isinstance(plan.method, FullDomain) else FullDomain()
-    found = pipeline.minimal_recodings(replace(plan, method=method), progress=progress)
-    return {"minimal": [one.to_dict() for one in found[:200]], "count": len(found)}
-
-
-def compare(job: Job, progress: Progress) -> dict[str, Any]:
-    """A release beside its original, and its first rows."""
+def minimal(job: Job, progress: Telling) -> dict[str, Any]:
+    """The minimal full-domain recodings, the lower edge of the lattice; and all of it where it is small."""
+    from shoal.deciding import Watch, encode
     from shoal.engines import open_engine
+    from shoal.methods import FullDomain
+    from shoal.methods.full_domain.minimal import list_minimal, list_recodings
+    from shoal.models import limited
+
+    plan, source = _read(job)
+    method = plan.method if isinstance(plan.method, FullDomain) else FullDomain()
+    with open_engine(plan.engine, time_zone=source.time_zone) as engine:
+        problem = encode(engine, source, replace(plan, method=method), Watch(progress))
+    progress("looking at the lattice", None)
+    lattice = list_recodings(problem, method)
+    told = {"lattice": None if lattice is None else lattice.to_dict()}
+    if limited(problem.model):
+        if lattice is None:
+            raise PlanError("With 'known' or key sets, all levels are listed of small lattices only; fix some levels.")
+        return told | {"minimal": [], "count": 0}
+    found = list_minimal(problem, method)
+    return told | {"minimal": [one.to_dict() for one in found[:200]], "count": len(found)}
+
+
+def compare(job: Job, progress: Telling) -> dict[str, Any]:
+    """A release beside its original, and a sample of its rows with the detail that each cell has left."""
+    import numpy as np
+
     from shoal.engines.base import Source as Table
     from shoal.plan import plain
     from shoal.utility import compare as compare_tables
+    from shoal.utility.labels import read_labels
+    from shoal.utility.tables import open_tables
 
     plan, source = _read(job)
     progress("comparing", None)
-    told = plain(compare_tables(source, Path(job["released"]), plan, engine=plan.engine).to_dict())
-    with open_engine(plan.engine) as engine:
-        table = engine.read(Table(Path(job["released"])))
-        first = engine.head(table, PREVIEWED)
-    rows = [[None if cell is None else str(cell) for cell in row.values()] for row in first.to_pylist()]
-    return {**told, "names": list(table.columns), "preview": rows}
+    released = Table(Path(job["released"]))
+    told: dict[str, Any] = plain(compare_tables(source, released.path, plan, engine=plan.engine).to_dict())
+    progress.partly(told)
+    with open_tables(plan.engine) as tables:
+        names = tables.names(released)
+        after = tables.rows(released, names)
+        known = [name for name in plan.schema.quasi_identifiers if name in names]
+        before = dict(zip(known, tables.rows(source, known), strict=True))
+    rows = len(after[0].code)
+    chosen = np.unique(np.linspace(0, rows - 1, min(rows, COMPARED)).astype(int))
+    shown: list[list[Any]] = [[] for _ in chosen]
+    for column in after:
+        left = dict.fromkeys(column.values, 1.0)
+        if column.name in before:
+            values = before[column.name].values
+            read = read_labels(column.values, values, plan.schema.columns[column.name].hierarchy, column.name)
+            for place, label in enumerate(column.values):
+                covered = int(read.rows(place, place + 1)[0].sum())
+                left[label] = 1 - max(0, covered - 1) / max(1, len(values) - 1)
+        for line, row in zip(shown, chosen, strict=True):
+            label = column.values[column.code[row]]
+            line.append([label, left[label]])
+    return {**told, "names": list(names), "sample": shown}
 
 
-def attack(job: Job, progress: Progress) -> dict[str, Any]:
+def attack(job: Job, progress: Telling) -> dict[str, Any]:
     """What an intruder learns from a release, with the original to hold it against."""
     from shoal.plan import plain
     from shoal.risk import attack as attack_table
@@ -284,7 +411,7 @@ def attack(job: Job, progress: Progress) -> dict[str, Any]:
     return told
 
 
-ACTIONS: dict[str, Callable[[Job, Progress], dict[str, Any]]] = {
+ACTIONS: dict[str, Callable[[Job, Telling], dict[str, Any]]] = {
     "draft": draft,
     "look": look,
     "check": check,

@@ -8,15 +8,20 @@ of that category. The experiment of section 6 of Sun, Wang, Li and Truta, "Enhan
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from shoal.encoding import recode_codes
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.method import FullDomain
-from shoal.models import of_one_category
+from shoal.models import limited, of_one_category
 
-__all__ = ["MinimalRecoding", "list_minimal"]
+__all__ = ["MOST_DRAWN", "MinimalRecoding", "Recodings", "list_minimal", "list_recodings"]
+
+MOST_DRAWN = 1_500
+"""A lattice of more nodes is not listed whole: nobody would find a node in its picture."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +65,50 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
             MinimalRecoding(levels, figures.loss, figures.groups, figures.suppressed, exposed_groups, exposed_rows)
         )
     return listed
+
+
+@dataclass(frozen=True)
+class Recodings:
+    """All recodings of a small lattice, the finest first, by the sum of their levels and then by levels.
+
+    Attributes
+    ----------
+    columns
+        Whose levels they are.
+    levels
+        Of each recoding.
+    holds
+        Whether it meets the models, with no more rows left out than allowed.
+    loss
+        Of each that does; None of others.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[tuple[int, ...], ...]
+    holds: tuple[bool, ...]
+    loss: tuple[float | None, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"columns": list(self.columns), "levels": [list(node) for node in self.levels],
+                "holds": list(self.holds), "loss": list(self.loss)}  # fmt: skip
+
+
+def list_recodings(problem: Problem, method: FullDomain) -> Recodings | None:
+    """Every full-domain recoding within the method's levels, looked at one by one; None where there are too many."""
+    from shoal.methods.base import row_limit
+    from shoal.methods.full_domain.few_columns import FewEvaluator
+    from shoal.methods.full_domain.lattice import NodeEvaluator
+
+    lowest, highest = method.bounds(problem)
+    ranges = [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]
+    if math.prod(map(len, ranges)) > MOST_DRAWN:
+        return None
+    measure = method.measure(problem)
+    limit = row_limit(method.suppression, measure.rows)
+    evaluator = FewEvaluator(problem, measure) if limited(problem.model) else NodeEvaluator(problem, measure)
+    nodes = sorted(itertools.product(*ranges), key=lambda node: (sum(node), node))
+    found = [evaluator.look(node, limit) for node in nodes]
+    holds = tuple(figures.suppressed <= limit and figures.groups > 0 for figures in found)
+    loss = tuple(f.loss if good else None for f, good in zip(found, holds, strict=True))
+    return Recodings(problem.names, tuple(nodes), holds, loss)

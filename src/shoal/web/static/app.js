@@ -1,41 +1,36 @@
 // The page's behaviour: a click is a change of the plan or a run, asked of the API; then the new page is put in.
+import * as bins from "./bins.js";
 import { call, here, project } from "./calls.js";
+import * as plan from "./plan.js";
 import { refresh, refuse } from "./swap.js";
+import * as tree from "./tree.js";
 import { followAll, start } from "./watch.js";
 
 const undone = [];
 const asked = new Set();
 
 async function change(changes) {
+  const before = document.getElementById("plan-text").value;
   try {
-    const field = document.getElementById("plan-text");
-    undone.push(field.value);
     refuse("");
     const told = await call("PATCH", here("/plan"), { changes });
-    delete field.dataset.dirty;
+    undone.push(before);
+    plan.clean();
     await refresh();
     if (told.error) refuse(told.error);
   } catch (error) {
-    undone.pop();
     refuse(error.message);
   }
 }
 
 async function write(text) {
-  const field = document.getElementById("plan-text");
-  const fault = document.getElementById("plan-fault");
   try {
-    await call("PUT", here("/plan"), text, "text/plain");
-    delete field.dataset.dirty;
+    const told = await call("PUT", here("/plan"), text, "text/plain");
+    plan.clean();
     await refresh();
+    if (told.error && told.line) plan.toLine(told.line);
   } catch (error) {
-    fault.textContent = error.message;
-    if (error.line) {
-      const lines = field.value.split("\n");
-      const begin = lines.slice(0, error.line - 1).join("\n").length + (error.line > 1 ? 1 : 0);
-      field.focus();
-      field.setSelectionRange(begin, begin + (lines[error.line - 1] || "").length);
-    }
+    plan.told(error.message, error.line);
   }
 }
 
@@ -52,7 +47,12 @@ async function open(method, path, body, type) {
 const typed = (field) => (field.value === "" ? null : field.type === "number" ? Number(field.value) : field.value);
 
 document.addEventListener("click", async (event) => {
-  const button = event.target.closest("button");
+  const line = event.target.closest("[data-to-line]");
+  if (line) {
+    event.preventDefault();
+    plan.toLine(Number(line.dataset.toLine));
+  }
+  const button = event.target.closest("button, svg [data-changes]");
   if (!button) return;
   const data = button.dataset;
   if (data.sample) await open("POST", "/api/projects", { sample: data.sample });
@@ -61,7 +61,11 @@ document.addEventListener("click", async (event) => {
   else if (data.cancel) await call("DELETE", here(`/runs/${encodeURIComponent(data.cancel)}`)).then(refresh);
   else if (data.changes) await change(JSON.parse(data.changes));
   else if ("remove" in data) await change([{ set: JSON.parse(data.set), value: null }]);
-  else if ("undo" in data && undone.length) await write(undone.pop());
+  else if (data.class) tree.add(data.class, button);
+  else if (data.level) bins.level(data.level);
+  else if ("undo" in data) {
+    if (!tree.undo() && undone.length) await write(undone.pop());
+  }
   else if (data.publish) {
     try {
       const overwrite = document.getElementById("overwrite").checked;
@@ -78,8 +82,24 @@ document.addEventListener("change", async (event) => {
   const field = event.target;
   if (field.matches("[data-column-name][type=radio]")) {
     await change([{ column: field.dataset.columnName, role: field.value }]);
-  } else if (field.matches("input[data-set]")) {
+  } else if (field.matches("input[data-set], select[data-set]")) {
     await change([{ set: JSON.parse(field.dataset.set), value: typed(field) }]);
+  } else if (field.matches("input[type=radio][data-changes]")) {
+    await change(JSON.parse(field.dataset.changes));
+  } else if (field.matches("[data-known]")) {
+    const value = typed(field);
+    await change(JSON.parse(field.dataset.known).map((place) => ({ set: ["models", place, "known"], value })));
+  } else if (field.matches("[data-key-set]")) {
+    const place = Number(field.dataset.keySet);
+    const value = [...document.querySelectorAll(`[data-key-set="${place}"]:checked`)].map((box) => box.value);
+    await change([{ set: ["keys", place, "columns"], value }]);
+  } else if (field.matches("[data-width]")) {
+    bins.slide(field, true);
+  } else if (field.id === "bars-level") {
+    field.dataset.dirty = "yes";
+    bins.draw(JSON.parse(document.getElementById("bars").dataset.widths)[Number(field.value)] || 0);
+  } else if (field.id === "kind") {
+    kind(field.value);
   } else if (field.matches("[data-method]") && field.value) {
     await change([{ set: ["method"], value: { name: field.value } }]);
   } else if (field.matches("[data-mask]")) {
@@ -87,8 +107,23 @@ document.addEventListener("change", async (event) => {
   }
 });
 
+// Another kind of hierarchy begins with something that suits the column.
+function kind(chosen) {
+  const written = document.getElementById("written");
+  const values = document.querySelector("[data-values]");
+  const first = { intervals: bins.suggest, dates: () => "month, quarter, year" };
+  if (chosen === "order" && values) written.value = `${JSON.parse(values.dataset.values).join("\n")}\nfanout: 2`;
+  else written.value = chosen in first ? first[chosen]() : "";
+  document.getElementById("kind").dataset.dirty = written.dataset.dirty = "yes";
+  tree.show();
+  if (chosen === "tree" && values) tree.add("begin", values);
+}
+
 document.addEventListener("input", (event) => {
-  if (event.target.id === "plan-text") event.target.dataset.dirty = "yes";
+  const field = event.target;
+  if (field.matches("[data-width]")) bins.slide(field, false);
+  else if (field.matches("#written, #ks, #seconds, #paste")) field.dataset.dirty = "yes";
+  if (field.id === "written") tree.show();
 });
 
 document.addEventListener("submit", async (event) => {
@@ -97,10 +132,12 @@ document.addEventListener("submit", async (event) => {
   if (form.id === "plan-form") {
     await write(document.getElementById("plan-text").value);
   } else if (form.id === "hierarchy-form") {
-    const kind = document.getElementById("kind").value;
-    await change([{ column: form.dataset.columnName, kind, text: document.getElementById("written").value }]);
-  } else if (form.id === "model-form") {
-    await change([{ set: ["models", "+"], value: JSON.parse(document.getElementById("new-model").value) }]);
+    const text = document.getElementById("written").value;
+    const column = form.dataset.columnName;
+    for (const field of form.querySelectorAll("[data-dirty]")) delete field.dataset.dirty;
+    tree.forget();
+    if ("classes" in form.dataset) await change([{ column, classes: text }]);
+    else await change([{ column, kind: document.getElementById("kind").value, text }]);
   } else if (form.id === "explore-form") {
     const methods = [...form.querySelectorAll("[name=method]:checked")].map((box) => box.value);
     const ks = document.getElementById("ks").value.split(/[^0-9]+/).filter(Boolean).map(Number);
@@ -116,6 +153,7 @@ document.addEventListener("submit", async (event) => {
 // One key for each role, with the focus anywhere in the row of a column.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || !event.target.closest) return;
+  if (event.target.matches("input[type=number], input[type=text], textarea, select")) return;
   const row = event.target.closest("[data-row]");
   const radio = row && row.querySelector(`input[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
   if (radio && !radio.checked) {
@@ -130,6 +168,8 @@ document.addEventListener("keydown", (event) => {
 function ask() {
   const main = document.querySelector("main");
   if (!project()) return;
+  tree.show();
+  bins.show();
   followAll();
   const jobs = (main.dataset.wanted || "").split(" ").filter(Boolean).map((action) => ({ action }));
   for (const place of document.querySelectorAll("[data-levels]")) {
@@ -145,4 +185,5 @@ function ask() {
 }
 
 document.addEventListener("shown", ask);
+plan.begin();
 ask();

@@ -1,4 +1,5 @@
 // Puts the page as it is now in place of the page as it was; focus, scrolling and what is being written stay.
+import * as plan from "./plan.js";
 
 let asked = 0;
 
@@ -26,42 +27,33 @@ export async function refresh() {
   const said = document.getElementById("sentence")?.textContent;
   for (const part of fresh.querySelectorAll("[data-swap]")) {
     const old = document.querySelector(`[data-swap="${part.dataset.swap}"]`);
-    if (!old) continue;
-    keepOpen(old, part);
+    if (!old || old.innerHTML === part.innerHTML) continue;
+    keep(old, part);
     old.replaceWith(document.adoptNode(part));
   }
   const text = fresh.getElementById("plan-text");
-  const shown = document.getElementById("plan-text");
-  if (text && shown && !shown.dataset.dirty) light(shown, text.value);
-  if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
+  if (text) plan.show(text.value);
+  if (focus && document.activeElement.id !== focus) document.getElementById(focus)?.focus({ preventScroll: true });
   const now = document.getElementById("sentence")?.textContent;
   if (now && now !== said) tell(now);
   document.dispatchEvent(new Event("shown"));
 }
 
-function keepOpen(old, part) {
-  for (const box of old.querySelectorAll("input[type=checkbox]:not([data-set])[id]")) {
+// What somebody has opened, ticked or is writing is not taken away.
+function keep(old, part) {
+  for (const box of old.querySelectorAll("input[type=checkbox]:not([data-set]):not([data-key-set])[id]")) {
     const same = part.querySelector(`#${CSS.escape(box.id)}`);
     if (same) same.checked = box.checked;
   }
-}
-
-// The lines that the last change has made are selected, and lit for a moment.
-function light(shown, text) {
-  if (shown.value === text) return;
-  const before = shown.value.split("\n");
-  const after = text.split("\n");
-  let first = 0;
-  while (first < after.length && before[first] === after[first]) first++;
-  let last = 0;
-  while (last < after.length - first && before.at(-1 - last) === after.at(-1 - last)) last++;
-  const start = after.slice(0, first).join("\n").length + (first ? 1 : 0);
-  const end = after.slice(0, Math.max(after.length - last, first)).join("\n").length;
-  shown.value = text;
-  if (before.length > 1) {
-    shown.setSelectionRange(start, Math.max(start, end));
-    shown.scrollTop = Math.max(0, (first - 5) * (shown.scrollHeight / Math.max(after.length, 1)));
-    shown.classList.add("changed");
-    setTimeout(() => shown.classList.remove("changed"), 1500);
+  for (const field of old.querySelectorAll("[id][data-dirty]")) {
+    const same = part.querySelector(`#${CSS.escape(field.id)}`);
+    if (same && same.form?.dataset.columnName === field.form?.dataset.columnName) {
+      same.value = field.value;
+      same.dataset.dirty = "yes";
+    }
+  }
+  const open = [...old.querySelectorAll("details[open]")].map((one) => one.querySelector("summary").textContent);
+  for (const one of part.querySelectorAll("details")) {
+    if (open.includes(one.querySelector("summary").textContent)) one.open = true;
   }
 }

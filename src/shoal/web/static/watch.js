@@ -18,6 +18,7 @@ export function follow(run) {
   if (followed.has(run)) return;
   const source = new EventSource(here(`/runs/${encodeURIComponent(run)}/events`));
   followed.set(run, source);
+  let ended = -1;
   source.addEventListener("progress", (event) => {
     const told = JSON.parse(event.data);
     const place = document.querySelector(`[data-watch="${CSS.escape(run)}"]`);
@@ -28,11 +29,34 @@ export function follow(run) {
     if (told.done === null) bar.removeAttribute("value");
     else bar.value = told.done;
   });
+  source.addEventListener("partial", async (event) => {
+    const told = JSON.parse(event.data);
+    const race = document.querySelector(`[data-lanes="${CSS.escape(run)}"]`);
+    if (told.lanes && race) lanes(race, told.lanes);
+    if (!told.lanes || told.ended !== ended) {
+      ended = told.ended;
+      await refresh();
+    }
+  });
   source.addEventListener("end", async (event) => {
     source.close();
     const told = JSON.parse(event.data);
     await refresh();
     if (told.error && told.error.kind !== "Cancelled") tell(told.error.text);
+  });
+}
+
+function lanes(race, told) {
+  const words = JSON.parse(race.dataset.words);
+  told.forEach((lane, at) => {
+    const place = race.children[at];
+    if (!place) return;
+    place.className = `lane ${lane.state.replace(" ", "-")}`;
+    const bar = place.querySelector("progress");
+    if (lane.state === "running" && lane.done === null) bar.removeAttribute("value");
+    else bar.value = lane.state === "waiting" ? 0 : lane.state === "running" ? lane.done : 1;
+    const loss = lane.loss === null ? words[lane.state] || lane.state : `${(100 * lane.loss).toFixed(1)}%`;
+    place.querySelector(".lane-told").textContent = lane.step ? `${loss}: ${lane.step}` : loss;
   });
 }
 

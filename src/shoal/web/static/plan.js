@@ -1,0 +1,78 @@
+// The plan beside the page: lines that the last change has made are lit for a moment, a line that is wrong stays marked.
+
+const text = () => document.getElementById("plan-text");
+const shade = () => document.getElementById("plan-shade");
+let timer = 0;
+
+// Behind the text lies the same text unseen, a block for each line, so that a line can have a ground of its own.
+function draw(lit) {
+  const wrong = Number(document.getElementById("plan-fault")?.dataset.line || 0);
+  shade().replaceChildren(
+    ...text().value.split("\n").map((line, at) => {
+      const block = document.createElement("div");
+      block.textContent = line || " ";
+      if (at >= lit[0] && at < lit[1]) block.className = "lit";
+      if (at + 1 === wrong) block.className = "wrong";
+      return block;
+    }),
+  );
+  shade().scrollTop = text().scrollTop;
+}
+
+export function show(value) {
+  const field = text();
+  if (field.dataset.dirty) return draw([0, 0]);
+  if (field.value === value) return draw([0, 0]);
+  const [before, after] = [field.value.split("\n"), value.split("\n")];
+  let first = 0;
+  while (first < after.length && before[first] === after[first]) first++;
+  let last = 0;
+  while (last < after.length - first && before.at(-1 - last) === after.at(-1 - last)) last++;
+  field.value = value;
+  const lit = [first, Math.max(after.length - last, first + 1)];
+  draw(lit);
+  reach(first);
+  clearTimeout(timer);
+  timer = setTimeout(() => draw([0, 0]), 2500);
+}
+
+function reach(line) {
+  const block = shade().children[line];
+  if (block) text().scrollTop = shade().scrollTop = Math.max(0, block.offsetTop - 80);
+}
+
+export function toLine(line) {
+  const lines = text().value.split("\n");
+  const begin = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  text().focus();
+  text().setSelectionRange(begin, begin + (lines[line - 1] || "").length);
+  reach(line - 1);
+}
+
+export function told(message, line) {
+  const place = document.getElementById("plan-fault");
+  place.textContent = message;
+  place.dataset.line = line || "";
+  draw([0, 0]);
+  if (line) toLine(line);
+}
+
+export function clean() {
+  delete text().dataset.dirty;
+  document.getElementById("plan-unsaved").hidden = true;
+}
+
+export function begin() {
+  if (!text()) return;
+  draw([0, 0]);
+  text().addEventListener("scroll", () => (shade().scrollTop = text().scrollTop));
+  text().addEventListener("input", () => {
+    text().dataset.dirty = "yes";
+    document.getElementById("plan-unsaved").hidden = false;
+    draw([0, 0]);
+  });
+  new ResizeObserver(() => draw([0, 0])).observe(text());
+  const fold = document.getElementById("plan-fold");
+  fold.open = localStorage.getItem("plan") !== "folded";
+  fold.addEventListener("toggle", () => localStorage.setItem("plan", fold.open ? "open" : "folded"));
+}
