@@ -96,3 +96,17 @@ def minimal(nodes):
         for node in nodes
         if not any(other != node and all(a <= b for a, b in zip(other, node, strict=True)) for other in nodes)
     )
+
+
+def not_below(lowest, highest, failed):
+    """Every node of a lattice that is at or below none of some nodes."""
+    nodes = itertools.product(*(range(low, high + 1) for low, high in zip(lowest, highest, strict=True)))
+    return {node for node in nodes if not any(all(a <= b for a, b in zip(node, one, strict=True)) for one in failed)}
+
+
+def rows_in_small_groups(codes, counts, least):
+    """How many rows are in groups of fewer than ``least`` rows; rows of a group have equal codes."""
+    sizes = Counter()
+    for labels, count in zip(codes, counts, strict=True):
+        sizes[tuple(labels)] += count
+    return sum(count for labels, count in zip(codes, counts, strict=True) if sizes[tuple(labels)] < least)

@@ -17,7 +17,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.full_domain import search
-from shoal.methods.full_domain.start import find_start
+from shoal.methods.full_domain.start import Surroundings
 from shoal.models import (
     AlphaK,
     DeltaDisclosure,
@@ -159,10 +159,10 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
     interrupted = 0
     for last in range(2, best.seen):
 
-        def stop(evaluator, node, limit, last=last):
+        def stop(evaluator, node, *bounds, last=last):
             if evaluator.seen == last:
                 raise KeyboardInterrupt
-            return look(evaluator, node, limit)
+            return look(evaluator, node, *bounds)
 
         monkeypatch.setattr(search.NodeEvaluator, "look", stop)
         try:
@@ -202,7 +202,7 @@ def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure)
     method = FullDomain(loss=measure, suppression=0.2)
     lowest, highest = method.bounds(bound)
     evaluator = search.NodeEvaluator(bound, method.measure(bound))
-    large = search._LargeSearch(evaluator, 0.2, lowest, highest, 1, None)
+    large = search.LargeSearch(evaluator, 0.2, lowest, highest, 1, None)
     large.run()
     limit = int(slow_models.Fraction("0.2") * len(table))
     expected = slow.solutions(measure, table, ladders, [sorted(h) for h in ladders], holds, limit)
@@ -226,7 +226,9 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
             seen[node] = sum(losses[j][level] for j, level in enumerate(node))
         return seen.get(node)
 
-    find_start(try_node, (0,) * columns, highest, losses, [loss.max() - loss for loss in losses], lambda: False)
+    around = Surroundings((0,) * columns, highest, losses, [loss.max() - loss for loss in losses])
+    for _ in around.start(try_node, lambda: False):
+        pass
     best = min(seen, key=lambda node: (seen[node], sum(node)))
     for j, level in enumerate(best):
         assert (
@@ -237,13 +239,12 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
 
 
 def test_a_start_that_has_no_time_looks_at_the_top_alone():
+    around = Surroundings((0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2)
     seen = []
-    find_start(lambda node: seen.append(node) or 1.0, (0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2, bool)
+    assert list(around.start(lambda node: seen.append(node) or 1.0, bool))[-1] == (2, 2)
     assert set(seen) > {(2, 2)}
     late = []
-    find_start(
-        lambda node: late.append(node) or 1.0, (0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2, lambda: True
-    )
+    list(around.explore(lambda node: late.append(node) or 1.0, lambda: True))
     assert late == [(2, 2)]
 
 

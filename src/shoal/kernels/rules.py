@@ -12,7 +12,8 @@ A group's counts are kept in one of two ways, and the rules read both:
   costs as many steps as the group has different values, not as many as the column has.
 
 Figures are floating point, and a bound counts as met within 1e-12 of it: who uses them for a decision has the exact
-models assess the result.
+models assess the result. A search that must be right at every group asks for a verdict (`verdict`), which says where
+floating point cannot tell, and has the models assess those groups alone.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from shoal.encoding.rules import (
 from shoal.kernels.options import FROM_PYTHON, INNER
 
 NEAR = 1e-12
+CLOSE = 1e-9  # of a bound, and of what it is compared with: nearer than this only whole numbers can tell
+HOLDS, FAILS, UNSURE = 0, 1, 2
 
 
 class Rules(NamedTuple):
@@ -186,8 +189,8 @@ def _categories(rules, desk, rule, counts, columns, first, last):
 
 
 @njit(**INNER)
-def _recursive(rules, desk, rule, counts, columns, first, last):
-    """By how much the most frequent value exceeds (c, l)-diversity, as a part of it."""
+def _recursive(rules, desk, rule, counts, columns, first, last, signed):
+    """By how much the most frequent value exceeds (c, l)-diversity, as a part of it; if signed, also below 0."""
     stack, owner = desk.stack, rules.owner
     attribute = rules.attribute[rule]
     found = 0
@@ -201,6 +204,8 @@ def _recursive(rules, desk, rule, counts, columns, first, last):
     for i in range(found - rules.whole[rule] + 1):
         tail += ordered[i]
     most = ordered[found - 1]
+    if signed:
+        return (most - rules.real[rule] * tail) / (most + 1.0)
     if most < rules.real[rule] * tail * (1.0 - NEAR):
         return 0.0
     return (most - rules.real[rule] * tail + 1.0) / (most + 1.0)
@@ -300,14 +305,17 @@ def _hierarchical(rules, desk, rule, known, counts, columns, first, last):
 
 
 @njit(**INNER)
-def _by_shares(rules, rule, known, counts, columns, first, last):
-    """How far the group is from meeting a rule on the shares of its values, one value after the other."""
+def _by_shares(rules, rule, known, counts, columns, first, last, signed):
+    """How far the group is from meeting a rule on the shares of its values, one value after the other.
+
+    If signed, a rule that holds gives how far from failing it is, as a negative number.
+    """
     owner, totals = rules.owner, rules.totals
     attribute, kind = rules.attribute[rule], rules.kind[rule]
     whole, real = rules.whole[rule], rules.real[rule]
     rows = rules.known[attribute]
     total = 0.0
-    worst = 0.0
+    worst = -np.inf if signed else 0.0
     found = 0
     for i in range(first, last):
         column = columns[i]
@@ -328,18 +336,23 @@ def _by_shares(rules, rule, known, counts, columns, first, last):
             worst = max(worst, share / outside - 1.0 - limit)
     if kind == ENTROPY:
         gap = np.log(real) - total
-        return gap if gap > NEAR else 0.0
+        return gap if signed or gap > NEAR else 0.0
     if kind == EQUAL:
-        return total - real if total - real > NEAR else 0.0
+        return total - real if signed or total - real > NEAR else 0.0
     if kind == DISCLOSURE:
         absent = float(rules.present[attribute] - found) if whole == 1 else 0.0
+        if signed:
+            return absent if absent > 0.0 else worst - real
         return absent + (max(worst - real, NEAR) if worst >= real else 0.0)
-    return worst if worst > NEAR else 0.0
+    return worst if signed or worst > NEAR else 0.0
 
 
 @njit(**INNER)
-def _rule_lack(rules, desk, rule, counts, columns, first, last):
-    """How far the group is from meeting one rule: 0 where it holds, about 1 for each value that is wanting."""
+def _rule_lack(rules, desk, rule, counts, columns, first, last, signed):
+    """How far the group is from meeting one rule: 0 where it holds, about 1 for each value that is wanting.
+
+    If signed, a rule that holds gives how far from failing it is, as a negative number or 0.
+    """
     owner, label = rules.owner, rules.label
     kind, attribute = rules.kind[rule], rules.attribute[rule]
     whole, real = rules.whole[rule], rules.real[rule]
@@ -359,23 +372,24 @@ def _rule_lack(rules, desk, rule, counts, columns, first, last):
     if known == 0:
         return float(max(1, whole)) if kind in (DISTINCT, CATEGORIES) else 1.0
     if kind == DISTINCT:
-        return float(max(0, whole - different))
+        return float(whole - different if signed else max(0, whole - different))
     if kind == CATEGORIES:
-        return float(max(0, whole - _categories(rules, desk, rule, counts, columns, first, last)))
+        different = _categories(rules, desk, rule, counts, columns, first, last)
+        return float(whole - different if signed else max(0, whole - different))
     if kind == WEIGHT:
-        return max(0, whole - weight) / max(1, whole)
+        return (whole - weight if signed else max(0, whole - weight)) / max(1, whole)
     if kind == RECURSIVE:
-        return _recursive(rules, desk, rule, counts, columns, first, last)
+        return _recursive(rules, desk, rule, counts, columns, first, last, signed)
     if kind == SHARE:
         excess = most / known - real
-        return excess if excess > NEAR else 0.0
+        return excess if signed or excess > NEAR else 0.0
     if kind == ORDERED:
         excess = _ordered(rules, desk, rule, known, counts, columns, first, last) - real
-        return excess if excess > NEAR else 0.0
+        return excess if signed or excess > NEAR else 0.0
     if kind == HIERARCHICAL:
         excess = _hierarchical(rules, desk, rule, known, counts, columns, first, last) - real
-        return excess if excess > NEAR else 0.0
-    return _by_shares(rules, rule, known, counts, columns, first, last)
+        return excess if signed or excess > NEAR else 0.0
+    return _by_shares(rules, rule, known, counts, columns, first, last, signed)
 
 
 # -- dense counts ------------------------------------------------------------------------------------
@@ -409,7 +423,7 @@ def _dense_lack(judge, rule, counts):
     rules = judge.rules
     attribute = rules.attribute[rule]
     first, last = rules.offsets[attribute], rules.offsets[attribute + 1]
-    return _rule_lack(rules, judge.desk, rule, counts, rules.every, first, last)
+    return _rule_lack(rules, judge.desk, rule, counts, rules.every, first, last, False)
 
 
 @njit(**FROM_PYTHON)
@@ -553,7 +567,7 @@ def meets(rules, tally):
         return False
     counts, columns = book[0], book[1]
     for rule in range(len(rules.kind)):
-        if _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1]) > 0.0:
+        if _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], False) > 0.0:
             return False
     return True
 
@@ -565,8 +579,82 @@ def lack(rules, tally):
     counts, columns = book[0], book[1]
     total = float(max(0, rules.least[0] - counts[-1]))
     for rule in range(len(rules.kind)):
-        total += _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1])
+        total += _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], False)
     return total
+
+
+@njit(**INNER)
+def verdict(rules, tally, slack):
+    """Whether the group in the tally meets all rules, HOLDS, FAILS or UNSURE, and how many of its rows must leave it.
+
+    So many rows must leave before the group, or all parts that it is cut into, can meet the rules, in a table whose
+    shares differ from the known ones by at most `slack`, float64 (attributes,); 0 where no number is known. Where
+    values or weights are wanting it is all rows: what a group lacks, its parts lack. A distance or a share above its
+    bound is convex: rows that stay pull the group no further than to the bound, and each that leaves no further than 1.
+    """
+    book = tally.book
+    counts, columns = book[0], book[1]
+    found = HOLDS
+    leave = 0
+    for rule in range(len(rules.kind)):
+        gap = _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], True)
+        counted = rules.kind[rule] in (DISTINCT, CATEGORIES, WEIGHT)  # in whole numbers
+        if not counted and not abs(gap) > CLOSE * (1.0 + abs(gap) + abs(rules.real[rule])):
+            if found == HOLDS:
+                found = UNSURE
+        elif gap > 0.0:
+            found = FAILS
+            leave = max(leave, _must_leave(rules, rule, gap, counts, columns, slack))
+    return found, leave
+
+
+@njit(**INNER)
+def _must_leave(rules, rule, gap, counts, columns, slack):
+    """How many rows must leave a group that fails a rule by `gap`, see :func:`verdict`."""
+    kind, attribute, real = rules.kind[rule], rules.attribute[rule], rules.real[rule]
+    known = 0
+    for i in range(columns[-1]):
+        if rules.owner[columns[i]] == attribute:
+            known += counts[columns[i]]
+    if known == 0 or kind in (DISTINCT, CATEGORIES, WEIGHT):
+        return counts[-1]
+    over = gap
+    if kind in (EQUAL, ORDERED, HIERARCHICAL):
+        over -= slack[attribute]
+    elif kind != SHARE:
+        return 0
+    if real >= 1.0:
+        return 0
+    return max(0, int(np.ceil(over * known / (1.0 - real) - 1e-6)))
+
+
+@njit(**INNER)
+def compare_with(rules, totals):
+    """Let the table that groups are compared with have these rows of each value, int64 (columns,), in place."""
+    rules.totals[:] = totals
+    for attribute in range(len(rules.known)):
+        first, last = rules.offsets[attribute], rules.offsets[attribute + 1]
+        rules.known[attribute] = totals[first:last].sum()
+        rules.present[attribute] = np.count_nonzero(totals[first:last])
+    lines = rules.lines
+    for rule in range(len(rules.kind)):
+        at, whole = rules.at[rule], rules.whole[rule]
+        first, last = rules.offsets[rules.attribute[rule]], rules.offsets[rules.attribute[rule] + 1]
+        if rules.kind[rule] == ORDERED:
+            lines[at : at + 2 * whole + 1] = 0
+            for column in range(first, last):
+                lines[at + rules.label[rule, column]] += totals[column]
+            for place in range(whole):
+                if place > 0:
+                    lines[at + place] += lines[at + place - 1]
+                lines[at + whole + place + 1] = lines[at + whole + place] + lines[at + place]
+        elif rules.kind[rule] == HIERARCHICAL:
+            lines[at + 2 * whole : at + 3 * whole] = 0
+            for column in range(first, last):
+                node = rules.label[rule, column]
+                while node >= 0:
+                    lines[at + 2 * whole + node] += totals[column]
+                    node = lines[at + node]
 
 
 @njit(**FROM_PYTHON)

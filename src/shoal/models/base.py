@@ -110,6 +110,11 @@ class Model(Checked):
     """Whether the model looks at nothing but how many rows a group has, which :attr:`least` then says."""
     only_people: ClassVar[bool] = False
     """Whether the model can be asked only where it is known whose rows they are."""
+    rules_decide: ClassVar[bool] = False
+    """Whether a group of at least :attr:`least` rows meets the model if and only if it meets its rules.
+
+    A search that must be right at every group may then ask compiled code; else it asks :meth:`assess`.
+    """
 
     @classmethod
     def sentence(cls, parameters: Mapping[str, Any]) -> str:

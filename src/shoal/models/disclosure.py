@@ -37,6 +37,7 @@ class AlphaK(SensitiveModel):
     alpha: Annotated[Number, Gt(0), Le(1)]
     k: Annotated[int, Ge(2)]
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "alpha-k"
     says: ClassVar[str] = (
         "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
@@ -77,6 +78,7 @@ class DeltaDisclosure(SensitiveModel):
     delta: Annotated[Number, Gt(0)]
     absent: Literal["fails", "ignored"] = "fails"
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "delta-disclosure"
     says: ClassVar[str] = "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
 
@@ -115,6 +117,7 @@ class BetaLikeness(SensitiveModel):
     beta: Annotated[Number, Gt(0)]
     kind: Literal["basic", "enhanced"] = "basic"
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "beta-likeness"
     says: ClassVar[str] = "In no group is a value of {column} much more frequent than in the table (β = {beta})."
 

@@ -54,6 +54,7 @@ class LDiversity(SensitiveModel):
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[Number, Gt(0)] | None = None
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "l-diversity"
     says: ClassVar[str] = "Every group holds at least {l} different values of {column}."
 

@@ -39,6 +39,7 @@ class PSensitive(SensitiveModel):
 
     p: Annotated[int, Ge(1)]
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "p-sensitive"
     says: ClassVar[str] = "Every group holds at least {p} different values of {column}."
     says_of_people: ClassVar[str] = (
@@ -69,6 +70,7 @@ class _Weighted(SensitiveModel):
     p: Annotated[int, Ge(1)]
     alpha: Annotated[Number, Ge(0)]
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     absorbs: ClassVar[bool] = True
 
     def check(self, domains: tuple[Domain, ...]) -> None:

@@ -42,6 +42,7 @@ class TCloseness(SensitiveModel):
     t: Annotated[Number, Ge(0), Le(1)]
     distance: Literal["equal", "ordered", "hierarchical"] = "equal"
     column: str | None = None
+    rules_decide: ClassVar[bool] = True
     name: ClassVar[str] = "t-closeness"
     says: ClassVar[str] = (
         "In every group {column} is distributed nearly as in the whole table: the distance is at most {t} "

@@ -106,9 +106,14 @@ class FewEvaluator:
         """How many nodes were looked at."""
         return self._whole.seen
 
-    def look(self, node: Node, limit: int) -> Figures:
+    @property
+    def foresees(self) -> bool:
+        """See :class:`NodeEvaluator`."""
+        return self._whole.foresees
+
+    def look(self, node: Node, limit: int, enough: float = math.inf) -> Figures:
         """The figures of a node; where a set fails, all rows fail."""
-        figures = self._whole.look(node, limit)
+        figures = self._whole.look(node, limit, enough)
         if figures.suppressed <= limit and self.sets.holds(node):
             return figures
         rows = self.measure.rows

@@ -7,7 +7,7 @@ was looked at before, never from the rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 from shoal.encoding import FrequencySet
 from shoal.methods.base import Problem, suppress_failing
+from shoal.methods.full_domain.judging import GroupJudge
+from shoal.methods.full_domain.kernels.judging import Histograms
 from shoal.methods.full_domain.kernels.lattice import group_entries, kept_figures, make_lifts, make_scratch, roll_up
 from shoal.models import AllOf
 from shoal.utility.measures import Measure
@@ -23,6 +25,7 @@ __all__ = ["Figures", "Node", "NodeEvaluator"]
 
 Node = tuple[int, ...]
 SNAPSHOT_CODES = 40_000_000  # codes kept of groups seen before; 160 MB
+NONE = 2**62  # more entries than any histograms have
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,10 @@ class Figures:
     Attributes
     ----------
     suppressed
-        Rows in groups that fail the models.
+        Rows in groups that fail the models; where they are more than allowed, at least so many.
     certain
-        Rows that fail because of models that absorb; every finer node has at least as many.
+        Every finer node leaves out at least so many: rows that fail because of sizes or of models that absorb, or that
+        must leave their groups (:func:`shoal.kernels.rules.verdict`).
     floor
         For measures by group: the least loss of the node and of every coarser one.
     """
@@ -60,31 +64,39 @@ class NodeEvaluator:
         frequencies = problem.frequencies
         self._columns = frequencies.codes.shape[1]
         self._sizes_only = problem.model.sizes_only
-        self._least = problem.model.least
+        self.least = problem.model.least
+        self._judge = None if self._sizes_only or not GroupJudge.serves(problem) else GroupJudge(problem)
+        by_entries = not self._sizes_only and self._judge is None
         absorbing = tuple(part for part in problem.model.parts if part.absorbs)
         self._absorbing = AllOf(absorbing) if absorbing and len(absorbing) < len(problem.model.parts) else None
+        self.foresees = bool(absorbing) if self._judge is None else self._judge.foresees
         ladders = [list(ladder.codes) for ladder in problem.ladders]
         secrets = frequencies.secrets
         if any(domain.people is not None for domain in frequencies.domains):
             # what people have is known of them: rows of a person that differ in nothing else are one entry
             other = [domain.people is None for domain in frequencies.domains]
             secrets = np.where(other, np.int32(-1), secrets)
-        extra = (
-            [] if self._sizes_only else [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains]
-        )
+        extra = [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains] if by_entries else []
         self._lifts = make_lifts([*ladders, *extra])
-        codes = frequencies.codes if self._sizes_only else np.concatenate([frequencies.codes, secrets + 1], axis=1)
+        codes = np.concatenate([frequencies.codes, secrets + 1], axis=1) if by_entries else frequencies.codes
         base = np.ascontiguousarray(codes.T, np.int32)
         attributes, rows = base.shape
         self._scratch = make_scratch(rows)
         bottom = np.zeros(attributes, np.int64)
         start = np.empty_like(base)
         counts = np.empty(rows, np.int64)
-        # rows that differ only in a sensitive value are one where sizes are all that matters
+        # rows that differ only in a sensitive value are one where groups have histograms, or sizes are all that matters
         groups = roll_up(base, frequencies.count, bottom, bottom, self._lifts, self._scratch, start, counts)
         self._levels = np.zeros((64, attributes), np.int64)
         self._held = np.zeros(64, np.int64)
+        self._counted = np.zeros(64, np.int64)  # entries of histograms, and more than any where there are none
         self._tables = [(np.ascontiguousarray(start[:, :groups]), counts[:groups].copy())]
+        self._histograms: list[Histograms | None] = [None]
+        if self._judge is not None:
+            self.least = self._judge.least
+            made = self._judge.begin(self._scratch.group[:rows], groups, frequencies.count)
+            self._histograms = [made]
+            self._counted[0] = len(made.rows)
         self._held[0] = groups
         self._stored = groups * attributes
         self._room = (np.empty((attributes, groups), np.int32), np.empty(groups, np.int64))
@@ -102,42 +114,89 @@ class NodeEvaluator:
                 place += len(part)
         return (np.concatenate(flat) if flat else np.zeros(1)), at
 
-    def look(self, node: Node, limit: int) -> Figures:
-        """The figures of a node; its loss is infinite where more than ``limit`` rows fail."""
+    def look(self, node: Node, limit: int, enough: float = math.inf) -> Figures:
+        """The figures of a node; its loss is infinite where more than ``limit`` rows fail.
+
+        It may be infinite, too, where it is above ``enough``.
+        """
         self.seen += 1
         levels = np.zeros(self._levels.shape[1], np.int64)
         levels[: self._columns] = node
         known = len(self._tables)
-        below = (self._levels[:known] <= levels).all(axis=1)
-        source = int(np.flatnonzero(below)[np.argmin(self._held[:known][below])])
-        codes, counts = self._tables[source]
+        below = np.asarray((self._levels[:known] <= levels).all(axis=1))
+        source = int(np.where(below, self._held[:known], NONE).argmin())
+        groups = self._roll_up(source, levels)
         out_codes, out_counts = self._room
-        groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, out_codes, out_counts)
-        self._keep(levels, out_codes, out_counts, groups, len(counts))
+        if self._judge is not None:
+            return self._by_rules(node, levels, source, groups, below, limit, enough)
+        self._keep(levels, groups, source, None)
         if self._sizes_only:
             return self._by_size(node, levels, out_codes, out_counts[:groups], limit)
         return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
 
-    def _keep(
-        self,
-        levels: npt.NDArray[np.int64],
-        codes: npt.NDArray[np.int32],
-        counts: npt.NDArray[np.int64],
-        groups: int,
-        rows: int,
-    ) -> None:
+    def _roll_up(self, source: int, levels: npt.NDArray[np.int64]) -> int:
+        """Make the groups of a node from those of a finer one."""
+        codes, counts = self._tables[source]
+        return int(roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, *self._room))
+
+    def _keep(self, levels: npt.NDArray[np.int64], groups: int, source: int, histograms: Histograms | None) -> None:
         """Remember a node's groups where they are noticeably fewer than those they came from."""
+        codes, counts = self._room
         attributes = len(levels)
-        if groups > 0.8 * rows or self._stored + groups * attributes > SNAPSHOT_CODES:
+        entries = 0 if histograms is None else len(histograms.rows)
+        needed = groups * attributes + 3 * entries  # an entry has a column and a count
+        if groups > 0.8 * self._held[source] or self._stored + needed > SNAPSHOT_CODES:
             return
         known = len(self._tables)
         if known == len(self._held):
             self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
             self._held = np.concatenate([self._held, np.zeros_like(self._held)])
+            self._counted = np.concatenate([self._counted, np.zeros_like(self._counted)])
         self._levels[known] = levels
         self._held[known] = groups
+        self._counted[known] = NONE if histograms is None else entries
         self._tables.append((codes[:, :groups].copy(), counts[:groups].copy()))
-        self._stored += groups * attributes
+        self._histograms.append(None if histograms is None else Histograms(*(part.copy() for part in histograms)))
+        self._stored += needed
+
+    def _by_rules(
+        self,
+        node: Node,
+        levels: npt.NDArray[np.int64],
+        source: int,
+        groups: int,
+        below: npt.NDArray[np.bool_],
+        limit: int,
+        enough: float,
+    ) -> Figures:
+        """By compiled rules: sizes first, then histograms."""
+        assert self._judge is not None
+        codes, room = self._room
+        by_size = self._by_size(node, levels, codes, room[:groups], limit)
+        if by_size.suppressed > limit or (self._adds_up and by_size.loss * (1 - 1e-12) > enough):
+            self._keep(levels, groups, source, None)
+            return replace(by_size, loss=math.inf)
+        if self._histograms[source] is None:
+            source = int(np.where(below, self._counted[: len(below)], NONE).argmin())
+            groups = self._roll_up(source, levels)
+        made = self._histograms[source]
+        assert made is not None
+        sizes = room[:groups]
+        judged = self._judge.judge(made, self._scratch.group[: self._held[source]], sizes, limit)
+        self._keep(levels, groups, source, judged.histograms)
+        if judged.kept is None:
+            return Figures(node, math.inf, int(judged.failing), int(judged.certain), 0, by_size.floor)
+        sums = np.zeros(self._columns)
+        kept = np.where(judged.kept, sizes, 0)
+        _, staying, squares, _ = kept_figures(codes, kept, levels, 1, *self._costs, sums)
+        loss = self.measure.value(sums, judged.failing, staying, squares)
+        return Figures(node, loss, int(judged.failing), int(judged.certain), int(staying), by_size.floor)
+
+    @property
+    def _adds_up(self) -> bool:
+        """Whether a row that is left out never loses less than one that is kept."""
+        measure = self.measure
+        return measure.by_column and measure.name != "height" and measure.suppression >= measure.generalization
 
     def _by_size(
         self,
@@ -149,7 +208,7 @@ class NodeEvaluator:
     ) -> Figures:
         sums = np.zeros(self._columns)
         cost, at = self._costs
-        suppressed, kept, squares, every = kept_figures(codes, counts, levels, self._least, cost, at, sums)
+        suppressed, kept, squares, every = kept_figures(codes, counts, levels, self.least, cost, at, sums)
         loss = math.inf
         if suppressed <= limit:
             loss = self.measure.value(sums, suppressed, kept, squares)

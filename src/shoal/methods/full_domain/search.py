@@ -15,7 +15,6 @@ efficient, stable and optimal k-anonymity", 2012.
 
 from __future__ import annotations
 
-import heapq
 import math
 import time
 from dataclasses import dataclass
@@ -24,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
-from shoal.methods.base import Problem, row_limit
+from shoal.methods.base import Problem
+from shoal.methods.full_domain.base import Evaluator, Search, column_losses
 from shoal.methods.full_domain.few_columns import FewEvaluator, descend_lattice
 from shoal.methods.full_domain.kernels.lattice import (
     kept_figures,
@@ -35,15 +35,13 @@ from shoal.methods.full_domain.kernels.lattice import (
     roll_up,
     tag_box,
 )
+from shoal.methods.full_domain.large import LargeSearch
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
-from shoal.methods.full_domain.start import find_start, information
-from shoal.methods.time_limits import is_late
 from shoal.models import limited
 from shoal.utility.measures import Measure
 
 __all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
 
-Evaluator = NodeEvaluator | FewEvaluator
 LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
 OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
 UNKNOWN, FAILS, MEETS, SEEN = 0, 1, 2, 3  # odd tags are settled
@@ -80,7 +78,7 @@ def find_optimum(
         if nodes > LARGEST_LATTICE:
             return _descend(evaluator, lowest, highest, nodes, time_limit)
     if nodes > LARGEST_LATTICE:
-        search: _Search = _LargeSearch(
+        search: Search = LargeSearch(
             evaluator, suppression, lowest, highest, nodes, 60.0 if time_limit is None else time_limit
         )
     else:
@@ -116,63 +114,7 @@ def load_kernels() -> None:
     kept_figures(codes, one, one - 1, 1, bound, np.zeros((1, 1), np.int64), np.zeros(1))
 
 
-class _Search:
-    """What both searches share: the limit, the best so far, the clock."""
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        suppression: float,
-        lowest: Node,
-        highest: Node,
-        nodes: int,
-        time_limit: float | None,
-    ) -> None:
-        self.evaluator = evaluator
-        self.measure = evaluator.measure
-        self.lowest, self.highest, self.nodes = lowest, highest, nodes
-        self.limit = row_limit(suppression, self.measure.rows)
-        self.best: Figures | None = None
-        self._end = None if time_limit is None else time.monotonic() + time_limit
-        model = evaluator.problem.model
-        # without suppression a node that fails a uniting model has no good finer node; with it, absorbing is needed
-        self.settles_below = model.absorbs or (self.limit == 0 and model.unites)
-
-    def run(self) -> None:
-        raise NotImplementedError
-
-    def remaining_bound(self) -> float:
-        """The least bound of the nodes that are not settled."""
-        raise NotImplementedError
-
-    @property
-    def best_loss(self) -> float:
-        return math.inf if self.best is None else self.best.loss
-
-    def tell(self, done: float | None) -> None:
-        """Progress: how far, and the best so far."""
-        best = "" if self.best is None else f", best loss {self.best.loss:.5g}"
-        self.evaluator.problem.progress(f"{self.evaluator.seen:,} of {self.nodes:,} nodes looked at{best}", done)
-
-    def late(self) -> bool:
-        return self._end is not None and time.monotonic() > self._end
-
-    def look(self, node: Node) -> tuple[Figures, bool]:
-        """A node's figures, and whether it is a solution; the best one is kept."""
-        figures = self.evaluator.look(node, self.limit)
-        good = figures.suppressed <= self.limit and figures.groups > 0
-        if good and (
-            self.best is None or (figures.loss, sum(node), node) < (self.best.loss, sum(self.best.node), self.best.node)
-        ):
-            self.best = figures
-        return figures, good
-
-    def fails_below(self, figures: Figures, good: bool) -> bool:
-        """Whether every finer node must fail."""
-        return (not good and self.settles_below) or figures.certain > self.limit
-
-
-class _ArraySearch(_Search):
+class _ArraySearch(Search):
     """A bound and a tag for every node."""
 
     def __init__(
@@ -208,7 +150,7 @@ class _ArraySearch(_Search):
             if self.place >= self.nodes:
                 return
             index = int(self.order[self.place])
-            if self.flat_tag[index] == MEETS or not self.settles_below:
+            if self.flat_tag[index] == MEETS or not (self.settles_below or self.foresees):
                 self.look_at(index)
             else:
                 self.climb(index)
@@ -230,23 +172,26 @@ class _ArraySearch(_Search):
         path = rising_path(index, self.sizes, self.strides, self.flat_tag, self.flat_bound, beyond)
         inside = max(1, int(np.count_nonzero(self.flat_bound[path] < self.best_loss)))
         if inside < len(path):
-            _, good = self.look_at(int(path[-1]))
-            self.overshoot = self.overshoot / 2 if good else self.overshoot + OVERSHOOT
-            if not good:
+            passes = not self.fails_below(*self.look_at(int(path[-1])))
+            self.overshoot = self.overshoot / 2 if passes else self.overshoot + OVERSHOOT
+            if not passes:
                 return
         elif math.isfinite(self.best_loss):
             self.overshoot += OVERSHOOT
         self.bisect(path[:inside])
 
     def bisect(self, path: npt.NDArray[np.int64]) -> list[Figures]:
-        """Find where on a path solutions begin: first the top, which settles most if it fails. Returns those seen."""
+        """Find where on a path nodes no longer fail with all below: first the top, which settles most if it does.
+
+        Returns the solutions that were seen.
+        """
         low, high = 0, len(path) - 1
         probe = high
         solutions = []
         while low <= high:
             figures, good = self.look_at(int(path[probe]))
             solutions += [figures] if good else []
-            low, high = (low, probe - 1) if good else (probe + 1, high)
+            low, high = (probe + 1, high) if self.fails_below(figures, good) else (low, probe - 1)
             probe = (low + high) // 2
         return solutions
 
@@ -256,7 +201,8 @@ class _ArraySearch(_Search):
         figures, good = self.look(tuple((levels + self.bottom).tolist()))
         if self.fails_below(figures, good):
             tag_box(self.flat_tag, np.zeros_like(levels), levels, self.strides, FAILS, SEEN)
-        elif good and self.settles_below:
+        elif good or self.foresees:
+            # where failing does not settle what is below, this tells only that to climb from there is of no use
             tag_box(self.flat_tag, levels, self.sizes - 1, self.strides, MEETS, UNKNOWN)
         if not self.measure.by_column:
             above_bound = self.bound[tuple(slice(level, None) for level in levels)]
@@ -299,130 +245,10 @@ def _bounds(measure: Measure, problem: Problem, lowest: Node, highest: Node, lim
     return bound * (1 - 1e-12)
 
 
-def column_losses(measure: Measure, problem: Problem, limit: int) -> list[npt.NDArray[np.float64]]:
-    """Of each column, the least loss at every level if at most ``limit`` rows are suppressed.
-
-    That is the loss without suppression, unless suppressed rows cost less than generalized ones: then the rows are
-    left out, in each column by itself, that this saves most.
-    """
-    frequencies = problem.frequencies
-    sums = np.zeros((max(ladder.height for ladder in problem.ladders) + 1, len(problem.ladders)))
-    for a, ladder in enumerate(problem.ladders):
-        counts = np.bincount(frequencies.codes[:, a], frequencies.count, len(ladder.codes[0])).astype(np.float64)
-        for level in range(ladder.height + 1):
-            cost = measure.cost[a][level][ladder.codes[level]]
-            sums[level, a] = (counts * cost).sum()
-            if measure.suppression < measure.generalization and measure.name != "height":
-                sums[level, a] -= _most_saved(cost - measure.suppression * measure.top[a], counts, limit)
-    scaled = measure.scale(sums, np.zeros(len(sums), np.int64))
-    return [scaled[: ladder.height + 1, a] for a, ladder in enumerate(problem.ladders)]
-
-
-def _most_saved(gain: npt.NDArray[np.float64], counts: npt.NDArray[np.float64], limit: int) -> float:
-    """What is saved most by leaving out at most ``limit`` of the rows: so much each, so many of each kind."""
-    order = np.argsort(-gain, kind="stable")
-    before = np.cumsum(counts[order]) - counts[order]
-    taken = np.clip(limit - before, 0, counts[order])
-    return float((taken * np.maximum(gain[order], 0.0)).sum())
-
-
-class _LargeSearch(_Search):
-    """Best first from the bottom, for lattices of which not every node can have a bound in memory.
-
-    A good node is sought from the top (:mod:`shoal.methods.full_domain.start`). Then nodes wait in a heap by bound. A
-    node's successors raise one column at or after the last one that it raised, so that each node has one way to be
-    reached. From time to time a greedy dive upwards looks for a solution.
-    """
-
-    def run(self) -> None:
-        problem = self.evaluator.problem
-        self._columns = column_losses(self.measure, problem, self.limit) if self.measure.by_column else None
-        self._failed: list[npt.NDArray[np.int64]] = []
-        start = self.lowest
-        self._heap: list[tuple[float, int, Node, int]] = [(self._bound(start), sum(start), start, 0)]
-        self._find_start()
-        self._dive(start)
-        told = time.monotonic()
-        turns = 0
-        while self._heap and self._heap[0][0] < self.best_loss and not self.late():
-            bound, _, node, last = self._heap[0]  # stays until all above it wait: an interrupt must not lose them
-            turns += 1
-            if not self._known_to_fail(node):
-                figures, good = self.look(node)
-                if self.fails_below(figures, good):
-                    self._remember(node)
-                bound = max(bound, figures.floor)
-                if turns % 64 == 0 and not good:
-                    self._dive(node)
-            for a in range(last, len(node)):
-                if node[a] < self.highest[a]:
-                    above = (*node[:a], node[a] + 1, *node[a + 1 :])
-                    least = max(bound, self._bound(above))
-                    if least < self.best_loss:
-                        heapq.heappush(self._heap, (least, sum(above), above, a))
-            heapq.heappop(self._heap)
-            if time.monotonic() - told > 0.2:
-                told = time.monotonic()
-                self.tell(None)
-
-    def _find_start(self) -> None:
-        """Look at good nodes first, for half of the time at most: what cannot be better than they need not be."""
-        ladders = self.evaluator.problem.ladders
-        heights = [np.arange(ladder.height + 1) / max(ladder.height, 1) for ladder in ladders]
-        end = None if self._end is None else (time.monotonic() + self._end) / 2
-        told = information(self.evaluator.problem.frequencies, ladders)
-
-        def try_node(node: Node) -> float | None:
-            figures, good = self.look(node)
-            if self.fails_below(figures, good):
-                self._remember(node)
-            self.tell(None)
-            return figures.loss if good else None
-
-        find_start(try_node, self.lowest, self.highest, self._columns or heights, told, lambda: is_late(end))
-
-    def remaining_bound(self) -> float:
-        return self._heap[0][0] if self._heap else math.inf
-
-    def _bound(self, node: Node) -> float:
-        if self._columns is None:
-            return 0.0
-        columns = np.asarray([losses[level] for losses, level in zip(self._columns, node, strict=True)])
-        return float(self.measure.combine(columns)) * (1 - 1e-12)
-
-    def _known_to_fail(self, node: Node) -> bool:
-        return any((failed >= node).all() for failed in reversed(self._failed))
-
-    def _remember(self, node: Node) -> None:
-        new = np.asarray(node)
-        self._failed = [failed for failed in self._failed if not (failed <= new).all()]
-        self._failed.append(new)
-
-    def _dive(self, node: Node) -> None:
-        """Rise by the column that costs least until the node is a solution, then bisect the way up."""
-        path = [node]
-        while True:
-            steps = [
-                (*path[-1][:a], path[-1][a] + 1, *path[-1][a + 1 :])
-                for a in range(len(node))
-                if path[-1][a] < self.highest[a]
-            ]
-            if not steps:
-                break
-            path.append(min(steps, key=lambda step: (self._bound(step), step)))
-        low, high = 0, len(path) - 1
-        while low <= high and not self.late():
-            middle = (low + high) // 2
-            figures, good = self.look(path[middle])
-            if self.fails_below(figures, good):
-                self._remember(path[middle])
-            low, high = (low, middle - 1) if good else (middle + 1, high)
-
-
 def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest: Node, highest: Node) -> list[Figures]:
     """All solutions of which no finer node is one, in lexicographic order: Incognito's answer.
 
-    Where one look settles nothing below (see :class:`_Search`), every node is looked at.
+    Where one look settles nothing below (see :class:`Search`), every node is looked at.
     """
     nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
     if nodes > LARGEST_LATTICE:
@@ -431,12 +257,13 @@ def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest
             f"(at most {LARGEST_LATTICE:,} nodes)."
         )
     search = _ArraySearch(NodeEvaluator(problem, measure), suppression, lowest, highest, nodes, None)
+    search.tells_all = True
     solutions: list[Figures] = []
     for index in map(int, np.argsort(_heights(search.shape), kind="stable")):
         if search.flat_tag[index] == UNKNOWN and search.settles_below:
             path = rising_path(index, search.sizes, search.strides, search.flat_tag, search.flat_bound, math.inf)
             solutions += search.bisect(path)
-        elif not search.settles_below:
+        elif not search.settles_below and search.flat_tag[index] != FAILS:
             figures, good = search.look_at(index)
             solutions += [figures] if good else []
     # a minimal node is settled by no other, so it was looked at itself
