@@ -37,12 +37,14 @@ from shoal.methods.full_domain.kernels.lattice import (
 )
 from shoal.methods.full_domain.large import LargeSearch
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.methods.full_domain.start import Surroundings, information
 from shoal.models import limited
 from shoal.utility.measures import Measure
 
 __all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
 
 LARGEST_LATTICE = 10_000_000  # nodes up to which a bound is kept for each
+MANY = 100_000  # nodes from which on a good one is sought before they are sorted
 OVERSHOOT = 0.03  # how much further beyond the best loss paths go, as a part of it, each time that their ends fail
 UNKNOWN, FAILS, MEETS, SEEN = 0, 1, 2, 3  # odd tags are settled
 
@@ -133,11 +135,6 @@ class _ArraySearch(Search):
         self.flat_tag = self.tag.reshape(-1)
         self.bound = _bounds(self.measure, evaluator.problem, lowest, highest, self.limit)
         self.flat_bound = self.bound.reshape(-1)
-        height = _heights(self.shape)
-        # where bounds come from groups they rise during the search: then from the bottom up
-        self.order = (
-            np.lexsort((height, self.flat_bound)) if self.measure.by_column else np.argsort(height, kind="stable")
-        )
         self.strides = np.asarray(self.tag.strides, np.int64)
         self.sizes = np.asarray(self.shape, np.int64)
         self.bottom = np.asarray(lowest, np.int64)
@@ -145,18 +142,46 @@ class _ArraySearch(Search):
 
     def run(self) -> None:
         told = time.monotonic()
+        if self.nodes > MANY and self.measure.by_column:
+            self.find_start()
+        order = self.ordered()
         while not self.late():
-            self.place = next_open(self.order, self.place, self.flat_tag, self.flat_bound, self.best_loss)
-            if self.place >= self.nodes:
+            self.place = next_open(order, self.place, self.flat_tag, self.flat_bound, self.best_loss)
+            if self.place >= len(order):
                 return
-            index = int(self.order[self.place])
+            index = int(order[self.place])
             if self.flat_tag[index] == MEETS or not (self.settles_below or self.foresees):
                 self.look_at(index)
             else:
                 self.climb(index)
             if time.monotonic() - told > 0.2:
                 told = time.monotonic()
-                self.tell(self.place / self.nodes)
+                self.tell(self.place / len(order))
+
+    def find_start(self) -> None:
+        """Look at a good node first: to sort the nodes that cannot be better would take most of the time."""
+        problem = self.evaluator.problem
+        losses = column_losses(self.measure, problem, self.limit)
+        told = information(problem.frequencies, problem.ladders)
+
+        def try_node(node: Node) -> float | None:
+            index = int(((np.asarray(node) - self.bottom) * self.strides).sum())
+            if self.flat_tag[index] == FAILS:
+                return None
+            figures, good = self.look_at(index)
+            return figures.loss if good else None
+
+        around = Surroundings(self.lowest, self.highest, losses, told)
+        for _ in around.start(try_node, self.late):
+            self.tell(None)
+
+    def ordered(self) -> npt.NDArray[np.int64]:
+        """The nodes by bound and then by height, those that cannot be better than the best left out."""
+        if not self.measure.by_column:
+            # where bounds come from groups they rise during the search: then from the bottom up
+            return np.argsort(_heights(self.shape), kind="stable")
+        nodes = np.flatnonzero(self.flat_bound < self.best_loss)
+        return nodes[np.lexsort((_heights(self.shape)[nodes], self.flat_bound[nodes]))]
 
     def remaining_bound(self) -> float:
         open_nodes = self.flat_tag % 2 == 0
@@ -211,11 +236,11 @@ class _ArraySearch(Search):
         return figures, good
 
 
-def _heights(shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _heights(shape: tuple[int, ...]) -> npt.NDArray[np.int16]:
     """The sum of levels of every node."""
-    height = np.zeros(shape, np.int64)
+    height = np.zeros(shape, np.int16)
     for a, size in enumerate(shape):
-        height += np.arange(size).reshape([-1 if b == a else 1 for b in range(len(shape))])
+        height += np.arange(size, dtype=np.int16).reshape([-1 if b == a else 1 for b in range(len(shape))])
     return height.reshape(-1)
 
 
