@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, sort_values
-from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys, sum_by
+from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys
 from shoal.encoding.method_facts import MethodFacts
+from shoal.encoding.repeating import EXACT, FLOATING, Constant, Shown, repeat_entries
 from shoal.engines.base import Engine, Relation, Source
 from shoal.schema import Ladder
 
@@ -197,6 +198,23 @@ def _apply_levels(
             columns["rank"] = pa.array(place.astype(np.int64) * span)
             span *= len(labels)
         maps[dictionary.place] = pa.table(columns)
+    if (values := _counted(table, places, frequencies)) is not None:
+        chosen = np.arange(len(frequencies.count)) if kept is None else kept
+        key = np.zeros(len(chosen), np.int64)
+        cells: list[Shown | Constant] = []
+        for column in places:
+            codes, own = values[column][0][chosen], values[column][1]
+            if column in constants:
+                cells.append(Constant(column, constants[column]))
+            elif column in maps:
+                ranked = "rank" in maps[column].column_names
+                key += maps[column]["rank"].to_numpy()[codes] if ranked else 0
+                cells.append(Shown(column, codes, maps[column]["label"].combine_chunks(), ranked))
+            else:
+                cells.append(Shown(column, codes, own, own=True))
+        found = repeat_entries(engine, table, cells, key, frequencies.count[chosen])
+        if found is not None:
+            return found
     suppressed = None
     if len(out):
         codes, sizes = recode_codes(frequencies.codes[out], ladders, recoding.levels)
@@ -231,6 +249,25 @@ def _places(
     return place[by_value]
 
 
+def _counted(
+    table: Relation, places: Sequence[int], frequencies: FrequencySet
+) -> dict[int, tuple[npt.NDArray[np.int32], pa.Array]] | None:
+    """Of each published column its values by code, and the code of each combination; None where that is not all.
+
+    A column that is not counted, or whose rows are somebody's, or of which equal values are written differently, has
+    more to say than its combinations.
+    """
+    found = {
+        d.place: (frequencies.codes[:, j], _with_missing(d))
+        for j, d in enumerate(frequencies.quasi)
+        if table.types[d.place] in EXACT + FLOATING
+    }
+    for part, domain in zip(frequencies.spellings, frequencies.domains, strict=True):
+        if domain.people is None and table.types[part.written.place] in EXACT:
+            found[part.written.place] = (part.codes, _with_missing(part.written))
+    return {place: found[place] for place in places} if set(places) <= set(found) else None
+
+
 def _with_missing(dictionary: Dictionary) -> pa.Array:
     """The values by code, the missing one last where there is one."""
     import pyarrow as pa
@@ -244,6 +281,21 @@ def _apply_groups(
     import pyarrow as pa
 
     row, group, count = recoding.row, recoding.group, recoding.count
+    rank = _ranks(recoding.labels)
+    published = {
+        dictionary.place: labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
+        for dictionary, labels in zip(frequencies.quasi, recoding.labels, strict=True)
+    }
+    if (values := _counted(table, places, frequencies)) is not None:
+        shown = [
+            Shown(place, group, published[place], ranked=True)
+            if place in published
+            else Shown(place, values[place][0][row], values[place][1], own=True)
+            for place in places
+        ]
+        found = repeat_entries(engine, table, shown, rank[group], count)
+        if found is not None:
+            return found
     columns = [(d, frequencies.codes[row, j]) for j, d in enumerate(frequencies.quasi)]
     whole, combinations = group_keys(frequencies.codes, [d.size for d in frequencies.quasi])
     homes = np.unique(np.stack([whole[row], group], axis=1), axis=0)
@@ -264,14 +316,10 @@ def _apply_groups(
             base = before[new][np.cumsum(new) - 1]
             data["low"], data["high"] = pa.array(before - base), pa.array(high - base)
     for dictionary, codes in columns:
-        values = pa.concat_arrays([dictionary.values, pa.nulls(1, dictionary.values.type)])
-        data[f"c{dictionary.place}"] = values.take(pa.array(codes))
-    labels: dict[str, object] = {"g": pa.array(np.arange(len(recoding.height), dtype=np.int64))}
-    for dictionary, published in zip(frequencies.quasi, recoding.labels, strict=True):
-        typed = isinstance(published, pa.Array)
-        labels[f"c{dictionary.place}"] = published if typed else pa.array(published, pa.string())
-    labels["rank"] = pa.array(_ranks(recoding.labels))
-    labels["n"] = pa.array(sum_by(group, count, len(recoding.height)))
+        by_code = pa.concat_arrays([dictionary.values, pa.nulls(1, dictionary.values.type)])
+        data[f"c{dictionary.place}"] = by_code.take(pa.array(codes))
+    labels = {"g": pa.array(np.arange(len(recoding.height), dtype=np.int64)), "rank": pa.array(rank)}
+    labels |= {f"c{place}": column for place, column in published.items()}
     return engine.recode_by_group(table, places, pa.table(data), pa.table(labels))
 
 

@@ -213,6 +213,8 @@ class Relation:
         those that shoal made. What was read from the first line of a CSV may be the first record, of a person.
     labels
         What a survey file or a server says of its columns.
+    ordered
+        Whether the rows stand in the order of their content already.
     """
 
     name: str
@@ -221,6 +223,7 @@ class Relation:
     ranked: tuple[int, ...] = ()
     named: bool = False
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
+    ordered: bool = False
 
     def places(self, names: Sequence[str]) -> tuple[int, ...]:
         """The places of some columns."""
@@ -356,8 +359,18 @@ class Engine(Protocol):
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
         """Replace values by the labels of each row's group; rows without a group are left out.
 
-        ``labels`` has a row per group g: its labels, a number ``rank`` that orders what groups show, and the number n
-        of its rows.
+        ``labels`` has a row per group g: its labels, and a number ``rank`` that orders what groups show.
+        """
+        ...
+
+    def repeat(
+        self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
+    ) -> Relation | None:
+        """Rows (c<i>, as published, in content order), each n times, in place of those of a table.
+
+        ``constants`` are the columns that show one label; values of ``own`` columns are the table's. None where rows
+        had better be recoded where they are: they are spread over machines, or it is known of a column of its own that
+        nothing is missing, which a typed file would tell.
         """
         ...
 

@@ -43,6 +43,9 @@ from shoal.formats.stores import Store
 
 __all__ = ["DuckDBEngine", "frame_to_arrow"]
 
+KEPT_FREE = "8MB"
+"""How much memory that is free again each thread of DuckDB's may keep; its default is 16 times as much."""
+
 
 class DuckDBEngine:
     """DuckDB behind the :class:`shoal.engines.base.Engine` protocol; use it as a context manager.
@@ -81,6 +84,7 @@ class DuckDBEngine:
         self._memory = None if memory is None else memory_bytes(memory)
         self._unpacked: dict[Path, Path] = {}
         self._run(f"SET TimeZone = {sql.literal(time_zone)}")
+        self._run(f"SET allocator_flush_threshold = {sql.literal(KEPT_FREE)}")
 
     def __enter__(self) -> DuckDBEngine:
         return self
@@ -155,7 +159,7 @@ class DuckDBEngine:
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
         """See :class:`shoal.engines.base.Engine`."""
-        query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
+        query = _in_order(table)
         found = self._connection.sql(query).to_arrow_reader(1 << 17)
         return pa.RecordBatchReader.from_batches(
             pa.schema([part.with_name(name) for part, name in zip(found.schema, table.columns, strict=True)]),
@@ -362,19 +366,30 @@ class DuckDBEngine:
         """See :class:`shoal.engines.base.Engine`."""
         key = sql.places(assignment.column_names)
         recoded = sql.places(labels.column_names)
-        if set(keep) <= set(recoded):  # no row has anything of its own, so the rows need not be looked at again
-            return self._kept(sql.repeat_labels(self._register(labels), keep), table, keep, keep)
         query = sql.recode_by_group(
             table.name, keep, key, self._register(assignment), self._register(labels), recoded,
             split="low" in assignment.column_names,
         )  # fmt: skip
         return self._kept(query, table, keep, recoded)
 
+    def repeat(
+        self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
+    ) -> Relation | None:
+        """See :class:`shoal.engines.base.Engine`."""
+        if own:
+            asked = ", ".join(f"stats({sql.column(place)})" for place in own)
+            known = self._run(f"SELECT {asked} FROM {table.name} LIMIT 1").fetchall()
+            if any(told.get("has_null") is not True for row in known for told in row):
+                return None
+        numbered = rows.append_column("k", pa.array(range(rows.num_rows), pa.int64()))
+        found = self._kept(sql.repeated(self._register(numbered), keep, constants), table, keep, keep)
+        return replace(found, ordered=True)
+
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Iterable[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
         view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep), table.named)
         places = tuple(keep.index(place) for place in ranked)
-        return Relation(view.name, view.columns, view.types[: len(keep)], places, table.named)
+        return Relation(view.name, view.columns, view.types[: len(keep)], places, named=table.named)
 
     def spread(self, table: Relation, places: Sequence[int]) -> None:
         """See :class:`shoal.engines.base.Engine`."""
@@ -387,7 +402,7 @@ class DuckDBEngine:
         form = writer_of(path)
         if form.module is not None:
             return self._write_other(form, table, path, writing)
-        query = sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)
+        query = _in_order(table)
         try:
             if path.suffix.lower() == ".parquet":
                 self._write_parquet(table, query, path)
@@ -442,9 +457,7 @@ class DuckDBEngine:
 
     def to_arrow(self, table: Relation) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`."""
-        return self._fetch(sql.sorted_rows(table.name, range(len(table.columns)), table.ranked)).rename_columns(
-            list(table.columns)
-        )
+        return self._fetch(_in_order(table)).rename_columns(list(table.columns))
 
     def hold(self, table: Relation, like: Any) -> pa.Table:
         """See :class:`shoal.engines.base.Engine`; always an Arrow table."""
@@ -482,6 +495,14 @@ class DuckDBEngine:
             raise
         except duckdb.Error as error:
             raise _explain(error) from None
+
+
+def _in_order(table: Relation) -> str:
+    """All rows in content order; DuckDB keeps the order of rows that it need not move."""
+    places = range(len(table.columns))
+    if table.ordered:
+        return f"SELECT {sql.columns(places)} FROM {table.name}"
+    return sql.sorted_rows(table.name, places, table.ranked)
 
 
 def frame_to_arrow(frame: Any) -> pa.Table:

@@ -16,6 +16,10 @@ from shoal.formats.parts import Parts
 
 __all__ = ["common_schema", "folder_cells", "number_pattern", "plain_number", "same_header", "scan_csv", "scan_parquet"]
 
+BUFFER = 8_000_000
+"""Bytes of a CSV that are read at once; DuckDB's default is four times as many for each thread. The longest record that
+DuckDB takes has a quarter of it."""
+
 
 def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) -> str:
     """Cells c0, c1, ... of CSV files as text; ``with_file`` adds the column filename."""
@@ -32,7 +36,7 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
         f"read_csv([{_listed(files)}], auto_detect = false, columns = {{{types}}}, "
         f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
         f"strict_mode = true, hive_partitioning = false, filename = {str(with_file).lower()}, "
-        f"compression = 'none', {given})"
+        f"compression = 'none', buffer_size = {BUFFER}, {given})"
     )
     cells = [sql.column(place) for place in range(len(form.names))]
     if form.trim:

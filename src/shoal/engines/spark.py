@@ -338,6 +338,12 @@ class SparkEngine:
         )  # fmt: skip
         return self._kept(query, table, keep, recoded)
 
+    def repeat(
+        self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
+    ) -> None:
+        """See :class:`shoal.engines.base.Engine`."""
+        return
+
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Sequence[int]) -> Relation:
         """A view of a recoded table, its columns numbered anew."""
         view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))

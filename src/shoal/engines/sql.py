@@ -30,7 +30,7 @@ __all__ = [
     "recode_by_level",
     "relabelled",
     "renumbered",
-    "repeat_labels",
+    "repeated",
     "repeats",
     "replaced",
     "sample",
@@ -342,9 +342,10 @@ def sample(table: str, count: int, rows: int) -> str:
     return f"SELECT {listed} FROM ({numbered}) ORDER BY xxhash64(rn, {listed}), {listed}, rn LIMIT {int(rows)}"
 
 
-def repeat_labels(labels: str, keep: Sequence[int]) -> str:
-    """The labels of each group as often as it has rows: what is published where nothing else is."""
-    return f"SELECT rank AS k, {columns(keep)} FROM (SELECT *, unnest(range(n)) AS copy FROM {labels})"
+def repeated(rows: str, keep: Sequence[int], constants: Mapping[int, str]) -> str:
+    """Rows as often as each says (n), in their order, and columns that show one label; k numbers rows that differ."""
+    cells = [f"{literal(constants[p])} AS {column(p)}" if p in constants else column(p) for p in keep]
+    return f"SELECT k, {', '.join(cells)} FROM (SELECT *, unnest(range(n)) AS copy FROM {rows})"
 
 
 def sorted_rows(table: str, places: Sequence[int], ranked: Sequence[int] = ()) -> str:
