@@ -146,7 +146,7 @@ def command(action: Callable[[], None]) -> Callable[[], None]:
     def run() -> None:
         app = typer.Typer()
         app.command()(action)
-        edge.app = app
+        edge.make_app = lambda *names: app
         output.published.clear()
         sys.argv = ["shoal", "--"]
         edge.run()
