@@ -288,7 +288,7 @@ def test_strata_are_never_mixed(method):
 def test_scales_are_what_they_are_called(scale):
     """Up to rounding: also with ties, gaps and outliers."""
     from shoal.encoding.frequency import encode_column
-    from shoal.methods.microaggregation.points import point_column, point_column_by_row
+    from shoal.methods.microaggregation.points import point_column
     from shoal.schema import Flat
 
     random = np.random.default_rng(2)
@@ -296,11 +296,8 @@ def test_scales_are_what_they_are_called(scale):
     dictionary, codes = encode_column(pa.chunked_array([pa.array(values)]), "x", 0)
     ladder = Flat().bind(dictionary.text, dictionary.missing)
     count = np.bincount(codes, minlength=dictionary.size)
-    for found in (
-        point_column(Mdav(scale=scale), dictionary, ladder, count),
-        point_column_by_row(Mdav(scale=scale), dictionary, ladder, codes),
-    ):
-        np.testing.assert_allclose(found.coordinates[codes], coordinates(values, scale), rtol=1e-9, atol=1e-9)
+    found = point_column(Mdav(scale=scale), dictionary, ladder, count)
+    np.testing.assert_allclose(found.coordinates[codes], coordinates(values, scale), rtol=1e-9, atol=1e-9)
 
 
 def test_groups_publish_what_the_plan_says():

@@ -30,7 +30,18 @@ def test_numbers_are_cut_between_values():
 def test_centroids():
     table = pa.table({"age": [20, 21, 22, 50, 51, 55]})
     found = release(table, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),))
-    assert sorted(found.table["age"].to_pylist()) == ["21"] * 3 + ["52"] * 3
+    assert sorted(found.table["age"].to_pylist()) == [21] * 3 + [52] * 3
+
+
+def test_a_centroid_is_a_value_of_its_column_and_missing_where_one_is():
+    """As microaggregation shows means: whole numbers stay whole, and nothing is told of who has no number."""
+    table = pa.table({"age": pa.array([1.25, 2.5, 1.25, 80, None, 81], pa.float32())})
+    found = release(table, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
+    assert found.type == pa.float32()
+    assert found.to_pylist() == [None] * 3 + [pytest.approx(5 / 3)] * 3
+    texts = pa.table({"age": ["1", "2", "1", "80", "80", "82"]})
+    shown = release(texts, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
+    assert Counter(shown.to_pylist()) == {"1": 3, "81": 3}
 
 
 def test_missing_numbers_are_apart():

@@ -62,6 +62,14 @@ def test_blocks_are_joined_on_spark_too(spark):
     assert release.certificate["method"]["joined_blocks"] > 0
 
 
+def test_exact_ranges_are_warned_of_on_spark_too(spark):
+    table = mixed_table(120, 3)
+    method = Mdav(k=3, block=40, publish={"x": "range"}, ranges="exact")
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), method)
+    told = both(spark, table, plan).warnings
+    assert any("ends at a value that somebody" in warning["text"] for warning in told)
+
+
 def test_identical_rows_may_part(spark):
     """Rows that agree in all quasi-identifiers and secrets go to groups by their other columns."""
     rows = 120

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import ByGroup, ByLevel, FrequencySet, Groups, MethodFacts, Recoding, publish_groups
+from shoal.encoding.centres import means, numbers_of, typed_as
 from shoal.encoding.groups import group_keys
 from shoal.encoding.intervals import Ends
 from shoal.encoding.method_facts import Warned
 from shoal.errors import InfeasibleError
 from shoal.methods.base import EXACT_ENDS, Problem, least_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
-from shoal.schema import TOP
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["ShownFacts", "count_groups", "kept_part", "pieces_of", "publish_pieces", "same_labels", "share_out"]
 
@@ -98,20 +102,15 @@ def _show(
     return replace(recoding, labels=tuple(labels))
 
 
-def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> tuple[str | None, ...]:
-    """The mean of each group's numbers, of six digits; missing where all are, `*` where some are."""
+def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> pa.Array:
+    """The mean of each group's numbers, as microaggregation shows it."""
     dictionary = local.problem.frequencies.quasi[a]
-    numbers = np.asarray([float(text) for text in dictionary.text] + [0.0] * dictionary.missing)
-    codes = local.problem.frequencies.codes[recoding.row, a]
-    groups = len(recoding.height)
-    known = codes < len(dictionary.text)
-    rows = np.bincount(recoding.group, weights=recoding.count, minlength=groups)
-    there = np.bincount(recoding.group[known], weights=recoding.count[known], minlength=groups)
-    total = np.bincount(recoding.group[known], weights=(recoding.count * numbers[codes])[known], minlength=groups)
-    return tuple(
-        None if not some else TOP if some < all_rows else f"{summed / some:.6g}"
-        for summed, some, all_rows in zip(total, there, rows, strict=True)
-    )
+    numbers = numbers_of(dictionary)
+    assert numbers is not None
+    values = numbers[local.problem.frequencies.codes[recoding.row, a]]
+    known = ~np.isnan(values)
+    offset = float(np.average(values[known], weights=recoding.count[known])) if known.any() else 0.0
+    return typed_as(dictionary, means(values, recoding.count, recoding.group, len(recoding.height), offset))[0]
 
 
 def same_labels(recoding: ByGroup) -> npt.NDArray[np.int64]:

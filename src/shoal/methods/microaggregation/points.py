@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checked import LARGEST_WHOLE
 from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
+from shoal.encoding.centres import means, numbers_of, typed_as
 from shoal.encoding.intervals import Ends
+from shoal.encoding.method_facts import Warned
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
 from shoal.methods.base import EXACT_ENDS, Progress
@@ -43,16 +44,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Extent", "PointColumn", "Scaling", "choices", "coordinates_of", "form_groups", "grow_size", "improve",
-    "level_coordinates", "numbers_of", "partition_rows", "point_column", "point_column_by_row", "publish",
-    "require_span", "settle", "show_groups",
+    "level_coordinates", "point_column", "publish",
+    "require_span", "settle", "show_groups", "warned_of",
 ]  # fmt: skip
 
-LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
 SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
 LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
-
-YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second that a calendar has
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Extent:
 class PointColumn:
     """One quasi-identifier as points: coordinates by code, and the numbers behind them (None for other values).
 
-    ``extent`` is given where a block must be told of the whole table.
+    ``extent`` is that of these numbers in the whole table.
     """
 
     dictionary: Dictionary
@@ -77,23 +75,6 @@ class PointColumn:
     numbers: npt.NDArray[np.float64] | None
     shown: str
     extent: Extent | None = None
-
-
-def partition_rows(
-    method: _Microaggregation,
-    points: npt.NDArray[np.float64],
-    columns: npt.NDArray[np.int32],
-    rules: Rules,
-    rows: int,
-    seed: int,
-    progress: Progress,
-) -> npt.NDArray[np.int32]:
-    """Groups of some rows by themselves: a stratum, a block, or the table; ``rows`` share the proposals of refinement.
-
-    Judged with a tolerance: see :func:`settle`.
-    """
-    group = form_groups(method, points, columns, rules).group
-    return improve(method, points, columns, rules, group, rows, seed, progress)
 
 
 def form_groups(
@@ -200,58 +181,6 @@ def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> 
     return weight, scale, shown
 
 
-def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
-    """The values of a column as numbers by code (dates as days), NaN for missing; None if they are no numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    values = dictionary.values
-    kind = values.type
-    if pa.types.is_boolean(kind):
-        return None
-    if pa.types.is_date(kind):
-        days = pc.cast(pc.cast(values, pa.date32()), pa.int32())
-        numbers = np.asarray(days.to_numpy(zero_copy_only=False), np.float64)
-    elif pa.types.is_timestamp(kind):
-        numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
-        second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        if len(numbers) and not (YEAR_1 * second <= numbers.min() and numbers.max() <= YEAR_9999 * second):
-            raise PlanError(
-                f"Column {dictionary.name!r} holds times before year 1 or after year 9999, which have no mean. Declare "
-                f"them as missing, or give the column another role."
-            )
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        try:
-            numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
-        except pa.ArrowInvalid:  # Arrow quotes the value
-            raise PlanError(
-                f"Column {dictionary.name!r} holds whole numbers beyond 2^53, whose distances cannot be told apart. "
-                f"Declare it as another role, or as text with a hierarchy."
-            ) from None
-    else:
-        try:
-            numbers = np.asarray([float(text) for text in dictionary.text], np.float64)
-        except ValueError:
-            return None
-    if not len(numbers):
-        return None
-    if pa.types.is_decimal(kind) and np.abs(numbers).max() > LARGEST_WHOLE:
-        raise PlanError(
-            f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
-            f"as another role, or as text with a hierarchy."
-        )
-    if np.isfinite(numbers).all() and np.abs(numbers).max() > LARGEST_SQUARED:
-        raise PlanError(
-            f"Column {dictionary.name!r} holds numbers beyond 10^150, whose squares are too large to be computed with. "
-            f"Declare them as missing, or change the unit."
-        )
-    if not np.isfinite(numbers).all():
-        raise PlanError(
-            f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."
-        )
-    return np.r_[numbers, np.nan] if dictionary.missing else numbers
-
-
 def require_span(low: float, high: float, name: str) -> None:
     """Raise where the square of a column's range is too large for a number."""
     if not np.isfinite((high - low) * (high - low)):
@@ -282,39 +211,6 @@ def point_column(
     found = moments(scaled, count, float(scaled[known].min()))
     coordinates = Scaling(found.mean, found.deviation, dictionary.missing)(scaled)
     return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown, extent)
-
-
-def point_column_by_row(
-    method: _Microaggregation, dictionary: Dictionary, ladder: Ladder, codes: npt.NDArray[np.int32]
-) -> PointColumn:
-    """A column as points, scaled by the codes of its rows, of which none are elsewhere.
-
-    Its sums are rounded row by row, where :func:`point_column` has exact ones: which of two rows that are equally far
-    is taken for the nearer may hang on the last digit.
-    """
-    name, numbers = dictionary.name, numbers_of(dictionary)
-    weight, scale, shown = choices(method, name, numbers is not None, ladder.height == 1)
-    if numbers is None:
-        return PointColumn(dictionary, ladder, level_coordinates(ladder) * np.sqrt(weight), None, shown)
-    by_row = numbers[codes]
-    known = by_row[~np.isnan(by_row)]
-    scaled = numbers
-    if scale == "rank":
-        order = np.sort(known)
-        scaled, known = _mean_rank(order, numbers), _mean_rank(order, known)
-    elif scale == "winsorised":
-        low, high = np.quantile(known, [0.01, 0.99])
-        scaled, known = np.clip(numbers, low, high), np.clip(known, low, high)
-    spread = float(np.std(known, ddof=1)) if len(known) > 1 else 0.0
-    scaling = Scaling(float(known.mean()), spread, dictionary.missing)
-    coordinates = scaling(np.where(np.isnan(numbers), np.nan, scaled))
-    return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown)
-
-
-def _mean_rank(order: npt.NDArray[np.float64], numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The rank of numbers among sorted ones; equal ones share the mean of their ranks."""
-    low, high = np.searchsorted(order, numbers, side="left"), np.searchsorted(order, numbers, side="right")
-    return np.asarray((low + high) / 2, np.float64)
 
 
 def _quantile(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64], part: float) -> float:
@@ -390,8 +286,13 @@ def publish(
     """What groups show; ``row`` is the combination of each row of the table, and ``group`` its group."""
     recoding, measured = show_groups(frequencies, ladders, columns, row, group, ends)
     loss, per_column = distances({name: [moved(before, after)] for name, before, after in measured})
-    warned = EXACT_ENDS if ends.exact and any(column.shown == "range" for column in columns) else None
+    warned = warned_of(ends, [column.shown for column in columns])
     return replace(recoding, facts=replace(facts, warned=warned, sse_sst_by_column=per_column or None), loss=loss)
+
+
+def warned_of(ends: Ends, shown: Sequence[str]) -> Warned | None:
+    """What must be said where ranges end at values of their groups."""
+    return EXACT_ENDS if ends.exact and "range" in shown else None
 
 
 Measured = tuple[str, npt.NDArray[np.float64], npt.NDArray[np.float64]]
@@ -420,6 +321,7 @@ def show_groups(
         if column.shown == "mode":
             labels[j], height[:, j], share[:, j] = _modes(codes, group, groups, column)
         if column.numbers is not None and column.shown in ("mean", "median"):
+            assert column.extent is not None
             labels[j], shown = _centres(column, codes, group, groups)
             height[:, j] = share[:, j] = _range_share(column.numbers[codes], group, groups, column.extent)
             measured.append((column.dictionary.name, column.numbers[codes], shown[group]))
@@ -431,52 +333,17 @@ def _centres(
 ) -> tuple[pa.Array, npt.NDArray[np.float64]]:
     """What each group shows, in the column's own type, and as numbers; missing where a member is missing."""
     assert column.numbers is not None
+    assert column.extent is not None
     values = column.numbers[codes]
-    size = np.bincount(group, minlength=groups)
     if column.shown == "mean":
-        offset = np.nanmean(values) if not np.isnan(values).all() else 0.0  # sums of large numbers lose digits
-        if column.extent is not None:  # the same in every block
-            offset = column.extent.mean
-        centre = offset + np.bincount(group, weights=values - offset, minlength=groups) / size
+        centre = means(values, np.ones(len(values), np.int64), group, groups, column.extent.mean)
     else:
+        size = np.bincount(group, minlength=groups)
         order = np.lexsort((values, group))
         start = np.r_[0, np.cumsum(size)[:-1]]
         low, high = values[order][start + (size - 1) // 2], values[order][start + size // 2]
         centre = np.where(np.bincount(group, weights=np.isnan(values), minlength=groups) > 0, np.nan, (low + high) / 2)
-    return _typed(column.dictionary, centre)
-
-
-def _typed(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
-    """Whole numbers stay whole, dates stay dates, text stays text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    kind = dictionary.values.type
-    gaps = np.isnan(centre)
-    whole = np.where(gaps, 0, np.rint(centre)).astype(np.int64)
-    if pa.types.is_integer(kind):
-        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
-    if pa.types.is_date(kind):
-        days = pc.cast(pa.array(whole.astype(np.int32), mask=gaps), pa.date32())
-        return pc.cast(days, kind), np.where(gaps, np.nan, whole)
-    if pa.types.is_timestamp(kind):
-        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
-    if pa.types.is_floating(kind):
-        return pc.cast(pa.array(centre, mask=gaps), kind), centre
-    if pa.types.is_decimal(kind):
-        return pa.array(centre, mask=gaps), centre
-    integral = all(_is_whole(text) for text in dictionary.text)
-    shown = whole if integral else centre
-    texts = [
-        None if gap else str(int(value)) if integral else repr(float(value))
-        for value, gap in zip(shown, gaps, strict=True)
-    ]
-    return pa.array(texts, pa.string()), np.where(gaps, np.nan, shown.astype(np.float64))
-
-
-def _is_whole(text: str) -> bool:
-    stripped = text.strip()
-    return stripped.lstrip("+-").isdigit()
+    return typed_as(column.dictionary, centre)
 
 
 def _modes(
@@ -496,13 +363,11 @@ def _modes(
 
 
 def _range_share(
-    values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int, extent: Extent | None
+    values: npt.NDArray[np.float64], group: npt.NDArray[np.int64], groups: int, extent: Extent
 ) -> npt.NDArray[np.float64]:
     """Of each group, how far its values reach as part of how far all do."""
     known = ~np.isnan(values)
-    if extent is None and known.any():
-        extent = Extent(0.0, float(values[known].min()), float(values[known].max()))
-    if extent is None or extent.low == extent.high:
+    if extent.low == extent.high:
         return np.zeros(groups)
     low, high = np.full(groups, np.inf), np.full(groups, -np.inf)
     np.minimum.at(low, group[known], values[known])

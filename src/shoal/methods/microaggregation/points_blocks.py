@@ -20,7 +20,7 @@ from shoal.encoding import ByGroup, Groups
 from shoal.encoding.groups import histogram
 from shoal.errors import InfeasibleError
 from shoal.kernels.rules import most_groups
-from shoal.methods.base import Problem, quiet, require_feasible
+from shoal.methods.base import Problem, Progress, quiet, require_feasible
 from shoal.methods.microaggregation.blocks import (
     LEAVES_A_BLOCK,
     Blocks,
@@ -37,9 +37,7 @@ from shoal.methods.microaggregation.points import (
     coordinates_of,
     form_groups,
     improve,
-    partition_rows,
     point_column,
-    point_column_by_row,
     publish,
     settle,
 )
@@ -56,8 +54,16 @@ if TYPE_CHECKING:
     from shoal.methods.microaggregation.method import _Microaggregation
 
 __all__ = [
-    "Shared", "ValueCounts", "aggregate", "cut_table", "group_block", "is_measured", "number_keys", "sample_keys",
-    "share_facts", "shared_by_blocks",
+    "Part",
+    "Shared",
+    "ValueCounts",
+    "aggregate",
+    "cut_table",
+    "is_measured",
+    "number_keys",
+    "sample_keys",
+    "share_facts",
+    "shared_by_blocks",
 ]  # fmt: skip
 
 
@@ -177,29 +183,32 @@ def cut_table(
     return grow_forest(points, weight, stratum, strata, most)
 
 
-def group_block(
-    shared: Shared,
-    points: npt.NDArray[np.float64],
-    secrets: npt.NDArray[np.int32],
-    count: npt.NDArray[np.int64],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The groups of one block.
+@dataclass(frozen=True)
+class Part:
+    """Rows that are aggregated together: a block, a stratum, or the whole table.
 
-    Parameters
-    ----------
-    points, secrets, count
-        Of each combination of the block, in the order of their codes.
-
-    Returns
-    -------
-    int64 (rows,) twice: the combination of each row, and its group; every group meets the models.
+    ``codes`` and ``secrets``, int32 (n, q) and (n, s), are those of each row.
     """
-    row = np.repeat(np.arange(len(count), dtype=np.int64), count)
-    codes = np.ascontiguousarray(secrets[row], np.int32)
-    method, bound = shared.method, shared.bound
-    rows_of_points = np.ascontiguousarray(points[row])
-    found = partition_rows(method, rows_of_points, bound.columns(codes), bound.rules, shared.rows, shared.seed, quiet)
-    return row, settle(shared.model, shared.domains, codes, found, bool(method.strata), shared.totals)
+
+    shared: Shared
+    columns: Sequence[PointColumn]
+    codes: npt.NDArray[np.int32]
+    secrets: npt.NDArray[np.int32]
+
+    def form(self) -> Formed:
+        """Its groups, and what the method tells of them; judged with a tolerance."""
+        bound, points = self.shared.bound, coordinates_of(self.columns, self.codes)
+        return form_groups(self.shared.method, points, bound.columns(self.secrets), bound.rules)
+
+    def finish(
+        self, group: npt.NDArray[np.int32], rows: int, progress: Progress = quiet, deadline: float | None = None
+    ) -> npt.NDArray[np.int64]:
+        """The groups, improved if there is time (``rows`` share the proposals); every group meets the exact models."""
+        shared, method = self.shared, self.shared.method
+        if method.refine and not is_late(deadline):
+            points, ruled = coordinates_of(self.columns, self.codes), shared.bound.columns(self.secrets)
+            group = improve(method, points, ruled, shared.bound.rules, group, rows, shared.seed, progress, deadline)
+        return settle(shared.model, shared.domains, self.secrets, group, bool(method.strata), shared.totals)
 
 
 def share_facts(shared: Shared, blocks: Blocks | None) -> MicroaggregationFacts:
@@ -231,11 +240,8 @@ def aggregate(method: _Microaggregation, problem: Problem, formed: Event) -> ByG
     in_blocks = method.block is not None and frequencies.rows > method.block
     columns = []
     for j, (dictionary, ladder) in enumerate(zip(frequencies.quasi, problem.ladders, strict=True)):
-        if in_blocks:
-            rows_of_code = np.bincount(codes[:, j], weights=count, minlength=dictionary.size).astype(np.int64)
-            columns.append(point_column(method, dictionary, ladder, rows_of_code))
-        else:
-            columns.append(point_column_by_row(method, dictionary, ladder, np.repeat(codes[:, j], count)))
+        rows_of_code = np.bincount(codes[:, j], weights=count, minlength=dictionary.size).astype(np.int64)
+        columns.append(point_column(method, dictionary, ladder, rows_of_code))
     totals = totals_of(frequencies.domains, secrets, count)
     shared = shared_by_blocks(method, problem.model, problem.seed, frequencies.domains, totals, frequencies.rows)
     block, blocks = _strata(method, problem.names, codes), None
@@ -292,30 +298,23 @@ class _Parts:
     members: Sequence[npt.NDArray[np.int64]]
     whole: bool
 
-    def rows(self, number: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Of each row of a part its combination, and its sensitive codes."""
-        frequencies, part = self.problem.frequencies, self.members[number]
-        row = np.repeat(part, frequencies.count[part])
-        return row, np.ascontiguousarray(frequencies.secrets[row], np.int32)
+    def row(self, number: int) -> npt.NDArray[np.int64]:
+        """Of each row of a part its combination."""
+        return np.repeat(self.members[number], self.problem.frequencies.count[self.members[number]])
 
-    def form(self, number: int) -> Formed:
-        """The groups of a part, and what the method tells of them."""
-        (row, secrets), bound = self.rows(number), self.shared.bound
-        points = coordinates_of(self.columns, self.problem.frequencies.codes[row])
-        return form_groups(self.shared.method, points, bound.columns(secrets), bound.rules)
+    def part(self, number: int) -> Part:
+        """The rows of a part."""
+        frequencies, row = self.problem.frequencies, self.row(number)
+        secrets = np.ascontiguousarray(frequencies.secrets[row], np.int32)
+        return Part(self.shared, self.columns, frequencies.codes[row], secrets)
 
     def finish(
         self, number: int, group: npt.NDArray[np.int32], deadline: float | None
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Of each row of a part its combination and its group, improved if there is time; every group is good."""
-        (row, secrets), shared = self.rows(number), self.shared
-        method, bound = shared.method, shared.bound
-        if method.refine and not is_late(deadline):
-            points = coordinates_of(self.columns, self.problem.frequencies.codes[row])
-            rows, progress = (len(row), self.problem.progress) if self.whole else (shared.rows, quiet)
-            ruled = bound.columns(secrets)
-            group = improve(method, points, ruled, bound.rules, group, rows, shared.seed, progress, deadline)
-        return row, settle(shared.model, shared.domains, secrets, group, bool(method.strata), shared.totals)
+        """Of each row of a part its combination and its group."""
+        row = self.row(number)
+        rows, progress = (len(row), self.problem.progress) if self.whole else (self.shared.rows, quiet)
+        return row, self.part(number).finish(group, rows, progress, deadline)
 
 
 def _all_groups(
@@ -327,7 +326,7 @@ def _all_groups(
 
     def form(number: int) -> Formed:
         nonlocal done
-        found = parts.form(number)
+        found = parts.part(number).form()
         done += 1
         parts.problem.progress(step, done / len(parts.members))
         return found

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import Dictionary, FrequencySet, Groups
+from shoal.encoding.centres import numbers_of
 from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import histogram
 from shoal.encoding.spread import SensitiveLists, codes_in, list_sensitive, list_values
@@ -34,17 +35,16 @@ from shoal.methods.microaggregation.points import (
     PointColumn,
     Scaling,
     choices,
-    coordinates_of,
-    numbers_of,
     point_column,
     require_span,
     show_groups,
+    warned_of,
 )
 from shoal.methods.microaggregation.points_blocks import (
+    Part,
     Shared,
     ValueCounts,
     cut_table,
-    group_block,
     is_measured,
     number_keys,
     share_facts,
@@ -89,6 +89,11 @@ class _Quasi:
     shown: str = "mean"
     extent: Extent | None = None
     size: int = 0
+
+    @property
+    def shows(self) -> str:
+        """What groups show of it."""
+        return self.shown if self.listed is None else self.listed.shown
 
     def raw(self, table: pa.Table) -> npt.NDArray[np.float64]:
         """Numbers, or codes as numbers, float64 (n,)."""
@@ -232,7 +237,8 @@ def aggregate_spread(
         _published(scene, counted),
     )
     loss, per_column = _losses(scene, told)
-    facts = replace(share_facts(shared, blocks), sse_sst_by_column=per_column or None)
+    warned = warned_of(method.ends(model), [column.shows for column in scene.quasi])
+    facts = replace(share_facts(shared, blocks), warned=warned, sse_sst_by_column=per_column or None)
     released = sum(sums.released for sums, _ in told)
     if released != counted.rows or len(told) != len(blocks.rows):
         raise ShoalError(
@@ -321,7 +327,7 @@ def _published(scene: _Scene, counted: Spread) -> pa.Schema:
 
     fields = []
     for column in scene.quasi:
-        shown = column.shown if column.listed is None else column.listed.shown
+        shown = column.shows
         kind = counted.schema.field(f"c{column.place}").type
         if shown not in ("mean", "median") or pa.types.is_string(kind) or pa.types.is_large_string(kind):
             kind = pa.string()
@@ -345,7 +351,9 @@ def _run_block(shared: Shared, scene: _Scene, table: pa.Table) -> tuple[pa.Table
     codes, secrets, table = codes[order], secrets[order], table.take(pa.array(order))
     count = np.asarray(table.column("n").to_numpy(), np.int64)
     columns = [column for column, _ in found]
-    row, group = group_block(shared, coordinates_of(columns, codes), secrets, count)
+    row = np.repeat(np.arange(len(count), dtype=np.int64), count)
+    part = Part(shared, columns, codes[row], np.ascontiguousarray(secrets[row], np.int32))
+    group = part.finish(part.form().group, shared.rows)
     quasi = tuple(column.dictionary for column in columns)
     block = FrequencySet(quasi, scene.sensitive.dictionaries, shared.domains, codes, secrets, count)
     ends = shared.method.ends(shared.model)
