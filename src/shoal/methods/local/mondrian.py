@@ -49,8 +49,8 @@ class Mondrian(CuttingMethod):
         Whether equal rows stay together.
     publish
         What groups show, by column: ``ancestor``, ``range`` (an interval that covers the group's values) or
-        ``centroid`` (the mean of numbers, in the column's own type). Numbers without a hierarchy, and columns with an order, show ranges, others
-        ancestors.
+        ``centroid`` (the mean of numbers, in the column's own type). Numbers without a hierarchy, and columns with an
+        order, show ranges, others ancestors.
     ranges
         Where ranges end: ``round`` (at round numbers, the outermost open, so that no end is a value that fewer than k
         rows of the group have), or ``exact`` (from the least to the largest value of the group: less is lost, and every
