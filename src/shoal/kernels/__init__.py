@@ -4,6 +4,11 @@ Compiled code is kept on disk, so that only the first run after an installation 
 of a file when that file changes, but not when a file changes that it calls; stale code can then read memory in a wrong
 layout. So the store's name holds a hash of all kernels: a change of any of them starts a new store.
 
+Several processes may compile into one store at once, and files may be changed under a process that runs. Numba numbers
+the files of its code, and two processes that add to one index at once can give one number to two: then code for other
+arguments is loaded. So what is kept here has names of its own (:func:`_keep`), and nothing is kept once the kernels are
+not those any more that the store is named after.
+
 A wheel brings its store along, packed (:func:`pack`), for one version of Python and Numba and one kind of processor; it
 is laid out where the store belongs when kernels are first asked for. Where none fits, code is compiled when needed.
 All code is made for one common kind of processor, where this machine is one of its kind, so that a packed store serves
@@ -22,8 +27,9 @@ import sys
 import tarfile
 import tempfile
 import time
+import uuid
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from shoal.sparing import load_numba
 
@@ -69,6 +75,31 @@ def _use(store: Path, *, alone: bool) -> None:
                 _unpack(packed(store), store)
             store.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(store)
+        _keep_in(store)
+
+
+def _keep_in(store: Path) -> None:
+    """Have code for this store kept by :func:`_keep`; what Numba keeps elsewhere is its own affair."""
+    from numba.core.caching import IndexDataCacheFile
+
+    usual = IndexDataCacheFile.save
+
+    def save(self: Any, key: object, data: object) -> None:
+        if store not in Path(self._cache_path).parents:
+            usual(self, key, data)
+        elif _store() == store:
+            _keep(self, key, data)
+
+    IndexDataCacheFile.save = save
+
+
+def _keep(kept: Any, key: object, data: object) -> None:
+    """Keep compiled code in a file that is written once and only then listed: whatever else is kept at the same time,
+    an index never leads to other code. Of two lists that are written at once one may be lost, which costs time alone.
+    """
+    name = kept._index_name.removesuffix("nbi") + uuid.uuid4().hex[:16] + ".nbc"
+    kept._save_data(name, data)
+    kept._save_index({**kept._load_index(), key: name})
 
 
 def _suit_many(config: object) -> None:

@@ -1,0 +1,62 @@
+"""The store of compiled code: processes that add to it at once never load each other's code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shoal import kernels
+
+pytest.importorskip("numba")
+
+
+def cache_at(folder: Path):
+    from numba.core.caching import IndexDataCacheFile
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return IndexDataCacheFile(str(folder), "module.function-1.py311", (1.0, 100))
+
+
+def save_at_once(first, second, keep) -> None:
+    """The second process reads the index before the first has written it, and writes while the first one does."""
+    write = first._save_data
+    second._load_index = dict
+
+    def interrupted(name, data):
+        keep(second, "two", "code for two")
+        write(name, data)
+
+    first._save_data = interrupted
+    keep(first, "one", "code for one")
+
+
+def test_an_index_never_leads_to_the_code_of_another_process(tmp_path: Path) -> None:
+    save_at_once(cache_at(tmp_path), cache_at(tmp_path), kernels._keep)
+    found = cache_at(tmp_path)
+    assert found.load("one") in (None, "code for one")
+    assert found.load("two") in (None, "code for two")
+    assert [found.load(key) for key in ("one", "two")] != [None, None]
+
+
+def test_what_is_kept_again_is_what_is_loaded(tmp_path: Path) -> None:
+    cache = cache_at(tmp_path)
+    for key, code in (("one", "old"), ("two", "other"), ("one", "new")):
+        kernels._keep(cache, key, code)
+    assert (cache.load("one"), cache.load("two"), cache.load("three")) == ("new", "other", None)
+
+
+def test_nothing_is_kept_once_the_kernels_are_others(tmp_path: Path, monkeypatch) -> None:
+    from numba.core.caching import IndexDataCacheFile
+
+    monkeypatch.setattr(IndexDataCacheFile, "save", IndexDataCacheFile.save)  # put back afterwards
+    store = tmp_path / "numba-1"
+    kernels._keep_in(store)
+    monkeypatch.setattr(kernels, "_store", lambda: store)
+    cache_at(store / "folder").save("one", "code")
+    assert cache_at(store / "folder").load("one") == "code"
+    monkeypatch.setattr(kernels, "_store", lambda: tmp_path / "numba-2")
+    cache_at(store / "folder").save("two", "mixed")
+    assert cache_at(store / "folder").load("two") is None
+    cache_at(tmp_path / "elsewhere").save("three", "of others")
+    assert cache_at(tmp_path / "elsewhere").load("three") == "of others"
