@@ -27,6 +27,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import VerificationError
 from shoal.gate import DEFINITIONS, Counts, Opinion, Sensitive, differences, judge
+from shoal.gate.definitions import _AtMostLogarithm as AtMostLogarithm
 from shoal.gate.enclosures import BelowExponential, exponential, logarithm, product_is_at_least_one
 from shoal.models import (
     MODELS,
@@ -241,6 +242,34 @@ def test_a_ratio_is_compared_with_a_power_of_e_however_close():
     assert BelowExponential(Fraction(1, 10**300))(5, 5)
     assert not BelowExponential(Fraction(1, 10**300))(10**40 + 1, 10**40)
     assert BelowExponential(Fraction(10**300))(2**100, 1)
+
+
+@pytest.mark.parametrize("power", ["0.01", "0.5", "0.99", "1.01", "1.1", "1.39", "1.5", "2.01", "2.5", "3.2"])
+def test_small_ratios_are_held_against_powers_of_e(power):
+    below = BelowExponential(Fraction(power))
+    for above in range(1, 40):
+        for under in range(1, above + 1):
+            assert below(above, under) == (Decimal(above) / under < Decimal(power).exp()), (above, under)
+
+
+def test_ratios_are_held_against_logarithms_that_lie_within_their_enclosure():
+    exactly = Context(prec=80)
+    for rows in (2, 3, 5, 8, 60, 64, 1000, 1024):
+        for count in (1, 2, 3, 7, 31, 59, 511, 999):
+            if count >= rows:
+                continue
+            limit = AtMostLogarithm(rows, count)
+            true = exactly.subtract(exactly.ln(rows), exactly.ln(count))
+            for above, under in ((1, 10**9), (10**9, 1), (693, 1000), (694, 1000), (11, 10)):
+                assert limit(above, under) == (Decimal(above) <= exactly.multiply(true, under))
+            assert limit.low <= exactly.multiply(true, 2**limit.bits) <= limit.high
+
+
+def test_products_of_bases_without_a_common_divisor_can_be_one():
+    assert product_is_at_least_one([(6, 1), (35, 1), (210, -1)])
+    assert product_is_at_least_one([(6, 2), (35, 1), (4, -1), (9, -1), (5, -1), (7, -1)])
+    assert not product_is_at_least_one([(10**40, 1), (35, 1), (35 * 10**40 + 1, -1)])
+    assert product_is_at_least_one([(10**40, 1), (35, 1), (35 * 10**40 - 1, -1)])
 
 
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(-6, 6)), max_size=6))

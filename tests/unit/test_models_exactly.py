@@ -275,3 +275,13 @@ def test_ordered_closeness_with_every_group_left_out_is_infeasible_not_a_fault()
     }
     with pytest.raises(shoal.InfeasibleError):
         shoal.anonymize(table, plan)
+
+
+def test_figures_are_told_as_numbers_where_they_are_finite():
+    table = pa.table({"a": list("xxyy"), "s": list("uvuu")})
+    told = shoal.check(
+        table, ["alpha-k alpha=0.75 k=2", "delta-disclosure delta=1.5"], quasi_identifiers=["a"], sensitive=["s"]
+    )
+    first, second = told.to_dict()["models"]
+    assert (first["parameters"], first["effective"]) == ({"alpha": 0.75, "k": 2}, {"alpha": 1, "k": 2})
+    assert (second["parameters"]["delta"], second["effective"]) == (1.5, {"delta": "inf"})
