@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import io
 import json
-import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 
 import pytest
 
+from shoal.cli import app, console
 from shoal.data.patients import COLUMNS, FOLDER, TABLES
 
 PLAN = str(FOLDER / "patients.toml")
 PATIENTS = str(FOLDER / "patients.csv")
 
 
-def shoal(*arguments, status=0, columns="160"):
-    run = subprocess.run(
-        [sys.executable, "-c", "from shoal.cli import main; main()", *map(str, arguments)],
-        capture_output=True, text=True, check=False, env={"COLUMNS": columns, "PATH": ""},
-    )  # fmt: skip
-    assert run.returncode == status, run.stderr
-    return run
+@dataclass(frozen=True)
+class Run:
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
+
+
+def shoal(*arguments, status=0, columns=160):
+    """The command in this process, on a terminal of some width."""
+    printed, told = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as changed, redirect_stdout(printed), redirect_stderr(told):
+        changed.setattr(sys, "argv", ["shoal", *map(str, arguments)])
+        changed.setattr(console.output, "_width", columns)
+        with pytest.raises(SystemExit) as ended:
+            app.run()
+    assert ended.value.code == status, told.getvalue()
+    return Run(printed.getvalue(), told.getvalue())
 
 
 def write(path, columns, rows):
@@ -69,7 +83,7 @@ def test_attack_fits_a_narrow_terminal(tmp_path):
     table = write(tmp_path / "t.csv", ("age", "an occupation of some length"), rows)
     run = shoal(
         "attack", table, "-q", "age", "-s", "an occupation of some length", "--original", table, "--previous", table,
-        columns="80",
+        columns=80,
     )  # fmt: skip
     assert "…" not in run.stdout
     assert max(map(len, run.stdout.splitlines())) <= 80

@@ -196,10 +196,16 @@ def assert_case(folder: Path, case: Case, run: Callable[[], Done]) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["plan.toml", "source.csv", "there.csv"]
 
 
-@pytest.mark.parametrize("case", list(BAD))
-def test_bad_input(tmp_path: Path, case: str) -> None:
-    """Each item of the list of bad input, with the real command; a full disk is in test_output."""
+@pytest.mark.parametrize("case", ["ragged CSV", "alpha impossible"])
+def test_bad_input_in_a_process_of_its_own(tmp_path: Path, case: str) -> None:
+    """The real command for one refusal of each status; a full disk is in test_output."""
     assert_case(tmp_path, BAD[case], lambda: command("release", "plan.toml", "--json", folder=tmp_path))
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_bad_input(tmp_path: Path, case: str, shoal: Shoal) -> None:
+    """Each item of the list of bad input."""
+    assert_case(tmp_path, BAD[case], lambda: shoal("release", "plan.toml", "--json"))
 
 
 @pytest.mark.parametrize("case", list(ALSO_BAD))
