@@ -1,0 +1,153 @@
+"""Small parts of the encoding, each against what it says of itself: facts, people, dates, spellings, ends of ranges."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.encoding import people as encoded_people
+from shoal.encoding.canonical import _Strange as Strange
+from shoal.encoding.facts import Facts, Owners
+from shoal.encoding.frequency import Dictionary, FrequencySet
+from shoal.encoding.intervals import _array, _held_well
+from shoal.encoding.person_dates import _reader
+from shoal.encoding.pseudonyms import name_people, pseudonym
+from shoal.encoding.recoding import _places
+from shoal.encoding.wildcards import candidates
+from shoal.errors import PlanError, VerificationError
+from shoal.schema import Calendar, Column, Domain, Role
+from shoal.schema.people import ValueSets
+
+CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)  # 2 shows nothing
+
+
+@settings(max_examples=40)
+@given(CODES, CODES, st.lists(st.integers(1, 3), min_size=8, max_size=8))
+def test_rows_that_can_be_somebodys_are_counted_alike_in_small_and_large_columns(shown, known, times):
+    """Columns of few labels are counted in a table of all combinations, columns of many by classes."""
+    known = [(a % 2, b % 2) for a, b in known]
+    expected = [
+        sum(
+            n
+            for row, n in zip(shown, times, strict=False)
+            if all(s in (2, k) for s, k in zip(row, person, strict=True))
+        )
+        for person in known
+    ]
+    for size in (2, 5000):
+        cells = np.asarray([[size if cell == 2 else cell for cell in row] for row in shown])
+        table = Facts(cells, (size, size), np.asarray(times[: len(shown)], np.int64))
+        people = Facts(np.asarray(known), (size, size), np.ones(len(known), np.int64))
+        assert table.rows_of(people, (0, 1), 10**9).tolist() == expected
+        assert table.combinations((0, 1)).size.sum() == sum(times[: len(shown)])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=12), st.integers(1, 7), st.data())
+def test_so_many_entries_are_needed_for_so_many_people(pairs, least, data):
+    pairs = sorted(set(pairs))
+    have = np.asarray(data.draw(st.lists(st.booleans(), min_size=5, max_size=5)))
+    order = np.asarray(data.draw(st.permutations([entry for entry in range(5) if not have[entry]])), np.int64)
+    entry, person = (np.asarray([pair[i] for pair in pairs], np.int64) for i in (0, 1))
+    facts = Facts(np.zeros((5, 1), np.int64), (1,), np.ones(5, np.int64), Owners(entry, person, 6))
+
+    def people(added):
+        return len({who for what, who in pairs if have[what] or what in order[:added]})
+
+    enough = (added for added in range(len(order) + 1) if people(added) >= least)
+    assert min(facts.needed(have, order, least), len(order)) == next(enough, len(order))
+
+
+def test_a_person_of_one_name_has_the_pseudonym_of_that_name_and_several_names_are_kept_apart():
+    key = b"k" * 16
+    (alone,) = name_people([("Rick",)], "who", key)["label"].to_pylist()
+    assert alone == pseudonym(key, "who", "Rick")
+    several = name_people([("ab", "c"), ("a", "bc"), ("abc", "")], "who", key)
+    assert len(set(several["label"].to_pylist())) == 3
+    assert several["v"].to_pylist() == [0, 1, 2]
+
+
+def test_a_moment_of_eleven_signs_keeps_its_hour():
+    read, write = _reader(Column(Role.OTHER))
+    assert read("20200101T10") == datetime(2020, 1, 1, 10)
+    assert write(datetime(2020, 2, 1, 10), "20200101T10") == "2020-02-01T10:00:00"
+    assert write(datetime(2020, 2, 1, 10), "2020-01-01") == "2020-02-01"
+    assert write(datetime(2020, 2, 1), datetime(2020, 1, 1)) == datetime(2020, 2, 1)
+    dotted = Column(Role.QUASI_IDENTIFIER, Calendar(("year",), format="%d.%m.%Y"))
+    assert _reader(dotted)[1](datetime(2020, 2, 1), "01.01.2020") == "01.02.2020"
+
+
+def labels_of(texts, by_value, kept, missing=False):
+    dictionary = Dictionary("x", 0, pa.array(texts), tuple(texts), missing)
+    return _places(dictionary, np.asarray(by_value, np.int32), np.asarray(kept, np.int32)).tolist()
+
+
+def test_labels_are_ordered_by_the_released_values_beneath_them_and_missing_is_the_last():
+    assert labels_of(["a", "b", "c"], [1, 0, 1], [0, 1, 2]) == [0, 1, 0]
+    assert labels_of(["a", "b", "c"], [1, 0, 1], [1, 2]) == [1, 0, 1]  # without a, the label of b comes first
+    assert labels_of(["a", "b"], [0, 0, 1], [0, 1, 2], missing=True) == [0, 0, 1]
+    assert labels_of(["a", "b"], [1, 0, 1], [0, 1, 2], missing=True) == [0, 1, 0]  # missing under a label of others
+    assert labels_of(["10", "9"], [0, 1], [0, 1]) == [1, 0]  # numbers by size
+
+
+def test_whole_numbers_of_any_size_and_none_at_all():
+    assert _array(()).dtype == np.int64
+    assert _array((3, -(2**57))).dtype == np.int64
+    assert _array((3, -(2**58))).tolist() == [3, -(2**58)]
+    assert _array((3, -(2**58))).dtype == object
+
+
+def test_a_place_is_held_well_where_no_row_or_enough_rows_of_a_group_are_at_it():
+    held = np.asarray([1, 4, 12]), np.asarray([3, 1, 2])  # group 0 at places 1 and 4, group 1 at place 2
+    group, place = np.asarray([0, 0, 0, 1, 1, 9]), np.asarray([1, 4, 5, 2, 9, 9])
+    column = SimpleNamespace(places=10)
+    assert _held_well(column, held, group, place, 2).tolist() == [True, False, True, True, True, True]
+    assert _held_well(column, held, group, place, 3).tolist() == [True, False, True, False, True, True]
+
+
+def test_a_text_that_is_not_in_canonical_form_is_found_in_a_part_of_a_table():
+    part = pa.table({"c0": ["Wien", None, "Graz"], "c1": ["Wien", None, "Graz "]})
+    assert [Strange(place)(part) for place in (0, 1)] == [False, True]
+
+
+def test_people_are_divided_into_parts_that_can_be_counted_exactly(monkeypatch):
+    sets = ValueSets(np.asarray([0, 2, 5, 5]), np.asarray([0, 1, 0, 1, 2], np.int32))  # two values, three, none
+    people = np.asarray([0, 1, 2, 0, 1])
+    monkeypatch.setattr(encoded_people, "LARGEST_KEY", 61)
+    assert encoded_people._parts(sets, people, "s") == 6
+    monkeypatch.setattr(encoded_people, "LARGEST_KEY", 60)
+    with pytest.raises(PlanError, match="up to 3 different values of 's'"):
+        encoded_people._parts(sets, people, "s")
+
+
+def test_nothing_but_whose_rows_they_are_is_taken_from_a_release():
+    def table(secrets, numbers):
+        empty = np.zeros((len(secrets), 0), np.int32)
+        who = Dictionary("who", 1, pa.array(numbers), tuple(map(str, numbers)), False)
+        illness = Dictionary("s", 0, pa.array(["u", "v"]), ("u", "v"), False)
+        domains = Domain("s", 2), Domain("who", len(numbers))
+        count = np.ones(len(secrets), np.int64)
+        return FrequencySet((), (illness, who), domains, empty, np.asarray(secrets, np.int32), count)
+
+    source = table([[0, 0], [1, 1], [0, 2]], [0, 1, 2])
+    found = encoded_people.as_in_source(table([[0, 0], [1, 1]], [1, 2]), source)
+    assert found.secrets.tolist() == [[-1, 1], [-1, 2]]
+    assert found.domains == source.domains
+    with pytest.raises(VerificationError, match="nobody's"):
+        encoded_people.as_in_source(table([[0, -1]], [1]), source)
+    with pytest.raises(VerificationError, match="nobody's"):
+        encoded_people.as_in_source(table([[0, 0]], [7]), source)
+
+
+def test_who_can_be_whom_where_a_column_shows_nothing_at_all():
+    known = np.asarray([[0, 1], [3, 1], [3, 0]], np.int32)
+    shown = np.asarray([[-1, 1], [-1, 0], [-1, -1]], np.int32)
+    rows, people = candidates(known, np.asarray([1, 2, 3]), shown, np.asarray([5, 7, 11]))
+    assert rows.tolist() == [16, 16, 18]
+    assert people.tolist() == [3, 3, 6]
