@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 from shoal.encoding import rules as kinds
 from shoal.encoding.rules import Rule
@@ -21,12 +22,16 @@ from shoal.kernels.rules import (
     shortfall,
     value_counts,
 )
+from shoal.methods.microaggregation.kernels.kdtree import remove
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
+from shoal.methods.microaggregation.kernels.pool import make_pool
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
 from shoal.methods.microaggregation.kernels.univariate import (
+    _shorten,
     cut_order,
     nearest_point_next,
+    nearest_records,
     optimal_univariate,
     path_microaggregation,
 )
@@ -253,6 +258,60 @@ def test_the_most_groups_possible():
     for p, most in ((1, 4), (2, 3), (3, 1), (4, 0)):
         rules, columns = bound(codes, 2, p_sensitive(codes, p))
         assert most_groups(rules, value_counts(columns, rules), 8) == most
+
+
+def test_the_most_groups_possible_by_categories_and_beside_other_rules():
+    codes = np.array([[0], [0], [0], [1], [1], [2], [3], [-1]], np.int32)
+    labels = np.array([0, 0, 1, -1, *[-1] * (max(len(LABELS), 4) - 4)], np.int64)  # 5 rows, 1 row, and no category
+    for p, most in ((1, 4), (2, 1), (3, 0)):
+        rules, columns = bound(codes, 2, [(0, Rule(kinds.CATEGORIES, p, labels=labels))])
+        assert most_groups(rules, value_counts(columns, rules), 8) == most
+    others = [(0, Rule(kinds.RECURSIVE, 9, 2.0)), (0, Rule(kinds.DISTINCT, 2))]
+    rules, columns = bound(codes, 2, others)
+    assert most_groups(rules, value_counts(columns, rules), 8) == 3  # recursive diversity bounds no number of groups
+
+
+@njit
+def take_out(tree, record, row):
+    """What compiled code calls has no door for Python of its own."""
+    remove(tree, record, row)
+
+
+def test_a_tree_that_records_left_is_what_it_says():
+    """Free slots repeat slot 0, boxes are those of the records that are left."""
+    points = make_points("normal", 90, 2, 3)
+    pool = make_pool(points, 2)
+    tree, gone = pool.tree, set()
+    for row in [int(tree.row[leaf, 0]) for leaf in range(len(tree.filled))] + list(range(0, 90, 3)):
+        if row in gone:
+            continue
+        take_out(tree, points[row], np.int64(row))
+        gone.add(row)
+        for leaf, filled in enumerate(tree.filled):
+            mine = tree.row[leaf, :filled]
+            assert not gone & set(mine.tolist())
+            np.testing.assert_array_equal(tree.block[leaf, :2, :filled].T, points[mine])
+            if filled:
+                np.testing.assert_array_equal(
+                    tree.block[leaf, :, filled:], tree.block[leaf, :, :1].repeat(32 - filled, 1)
+                )
+                box = tree.box[len(tree.filled) + leaf]
+                np.testing.assert_array_equal(box[:4], [*points[mine].min(axis=0), *points[mine].max(axis=0)])
+
+
+def test_v_mdav_goes_on_where_its_first_group_took_more_than_half():
+    group = v_mdav(make_points("normal", 180, 2, 1), 60, 1e9)
+    assert sorted(np.bincount(group).tolist()) == [61, 119]
+
+
+def test_a_path_is_never_made_longer_and_crossings_are_undone():
+    corners = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
+    for points, path in ((corners, np.arange(6)), (make_points("normal", 60, 2, 5), np.arange(60))):
+        before = np.hypot(*np.diff(points[path], axis=0).T).sum()
+        shortened = path.astype(np.int64)
+        _shorten(points, shortened, nearest_records(points, min(8, len(points) - 1)), 50)
+        assert sorted(shortened.tolist()) == path.tolist()
+        assert np.hypot(*np.diff(points[shortened], axis=0).T).sum() < 0.95 * before
 
 
 @thorough
