@@ -128,20 +128,6 @@ def test_models_and_gate_say_of_few_columns_what_the_definition_says(release, mo
     agree(people, released, secrets, lambda model: Known(model, most), sets, name)
 
 
-@pytest.mark.parametrize("name", sorted(MODELS))
-def test_the_ways_to_count_agree_where_three_columns_are_looked_at(name):
-    """Every combination with every secret twice, some cells hidden: models hold of it, or nearly.
-
-    The columns have three, two, two labels and one: where two are many (``both``), some are counted by dictionaries and
-    others by sums, and the rarest rows are told by the first three columns alone.
-    """
-    labels = product("pqr", "pq", "pq", "p")
-    people = [list(cells) for cells in labels for _ in range(2 * len(SECRETS))]
-    released = [["*" if (i + j) % 7 == 0 else cell for j, cell in enumerate(cells)] for i, cells in enumerate(people)]
-    secrets = [SECRETS[i % len(SECRETS)] for i in range(len(people))]
-    agree(people, released, secrets, lambda model: Known(model, 3), slow.up_to(range(4), 3), name)
-
-
 @settings(max_examples=60, deadline=None)
 @given(releases(), st.data(), st.sampled_from(sorted(MODELS)))
 def test_models_and_gate_say_of_key_sets_what_the_definition_says(release, data, name):
@@ -189,12 +175,6 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, mo
     if found.facts is None:
         told = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
         assert found.effective["rows_per_person"] == told <= slow.fewest_rows(people, released, sets)
-
-
-def test_the_rows_that_fail_are_those_of_the_groups_that_fail():
-    table = pa.table({"a": list("ppqqq*"), "b": list("rrssss"), "s": list("uuuvwu")})
-    told = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"]).to_dict()
-    assert told["failing_rows"] == 2  # those of p, which are those of r; a hidden cell is in no group
 
 
 def test_frequent_pairs_alone_do_not_hide_a_person():
@@ -444,7 +424,6 @@ def share_of(table, node):
 @pytest.mark.parametrize("known", [1, 2, 3])
 def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_feasible_one(known, monkeypatch):
     """Against all nodes, each asked of the definition."""
-    from itertools import product
 
     from shoal.methods.full_domain import search as lattice_search
 

@@ -271,7 +271,7 @@ def test_the_most_groups_possible_by_categories_and_beside_other_rules():
     assert most_groups(rules, value_counts(columns, rules), 8) == 3  # recursive diversity bounds no number of groups
 
 
-@njit
+@njit(cache=True)
 def take_out(tree, record, row):
     """What compiled code calls has no door for Python of its own."""
     remove(tree, record, row)

@@ -214,6 +214,18 @@ def test_a_model_by_people_needs_people_and_asks_of_the_other_columns_what_it_as
         ByPeople(shoal.PSensitive(2)).check((person,))  # whose rows they are is no sensitive value
 
 
+def test_a_search_is_told_of_people_by_their_column_and_of_values_by_theirs():
+    from shoal.encoding.rules import DISTINCT
+    from shoal.schema.columns import Domain
+
+    domains = Domain("secret", 2), Domain("who", 9, people=object()), Domain("other", 2)
+    totals = [np.ones(domain.size, np.int64) for domain in domains]
+    told = ByPeople(shoal.KAnonymity(3)).bound_rules(domains, totals)
+    assert [(place, rule.kind, rule.whole) for place, rule in told] == [(1, DISTINCT, 3)]
+    told = ByPeople(shoal.PSensitive(2, "other")).bound_rules(domains, totals)
+    assert [place for place, rule in told if rule.whole == 2][-1] == 2
+
+
 def test_which_models_are_about_people_alone_is_not_lost_when_people_are_counted():
     assert ByPeople(shoal.TrajectoryAnonymity(3)).only_people
     assert not ByPeople(shoal.KAnonymity(3)).only_people
