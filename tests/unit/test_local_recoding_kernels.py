@@ -215,3 +215,13 @@ def test_rows_that_match_whatever_wildcards_stand_for(rows):
     count = np.asarray([rows.count(row) for row in distinct], np.int64)
     expected = dict(zip(rows, slow.certain_rows(rows), strict=True))
     assert certain_candidates(codes, count).tolist() == [expected[row] for row in distinct]
+
+
+def test_keys_are_packed_with_the_costliest_first_and_the_last_attribute_at_the_end():
+    from shoal.methods.local.kernels.nearness import _packed
+
+    one, two, three = (np.asarray(code, np.int64) for code in ([0, 0, 1, 1], [2, 1, 0, 2], [0, 1, 0, 1]))
+    keys = [(1.0, 0, one, 2), (5.0, 1, two, 3), (2.0, 2, three, 2)]
+    assert _packed(keys, last=1).tolist() == ((three * 2 + one) * 3 + two).tolist()
+    assert _packed(keys, last=2).tolist() == ((two * 2 + one) * 2 + three).tolist()
+    assert _packed([], last=0).tolist() == []

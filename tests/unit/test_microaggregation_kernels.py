@@ -25,7 +25,7 @@ from shoal.kernels.rules import (
 from shoal.methods.microaggregation.kernels.kdtree import remove
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
-from shoal.methods.microaggregation.kernels.pool import make_pool
+from shoal.methods.microaggregation.kernels.pool import _outside, make_pool
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
 from shoal.methods.microaggregation.kernels.univariate import (
     _shorten,
@@ -269,6 +269,42 @@ def test_the_most_groups_possible_by_categories_and_beside_other_rules():
     others = [(0, Rule(kinds.RECURSIVE, 9, 2.0)), (0, Rule(kinds.DISTINCT, 2))]
     rules, columns = bound(codes, 2, others)
     assert most_groups(rules, value_counts(columns, rules), 8) == 3  # recursive diversity bounds no number of groups
+
+
+def test_the_fringe_is_what_lies_outside():
+    points = make_points("normal", 100, 2, 4)
+    tree = make_pool(points, 2).tree
+    far = (points**2).sum(axis=1)
+    for cut in (0.0, 1.0, 4.0, 99.0):
+        found = _outside(tree, np.zeros(2), cut, np.empty(tree.block.shape[2]))
+        assert sorted(found.tolist()) == np.flatnonzero(far > cut).tolist()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # random numbers wrap, as they shall
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_little_refinement_keeps_the_rules_and_loses_less(seed, p):
+    """Few records and steps, so that it is quick without a compiler too."""
+    points = make_points("normal", 14, 2, seed)
+    codes = (np.arange(14, dtype=np.int32) % 3).reshape(-1, 1)
+    rules, columns = bound(codes, 3, p_sensitive(codes, p) if p > 1 else [])
+    group = np.asarray([0] * 7 + [1] * 7, np.int32)
+    refined = refine_partition(points, columns, rules, group, steps=400, seed=seed)
+    members = [np.flatnonzero(refined == number) for number in range(refined.max() + 1)]
+    assert min(map(len, members)) >= 3
+    assert min(len(set(codes[rows, 0].tolist())) for rows in members) >= p
+    assert len(members) > 2  # smaller groups lose less
+    assert reference.loss(points, refined) < reference.loss(points, group)
+    # no record is better off in another group, if its own has one to spare and p values without it
+    for number, rows in enumerate(members):
+        for row in rows:
+            rest = [other for other in rows if other != row]
+            if len(rest) < 3 or len(set(codes[rest, 0].tolist())) < p:
+                continue
+            for other in set(range(len(members))) - {number}:
+                moved = refined.copy()
+                moved[row] = other
+                assert reference.loss(points, moved) >= reference.loss(points, refined) - 1e-9
 
 
 @njit(cache=True)
