@@ -45,9 +45,9 @@ def test_where_one_of_two_columns_is_hidden_in_places_its_rows_are_certain_where
 def test_a_demand_of_a_key_set_replaces_the_one_of_its_name_and_column_alone():
     general = (shoal.KAnonymity(5), shoal.PSensitive(2, "s"), shoal.PSensitive(3, "t"))
     key = KeySet(("a", "b"), k=9, models=(shoal.PSensitive(4, "s"),))
-    bound = bind_keys(general, (key,), shoal.KAnonymity)
+    bound = bind_keys(general, (key,))
     assert [part.of for part in bound] == [shoal.KAnonymity(9), shoal.PSensitive(4, "s"), shoal.PSensitive(3, "t")]
     for_all = KeySet(("a",), models=(shoal.PSensitive(4),))  # of no column, that is of each
-    assert [part.of for part in bind_keys(general, (for_all,), shoal.KAnonymity)] == [
+    assert [part.of for part in bind_keys(general, (for_all,))] == [
         shoal.PSensitive(4), shoal.KAnonymity(5)
     ]  # fmt: skip
