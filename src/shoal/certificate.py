@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 Table = TypeVar("Table")
 """The kind of table that was given: a release in memory is of the same kind; None where it was written."""
 
-__all__ = ["Certificate", "Release", "about_few_columns", "about_people", "about_worth", "fingerprint"]
+__all__ = [
+    "Certificate", "Release", "about_bound", "about_few_columns", "about_people", "about_worth", "fingerprint",
+]  # fmt: skip
 
 HALF = 0.5
 """Of the detail: a release that lost more says so."""
@@ -126,6 +129,8 @@ class Release(Shown, Generic[Table]):
         Both in the measure that the method minimizes; without a proof ``optimal`` is False, and without a bound
         ``lower_bound`` is None.
         """
+        if bound := self.certificate.content.get("bound"):
+            return {"optimal": bound["optimal"], "lower_bound": bound["lower_bound"]}
         search = self.certificate.facts.of(Search)
         if search is None:
             return {"optimal": False, "lower_bound": None}
@@ -150,7 +155,11 @@ class Release(Shown, Generic[Table]):
     def sheet(self) -> Sheet:
         """What was released, what it cost, and what a reader should know."""
         told = self.certificate.sheet()
-        sentences = [*told.sentences, *(f"Warning: {warning['text']}" for warning in self.warnings)]
+        sentences = [
+            *told.sentences,
+            *about_bound(self.certificate.content),
+            *(f"Warning: {warning['text']}" for warning in self.warnings),
+        ]
         where = "The table is in .table." if self.path is None else f"The table is in {shown_path(self.path)!r}."
         return replace(told, title="Release", sentences=[*sentences, where])
 
@@ -189,7 +198,7 @@ class Release(Shown, Generic[Table]):
         """The machine-readable answer of ``shoal release --json``."""
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
-            "risk", "models", "people", "intersection", "pseudonyms", "folded",
+            "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
         )  # fmt: skip
         answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
         answer |= self.search
@@ -240,6 +249,20 @@ def about_few_columns(content: Mapping[str, Any]) -> str:
         f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
         f"{content['smallest_group']:,}."
     )
+
+
+def about_bound(content: Mapping[str, Any]) -> list[str]:
+    """How far the release can be from the best one of its kind, in a sentence; none where nothing is proven."""
+    if "bound" not in content:
+        return []
+    bound = content["bound"]
+    lost, measure = f"{bound['loss']:.4g}", bound["measure"]
+    if bound["optimal"]:
+        return [f"The release loses {lost} ({measure}); no release of this kind can lose less: this is proven."]
+    least = float(bound["lower_bound"])
+    digits = max(0, 3 - math.floor(math.log10(least))) if least > 0 else 0
+    shown = f"{math.floor(least * 10**digits) / 10**digits:.4g}"  # never above what is proven
+    return [f"The release loses {lost} ({measure}); no release of this kind can lose less than {shown}."]
 
 
 def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from shoal.bounds import Bound
 from shoal.checking import CheckResult, Crowds
 from shoal.description import Description, describe, describe_columns
 from shoal.encoding import (
@@ -112,6 +113,8 @@ class Decided:
         Published columns that are the same in all rows of a person and differ between people, with figures.
     repeating
         Identifiers that may be those of people with several rows, where the plan does not say whose rows they are.
+    bound
+        What any release of its kind must lose, where that is known and may be told.
     """
 
     plan: Plan
@@ -127,6 +130,7 @@ class Decided:
     pseudonyms: Any = None
     linking: Mapping[str, Any] = field(default_factory=dict)
     repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    bound: Bound | None = None
 
     def verify(self, engine: Engine, written: Relation) -> CheckResult:
         """Check what was written, before it leaves."""
@@ -391,6 +395,7 @@ def _decide_here(
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
         ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
+        bound = plan.method.lower_bound(problem, recoding) if plan.method.reveals_source else None
         problem = replace(problem, ladders=ladders)
     with watch("applying"):
         keep, person = _published_columns(table, plan), plan.schema.person[:1]
@@ -408,6 +413,7 @@ def _decide_here(
     return DecidedHere(
         plan=plan, origin=table, source=table, released=released, carried=carried, rows=frequencies.rows, kept=kept,
         loss=loss, facts=recoding.facts, problem=problem, recoding=recoding, pseudonyms=pseudonyms, linking=linking,
+        bound=bound,
     )  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class Trial:
         The same for the person easiest to find.
     loss
         Every measure that applies.
+    lower_bound
+        Of these, what no release of the same kind can undercut, where that is proven.
     efficient
         Whether no other trial has less of one of loss and risk and no more of the other.
     chosen
@@ -72,6 +74,7 @@ class Trial:
     outcome: str
     why: str = ""
     loss: Mapping[str, float] | None = None
+    lower_bound: Mapping[str, float] | None = None
     risk: float | None = None
     highest_risk: float | None = None
     released: int = 0
@@ -165,7 +168,14 @@ class Exploration(Shown):
         from shoal.report.scatter import Point
 
         return [
-            Point(trial.label, trial.risk, trial.loss[self.measure], trial.efficient, trial.chosen)
+            Point(
+                trial.label,
+                trial.risk,
+                trial.loss[self.measure],
+                trial.efficient,
+                trial.chosen,
+                least=(trial.lower_bound or {}).get(self.measure),
+            )
             for trial in self.trials
             if trial.loss is not None and trial.risk is not None and self.measure in trial.loss
         ]
@@ -190,13 +200,16 @@ class Exploration(Shown):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         measures = sorted({name for trial in self.trials for name in trial.loss or ()})
-        plain_columns = [part.name for part in fields(Trial) if part.name not in ("parameters", "loss")]
-        writer.writerow([*plain_columns, "parameters", *measures])
+        plain_columns = [part.name for part in fields(Trial) if part.name not in ("parameters", "loss", "lower_bound")]
+        writer.writerow([*plain_columns, "parameters", *measures, "lower_bound"])
         for trial in self.trials:
             parameters = " ".join(f"{key}={value}" for key, value in trial.parameters.items())
             lost = trial.loss or {}
+            least = (trial.lower_bound or {}).get(self.measure)
             row = [getattr(trial, name) for name in plain_columns]
-            writer.writerow(["" if cell is None else cell for cell in (*row, parameters, *map(lost.get, measures))])
+            writer.writerow(
+                ["" if cell is None else cell for cell in (*row, parameters, *map(lost.get, measures), least)]
+            )
         return text.getvalue()
 
 
@@ -456,6 +469,7 @@ def _try(candidate: Candidate, progress: Progress = quiet) -> Trial:
     return replace(
         _trial(candidate, "released", "", time.perf_counter() - start),
         loss=dict(told["loss"]),
+        lower_bound=told.content.get("bound", {}).get("reported"),
         risk=float(told["risk"]["average"]),
         highest_risk=float(told["risk"]["highest"]),
         released=told["released"],

@@ -58,7 +58,7 @@ from shoal.variables import hiding
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
 
-ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "risk")
+ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
 
 
@@ -515,6 +515,8 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         "risk": checked.risk,
         **extra,
     }
+    if decided.bound is not None:
+        content["bound"] = decided.bound.to_dict()
     if decided.linking:
         content["linking_columns"] = dict(decided.linking)
     if decided.repeating:

@@ -26,7 +26,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "encoding": ("encoding/*.py",),
     "output": ("output.py", "engines/scratch.py"),
     "identifiability": ("identifiability/*.py",),
-    "kernels": ("kernels/*.py", "methods/*/kernels/*.py"),
+    "kernels": ("kernels/*.py", "bounds/kernels/*.py", "methods/*/kernels/*.py"),
 }
 # the tests that are asked about a room; of these only those that enter a mutant's function meet it
 SERVING: dict[str, tuple[str, ...]] = {
@@ -40,7 +40,8 @@ SERVING: dict[str, tuple[str, ...]] = {
                  "test_hostile"),
     "output": ("test_output*", "test_scratch*", "test_places", "test_reuse", "test_hostile"),
     "identifiability": ("test_identifiability_*", "test_query_cli", "test_declared_values"),
-    "kernels": ("test_*kernel*", "test_switching", "test_full_domain", "test_top_down", "test_refine"),
+    "kernels": ("test_*kernel*", "test_switching", "test_full_domain", "test_top_down", "test_refine",
+                "test_bounds"),
 }  # fmt: skip
 
 

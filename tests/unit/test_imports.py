@@ -16,7 +16,7 @@ PACKAGE = Path(shoal.__file__).parent
 ORDER = (
     "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
     "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability",
-    "risk", "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse",
+    "risk", "bounds", "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse",
     "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling",
     "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "functions", "learn", "compilation",
     "testing", "reproduce", "web", "cli",

@@ -60,7 +60,7 @@ def release(
               shoal release plan.toml --engine spark --master "local[4]"
     """
     from shoal import functions
-    from shoal.certificate import about_few_columns
+    from shoal.certificate import about_bound, about_few_columns
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError, counted
@@ -127,7 +127,9 @@ def release(
             f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a "
             f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
         )
-    if answer["optimal"]:
+    for sentence in about_bound(answer):
+        output.print(safe(sentence))
+    if answer["optimal"] and "bound" not in answer:
         output.print("No recoding that the plan allows loses less: this is proven.")
     for warning in answer["warnings"]:
         output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")

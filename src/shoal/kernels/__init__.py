@@ -42,7 +42,8 @@ _COMMON = {
 
 
 def _kernels() -> list[Path]:
-    found = [*_FOLDER.glob("*.py"), *_FOLDER.parent.glob("methods/*/kernels/*.py")]
+    homes = ("kernels/*.py", "bounds/kernels/*.py", "methods/*/kernels/*.py")
+    found = [file for home in homes for file in _FOLDER.parent.glob(home)]
     return sorted(file for file in found if file.name != "__init__.py")
 
 

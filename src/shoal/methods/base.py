@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from shoal.bounds import Bound
 from shoal.checked import Checked
 from shoal.encoding import FrequencySet, Groups, MethodFacts, Recoding
 from shoal.encoding.method_facts import Warned
@@ -110,6 +111,10 @@ class Method(Checked):
     def decide(self, problem: Problem) -> Recoding:
         """Form groups that meet the problem's models."""
         raise NotImplementedError
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """What a recoding of the method loses, and the least that any of its kind can; None where nothing is proven."""
+        return None
 
     @property
     def together(self) -> int | None:

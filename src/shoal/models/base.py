@@ -30,6 +30,7 @@ from shoal.checked import Checked, Number
 from shoal.encoding.groups import Groups, Histogram
 from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
+from shoal.models.absorbing import absorbing_part
 from shoal.models.comparison import as_float, settle
 from shoal.schema import Domain
 from shoal.schema.base import changed
@@ -140,6 +141,17 @@ class Model(Checked):
     ) -> list[tuple[int, Rule]]:
         """The rules of the model on a table's sensitive columns, each with the place of its column."""
         return []
+
+    def absorbing_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
+    ) -> list[tuple[int, Rule]] | None:
+        """Rules of which every set of rows that holds a group of the model meets all, beside :attr:`least`.
+
+        ``whole`` tells that no row is left out. None where not even :attr:`least` holds of such a set. See
+        :mod:`shoal.models.absorbing`.
+        """
+        parts = [(at, absorbing_part(rule, totals[at], whole=whole)) for at, rule in self.bound_rules(domains, totals)]
+        return [(at, part) for at, part in parts if part is not None]
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """Raise :class:`PlanError` where the model makes no sense for these sensitive columns."""
@@ -263,6 +275,18 @@ class AllOf(Model):
     def parts(self) -> tuple[Model, ...]:
         """See :class:`Model`."""
         return self.models
+
+    def absorbing_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
+    ) -> list[tuple[int, Rule]] | None:
+        """See :class:`Model`."""
+        found: list[tuple[int, Rule]] = []
+        for model in self.models:
+            rules = model.absorbing_rules(domains, totals, whole=whole)
+            if rules is None:
+                return None
+            found += rules
+        return found
 
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`Model`."""

@@ -33,6 +33,7 @@ from shoal.checked import Checked, Name
 from shoal.encoding.facts import Facts, all_subsets, subsets_up_to
 from shoal.encoding.frequency import FrequencySet
 from shoal.encoding.groups import Groups
+from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
@@ -90,6 +91,12 @@ class Limited(Model):
     def of_rows(self) -> Limited:
         """The same with its model in rows, where that counts people."""
         return replace(self, of=getattr(self.of, "of_rows", self.of))
+
+    def absorbing_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
+    ) -> list[tuple[int, Rule]] | None:
+        """See :class:`shoal.models.base.Model`: rows that look alike in all columns may be few."""
+        return None
 
     @property
     def by_size(self) -> bool:

@@ -114,6 +114,13 @@ class ByPeople(Model):
         crowd = [(person, Rule(DISTINCT, self.least))] if self.least > 1 else []
         return crowd + [(kept[place], rule) for place, rule in hints]
 
+    def absorbing_rules(
+        self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
+    ) -> list[tuple[int, Rule]] | None:
+        """See :class:`shoal.models.base.Model`: as many people; their values may be of rows in other groups."""
+        person = next(place for place, domain in enumerate(domains) if domain.people is not None)
+        return [(person, Rule(DISTINCT, self.least))] if self.least > 1 else []
+
     def __str__(self) -> str:
         return f"{self.of_rows} by people"
 

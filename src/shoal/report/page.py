@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.certificate import Certificate, Release, about_few_columns, about_people, about_worth
+from shoal.certificate import Certificate, Release, about_bound, about_few_columns, about_people, about_worth
 from shoal.description import Band, ColumnFacts, Description, TableFacts
 from shoal.encoding.method_facts import Warned
 from shoal.errors import counted
@@ -159,6 +159,7 @@ def _done(certificate: Certificate, facts: Description) -> str:
         f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
         f"{method_sentence(content['method'], certificate.facts)}"
     )
+    sentences += [prose(sentence, 300) for sentence in about_bound(content)]
     if content.get("folded"):
         folded = content["folded"]
         sentences.append(

@@ -22,6 +22,12 @@ SIGN, HIGH = 12, 18
 """Room for a digit, as large as it is on a phone."""
 
 
+_UNDER = (
+    " The dotted line is the lower envelope: under each mark on the line it shows the loss that is proven for no "
+    "release of the same kind and models to undercut. Between the two a better method could still be."
+)
+
+
 @dataclass(frozen=True)
 class Point:
     """A release: its risk and loss, and whether it is on the frontier, and chosen.
@@ -35,6 +41,8 @@ class Point:
     efficient: bool
     chosen: bool
     picked: str = ""
+    least: float | None = None
+    """The loss that no release of its kind can undercut, where one is proven."""
 
 
 def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -> str:
@@ -66,6 +74,7 @@ def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -
     if len(frontier) > 1:
         path = " ".join(f"{x(p.risk):.1f},{y(p.loss):.1f}" for p in frontier)
         parts.append(f'<polyline class="frontier" points="{path}"/>')
+    parts += _envelope([(x(p.risk), y(p.loss), y(p.least)) for p in frontier if p.least is not None])
     for p in sorted(points, key=lambda p: (p.chosen, p.efficient)):
         parts.append(_mark(x(p.risk), y(p.loss), p))
     parts += _numbers([(x(p.risk), y(p.loss), p) for p in points])
@@ -86,6 +95,15 @@ def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -
         f'<svg class="scatter" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="scatter-title">'
         f'<title id="scatter-title">Loss against risk: {words}</title>{"".join(parts)}</svg>'
     )
+
+
+def _envelope(placed: Sequence[tuple[float, float, float]]) -> list[str]:
+    """Under each mark of the frontier, how far down a better method could still come, and the line of these ends."""
+    parts = [f'<line class="gap" x1="{x:.1f}" x2="{x:.1f}" y1="{y:.1f}" y2="{low:.1f}"/>' for x, y, low in placed]
+    if len(placed) > 1:
+        path = " ".join(f"{x:.1f},{low:.1f}" for x, _, low in placed)
+        parts.append(f'<polyline class="envelope" points="{path}"/>')
+    return parts
 
 
 def _ceiling(value: float) -> float:
@@ -155,7 +173,7 @@ def exploration_page(
         words = (
             "Each mark is a release that meets the models, with its number in the table below. Those on the line are "
             "efficient: whoever wants less loss must take more risk. The chosen one has the least loss of those that "
-            f"meet the plan.{about}"
+            f"meet the plan.{about}{_UNDER if any(p.least is not None for p in points) else ''}"
         )
         picture = legend + figure(scatter(points, measure), words)
     else:

@@ -10,8 +10,9 @@ A suppressed row counts as fully generalized. For rows i, quasi-identifiers j wi
 * discernibility: every row pays its group's size, a suppressed row the table's (not scaled). Bayardo and Agrawal, 2005.
 * average_group_size: rows per group (not scaled).
 * sse_sst, il1s: of numbers that are published as other numbers, how far they moved: the squared change as part of the
-  variance, each column by itself and their mean; and the mean change in units of sqrt(2) standard deviations. Rows that
-  are published as missing are left out, and so is a column that is constant: it has nothing to lose.
+  variance, each column by itself and their mean; and the mean change in units of sqrt(2) standard deviations. A number
+  that is published as missing costs in sse_sst as if the column's mean were shown in its place, and is left out of
+  il1s. A column that is constant is left out: it has nothing to lose.
 
 All are made of sums over rows, so that a table may be measured in parts; one that is here is one part.
 """
@@ -153,25 +154,33 @@ def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Rec
 
 @dataclass(frozen=True)
 class Moved:
-    """Of the rows of a part that show a number: how many, and sums of their distances from a centre, of these squared,
-    of the squared change, and of the change."""
+    """Of the rows of a part that have a number: how many, sums of their distances from a centre and their squares; the
+    same of those that show none; and of the others the sums of the squared change, and of the change."""
 
     rows: int
     apart: float
     squares: float
+    hidden: int
+    hidden_apart: float
+    hidden_squares: float
     change: float
     absolute: float
 
 
 def moved(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], centre: float | None = None) -> Moved:
     """How far numbers moved; ``centre``, near their mean, is the same for all parts of a column (their own without)."""
-    both = ~np.isnan(before) & ~np.isnan(after)
-    before, after = before[both], after[both]
+    known = ~np.isnan(before)
+    before, after = before[known], after[known]
     if centre is None:
         centre = float(before.mean()) if len(before) else 0.0
-    distance, change = before - centre, before - after
-    figures = (distance.sum(), (distance**2).sum(), (change**2).sum(), np.abs(change).sum())
-    return Moved(len(before), *(float(figure) for figure in figures))
+    shown = ~np.isnan(after)
+    distance, change = before - centre, (before - after)[shown]
+    hidden = distance[~shown]
+    return Moved(
+        *(len(before), float(distance.sum()), float((distance**2).sum())),
+        *(len(hidden), float(hidden.sum()), float((hidden**2).sum())),
+        *(float((change**2).sum()), float(np.abs(change).sum())),
+    )
 
 
 def distances(columns: Mapping[str, Sequence[Moved]]) -> tuple[dict[str, float], dict[str, float]]:
@@ -183,8 +192,11 @@ def distances(columns: Mapping[str, Sequence[Moved]]) -> tuple[dict[str, float],
         apart = math.fsum(part.apart for part in parts)
         total = math.fsum(part.squares for part in parts) - apart * apart / rows if rows else 0.0
         if total > 0:
-            per_column[name] = math.fsum(part.change for part in parts) / total
-            change = math.fsum(part.absolute for part in parts) / rows
+            mean, hidden = apart / rows, sum(part.hidden for part in parts)
+            # the squared distances from the mean of what is hidden, of those from the centre
+            price = math.fsum(part.hidden_squares - 2 * mean * part.hidden_apart for part in parts) + hidden * mean**2
+            per_column[name] = (math.fsum(part.change for part in parts) + max(price, 0.0)) / total
+            change = math.fsum(part.absolute for part in parts) / max(rows - hidden, 1)
             absolute.append(change / math.sqrt(2 * total / max(rows - 1, 1)))
     if not per_column:
         return {}, {}

@@ -19,9 +19,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
+from shoal.encoding import Recoding
 from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -73,6 +76,12 @@ class Mondrian(CuttingMethod):
         """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.weights)
         require_quasi_identifiers(schema, self.publish)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`."""
+        ranks = ranks_of(problem)
+        shown = shown_by(problem, self.publish, ranks)
+        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks)
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""

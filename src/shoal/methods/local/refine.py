@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup, MethodFacts
+from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.methods.base import Problem, require_quasi_identifiers
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
@@ -21,6 +23,10 @@ from shoal.methods.time_limits import deadline_of, within
 from shoal.models import AllOf
 from shoal.schema import Schema
 from shoal.schema.hierarchies import Ranges
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 __all__ = ["Refine"]
 
@@ -86,10 +92,9 @@ class Refine(LocalMethod):
         from shoal.methods.local.search import loss_of, refine_pieces
 
         deadline = deadline_of(self.time_limit)
-        publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
         exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
         ranks = ranks_of(problem)
-        shown = shown_by(problem, publish, ranks)
+        shown = self._shown(problem, ranks)
         if isinstance(self.start, CuttingMethod):  # nothing is left out, and the items are the same
             _, pieces = self.start.partition(problem, deadline)
             local, rows = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=exact), None
@@ -110,6 +115,16 @@ class Refine(LocalMethod):
             shown=recoding.facts,
         )
         return replace(recoding, facts=facts)
+
+    def _shown(self, problem: Problem, ranks: list[npt.NDArray[np.int32] | None]) -> list[str]:
+        publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
+        return shown_by(problem, publish, ranks)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`."""
+        ranks, whole = ranks_of(problem), isinstance(self.start, CuttingMethod)
+        shown = self._shown(problem, ranks)
+        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, whole=whole)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

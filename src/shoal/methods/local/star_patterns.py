@@ -18,7 +18,7 @@ from shoal.methods.local.search import cut_pieces, refine_pieces
 from shoal.methods.time_limits import in_time, is_late
 from shoal.schema import TOP, Flat
 
-__all__ = ["suppress_loosely", "suppress_strictly"]
+__all__ = ["suppress_loosely", "suppress_strictly", "with_stars"]
 
 MOST_TRIALS = 200
 """So many sets of stars are tried in a column, each of which costs a count of the table."""
@@ -34,11 +34,15 @@ class StarFacts(MethodFacts):
     suppressed_cells_by_column: Mapping[str, int]
 
 
+def with_stars(problem: Problem) -> Problem:
+    """The same problem on hierarchies of two levels: the value, and `*`."""
+    ladders = tuple(Flat().bind(d.text, d.missing, column=d.name) for d in problem.frequencies.quasi)
+    return replace(problem, ladders=ladders)
+
+
 def suppress_strictly(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
     """Groups of least stars: cuts on two-level hierarchies, then refinement."""
-    ladders = tuple(Flat().bind(d.text, d.missing, column=d.name) for d in problem.frequencies.quasi)
-    flat = replace(problem, ladders=ladders)
-    local = make_local_problem(flat, loss="precision", weights=importance)
+    local = make_local_problem(with_stars(problem), loss="precision", weights=importance)
     pieces = refine_pieces(
         local, cut_pieces(local, local.whole(), strict=False, choose="best", deadline=deadline), deadline
     ).pieces

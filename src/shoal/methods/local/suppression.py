@@ -24,10 +24,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup
+from shoal.encoding import ByGroup, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.hidden_cells import require_few
 from shoal.methods.local.options import LocalMethod
 from shoal.methods.time_limits import deadline_of
@@ -98,3 +100,11 @@ class LocalSuppression(LocalMethod):
 
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
         return decide(problem, self.importance, deadline_of(self.time_limit))
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`: a cell that is suppressed counts by its column's importance."""
+        if self.missing == "loose" or limited(problem.model):
+            return None
+        from shoal.methods.local.star_patterns import with_stars
+
+        return bound_recoding(with_stars(problem), recoding, "precision", self.importance)

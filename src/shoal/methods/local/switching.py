@@ -19,12 +19,14 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
 
+from shoal.bounds import Bound
 from shoal.checked import Number, Seconds, Weight
-from shoal.encoding import ByGroup, MethodFacts
+from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.mondrian import ranks_of, shown_by
-from shoal.methods.local.options import LocalLoss, LocalMethod, Start, start_method
+from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import answer_within, deadline_of, within
 from shoal.models import AllOf, combine, make_model, starting
@@ -139,6 +141,13 @@ class Switching(LocalMethod):
             shown=recoding.facts,
         )
         return replace(recoding, facts=facts)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`."""
+        problem = replace(problem, model=self.goal(problem.model))
+        ranks, whole = ranks_of(problem), isinstance(self.start, CuttingMethod)
+        shown = shown_by(problem, getattr(self.start, "publish", {}), ranks)
+        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, whole=whole)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

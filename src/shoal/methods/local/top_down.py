@@ -18,8 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
+from shoal.encoding import Recoding
 from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -62,6 +65,10 @@ class TopDown(CuttingMethod):
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.weights)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`."""
+        return bound_recoding(problem, recoding, self.loss, self.weights)
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
-from shoal.encoding import Recoding
+from shoal.encoding import ByGroup, Recoding
 from shoal.encoding.intervals import Ends
 from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
@@ -120,6 +121,13 @@ class _Microaggregation(Method):
         from shoal.methods.microaggregation.points_blocks import aggregate
 
         return answer_within(self, self.time_limit, lambda found: aggregate(self, problem, found))
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`."""
+        from shoal.methods.microaggregation.bounding import bound_aggregation
+
+        assert isinstance(recoding, ByGroup)
+        return bound_aggregation(self, problem, recoding)
 
     @property
     def together(self) -> int | None:

@@ -1,0 +1,3 @@
+"""Compiled code of the bounds."""
+
+from __future__ import annotations

@@ -1,0 +1,360 @@
+"""Bounds are never above the best that there is: all partitions of small tables, every model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import shoal
+from shoal.bounds.bound import Bound, rounded_down
+from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
+from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
+from shoal.encoding.frequency import Dictionary, FrequencySet
+from shoal.encoding.groups import Groups, histogram
+from shoal.methods import Mondrian, Problem, Refine, TopDown
+from shoal.methods.microaggregation.bounding import least_squares
+from shoal.models import (
+    AlphaK,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    PAlphaSensitive,
+    PPlusAlphaSensitive,
+    PSensitive,
+    TCloseness,
+    combine,
+)
+from shoal.schema import Categories, Column, Role, Schema, Tree
+from tests.reference import bounds as slow
+
+VALUES = ("a", "b", "c", "d")
+CLASSES = (("a",), ("b", "c"), ("d",))
+MODELS = {
+    "k": (KAnonymity(2),),
+    "k3": (KAnonymity(3),),
+    "p": (KAnonymity(2), PSensitive(2)),
+    "p-alpha": (KAnonymity(2), PAlphaSensitive(2, 1)),
+    "p-plus-alpha": (KAnonymity(2), PPlusAlphaSensitive(2, "0.5")),
+    "distinct": (LDiversity(2),),
+    "entropy": (LDiversity("1.7", "entropy"),),
+    "recursive": (LDiversity(2, "recursive", c=2),),
+    "alpha-k": (AlphaK("0.6", 2),),
+    "t-equal": (TCloseness("0.4"),),
+    "t-ordered": (TCloseness("0.3", distance="ordered"),),
+    "delta": (KAnonymity(2), DeltaDisclosure("1.2")),
+    "delta-ignored": (KAnonymity(2), DeltaDisclosure("1.2", absent="ignored")),
+    "beta": (BetaLikeness("0.8"),),
+    "beta-enhanced": (BetaLikeness("1.5", kind="enhanced"),),
+}
+PLACES = {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "west": ["w1"]}
+SCHEMA = Schema(
+    {
+        "place": Column(Role.QUASI_IDENTIFIER, Tree(PLACES)),
+        "kind": Column(Role.QUASI_IDENTIFIER),
+        "size": Column(Role.QUASI_IDENTIFIER, shoal.Widths((2, 4))),
+        "s": Column(Role.SENSITIVE, categories=Categories(CLASSES), order=VALUES),
+    }
+)
+LEAVES = {
+    "place": ("n1", "n2", "n3", "s1", "s2", "w1"),
+    "kind": ("u", "v", "w"),
+    "size": ("1", "2", "3", "4", "5", "6", "7", "8"),
+}
+
+
+def encode(values, name, place):
+    there = sorted({value for value in values if value is not None})
+    code = [there.index(value) if value is not None else len(there) for value in values]
+    return Dictionary(name, place, pa.array(there), tuple(there), None in values), np.asarray(code, np.int32)
+
+
+def tiny(rng, models, rows=6):
+    """A random table of few rows as a problem, one entry of the frequency set per different row."""
+    missing = rng.random() < 0.3
+    columns = {}
+    for name, leaves in LEAVES.items():
+        some = rng.choice(leaves, size=rng.integers(2, len(leaves) + 1), replace=False)
+        columns[name] = [
+            None if missing and name != "place" and rng.random() < 0.15 else str(rng.choice(some)) for _ in range(rows)
+        ]
+    columns["s"] = [None if missing and rng.random() < 0.1 else str(rng.choice(VALUES)) for _ in range(rows)]
+    coded = {name: encode(values, name, place) for place, (name, values) in enumerate(columns.items())}
+    table = np.stack([code for _, code in coded.values()], axis=1)
+    table, count = np.unique(table, axis=0, return_counts=True)
+    *quasi, sensitive = (dictionary for dictionary, _ in coded.values())
+    secrets = np.where(table[:, 3:] == len(sensitive.text), -1, table[:, 3:]).astype(np.int32)
+    domain = SCHEMA.domain("s", sensitive.text)
+    found = FrequencySet(
+        tuple(quasi), (sensitive,), (domain,), table[:, :3].copy(), secrets, count.astype(np.int64)
+    )  # fmt: skip
+    return Problem(found, found.ladders(SCHEMA), combine(models), schema=SCHEMA)
+
+
+def optimum(problem, measure, shown, whole):
+    """The least loss of all partitions, of all rows or of those that are not left out."""
+    frequencies, rows = problem.frequencies, problem.frequencies.rows
+    row = np.repeat(np.arange(len(frequencies.count)), frequencies.count)
+    codes, secret = frequencies.codes[row], frequencies.secrets[row, 0]
+    subsets = [slow.members(chosen) for chosen in range(1 << rows)]
+    costs = [
+        lambda share, height, a=a, how=how: (
+            measure.weight[a] * height
+            if measure.heights and how == "ancestor"
+            else 0.0
+            if measure.leaf[a] >= 1
+            else measure.weight[a] * max(share - measure.leaf[a], 0) / (1 - measure.leaf[a])
+        )
+        for a, how in enumerate(shown)
+    ]
+    loss = [len(some) * slow.label_loss(codes[some], problem.ladders, costs, shown) if some else 0 for some in subsets]
+    least = np.inf
+    every = (1 << rows) - 1
+    for kept in [every] if whole else range(1 << rows):
+        inside = [chosen for chosen in range(1, 1 << rows) if chosen & ~kept == 0]
+        group = np.concatenate([np.full(len(subsets[chosen]), g) for g, chosen in enumerate(inside)] or [[]])
+        value = np.concatenate([secret[subsets[chosen]] for chosen in inside] or [[]]).astype(np.int32)
+        held = histogram(
+            group.astype(np.int64), value, np.ones(len(group), np.int64), len(inside), frequencies.domains[0]
+        )
+        known = secret[subsets[kept]]
+        totals = np.bincount(known[known >= 0], minlength=frequencies.domains[0].size).astype(np.int64)
+        groups = Groups(np.asarray([len(subsets[chosen]) for chosen in inside], np.int64), (held,)).within([totals])
+        fine = dict(zip(inside, problem.model.assess(groups).holds.tolist(), strict=True)) if inside else {}
+        out = (rows - len(subsets[kept])) * float(measure.weight.sum())
+        least = min(least, out + slow.least_partition(kept, loss.__getitem__, fine.__getitem__))
+    return least / rows
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("loss", ["ncp", "granularity", "distortion-ratio", "precision"])
+def test_no_recoding_loses_less_than_the_bound(name, loss):
+    """Against all partitions; and the bound is no empty one: it is the optimum itself in some tables."""
+    rng = np.random.default_rng([len(loss), *name.encode()])
+    reached = 0
+    for _ in range(12):
+        problem = tiny(rng, MODELS[name], rows=int(rng.integers(3, 7)))
+        weights = {"place": float(rng.choice([1.0, 2.0, 0.0]))}
+        measure = local_measure(loss, problem.frequencies, problem.ladders, weights)
+        shown = ["ancestor", "ancestor", str(rng.choice(["ancestor", "range"]))]
+        for whole in (True, False):
+            bound = least_loss(
+                measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * 3, whole=whole
+            )
+            best = optimum(problem, measure, shown, whole)
+            assert bound <= best + 1e-15, (name, loss, whole)
+            reached += best < np.inf and bound >= best * (1 - 1e-9) and best > 0
+    if name in ("k", "p"):
+        assert reached > 0
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("need", [1, 2, 3])
+def test_no_microaggregation_loses_less_than_the_bound(k, need):
+    """Against all partitions, with values that a group must hold and with missing numbers; near rows cut short too."""
+    rng = np.random.default_rng([k, need])
+    reached = 0
+    for _ in range(40):
+        rows = int(rng.integers(max(k, 3), 8))
+        numbers = np.round(rng.normal(size=(rows, int(rng.integers(1, 3)))) * 3)
+        numbers[rng.random(numbers.shape) < (0.1 if rng.random() < 0.4 else 0.0)] = np.nan
+        mark = rng.integers(-1 if rng.random() < 0.3 else 0, 4, rows)
+        centre = np.nan_to_num(np.nanmean(np.where(np.isnan(numbers).all(axis=0), 0.0, numbers), axis=0))
+        points = np.where(np.isnan(numbers), centre, numbers)
+
+        def loss(chosen, numbers=numbers, centre=centre):
+            own = numbers[slow.members(chosen)]
+            hidden = np.isnan(own).any(axis=0)
+            return sum(
+                float(np.nansum((column - centre[j]) ** 2)) if hidden[j] else slow.squares(column[:, None])
+                for j, column in enumerate(own.T)
+            )
+
+        def may_be(chosen, mark=mark):
+            own = slow.members(chosen)
+            return len(own) >= k and len(set(mark[own].tolist()) - {-1}) >= need
+
+        best = slow.least_partition((1 << rows) - 1, loss, may_be)
+        bounds = [float(least_squares(points, k, [(mark, need)]).sum())]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("shoal.methods.microaggregation.bounding.FURTHER", -2)
+            bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
+        assert max(bounds) <= best + 1e-9
+        assert bounds[1] <= bounds[0] + 1e-9 or best == np.inf
+        reached += 0 < best < np.inf and bounds[0] > best * 0.999
+    assert need > 1 or reached > 0
+
+
+def test_numbers_published_as_missing_have_their_price():
+    table = pa.table({"x": [1.0, 2.0, 10.0, None, 30.0, 31.0]})
+    schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
+    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(2),), shoal.Mdav()))
+    known = np.asarray([1.0, 2.0, 10.0, 30.0, 31.0])
+    shown = release.table["x"].to_pylist()
+    expected = sum(
+        min((x - y) ** 2 for y in shown if y is not None) if x != 10.0 else (x - known.mean()) ** 2 for x in known
+    )
+    assert shown.count(None) == 2
+    assert release.utility["sse_sst"] == pytest.approx(expected / ((known - known.mean()) ** 2).sum())
+    assert 0 < release.certificate["bound"]["lower_bound"] <= release.utility["sse_sst"]
+
+
+def random_cells(rng):
+    """Cells of a random table: codes of a few columns with random nested levels, and a rule or none."""
+    columns, items = int(rng.integers(1, 4)), int(rng.integers(1, 12))
+    lifts, costs = [], []
+    for _ in range(columns):
+        leaves = int(rng.integers(1, 5))
+        levels, price = [np.arange(leaves)], [np.zeros(leaves)]
+        while len(set(levels[-1].tolist())) > 1:
+            merged = np.sort(rng.integers(0, max(1, levels[-1].max()), levels[-1].max() + 1))
+            levels.append(np.unique(merged, return_inverse=True)[1][levels[-1]])
+            price.append(np.zeros(leaves))
+            for leaf in range(leaves):  # a coarser label never costs less
+                above = levels[-1][leaf]
+                price[-1][above] = max(price[-1][above], price[-2][levels[-2][leaf]])
+            price[-1] += rng.random()
+        lifts.append(levels)
+        costs.append(price)
+    codes = np.stack([rng.integers(0, len(levels[0]), items) for levels in lifts], axis=1).astype(np.int32)
+    count, least = rng.integers(1, 4, items), int(rng.integers(1, 5))
+    marks = rng.integers(-1, 3, (int(rng.integers(0, 3)), items))
+    adds = rng.random(len(marks)) < 0.5
+    marks[adds] = np.maximum(marks[adds], 0)
+    needs = rng.integers(1, 4, len(marks))
+    at = np.zeros((columns, max(map(len, lifts))), np.int64)
+    place = 0
+    for a, levels in enumerate(lifts):
+        for level in range(len(levels)):
+            at[a, level] = place
+            place += len(levels[0])
+    cells = Cells(
+        np.ascontiguousarray(codes.T), count, np.concatenate([x for y in lifts for x in y]).astype(np.int32), at,
+        np.concatenate([x for y in costs for x in y]), np.asarray([len(y) - 1 for y in lifts]),
+        max(len(y[0]) for y in lifts), least, marks.astype(np.int64), needs, adds,
+    )  # fmt: skip
+
+    def holds(inside):
+        return all(
+            (sum(count[i] * mark[i] for i in inside) if add else len({mark[i] for i in inside} - {-1})) >= need
+            for mark, add, need in zip(marks, adds, needs, strict=True)
+        )
+
+    return cells, codes, lifts, costs, holds
+
+
+def test_the_cheapest_cells_are_those_of_all_nodes():
+    rng = np.random.default_rng(7)
+    for _ in range(300):
+        cells, codes, lifts, costs, holds = random_cells(rng)
+        found, left = least_costs(cells, make_room(cells), 99.0, 10**6)
+        expected = slow.least_costs(codes, cells.copies, lifts, costs, cells.least, holds)
+        assert left > 0
+        assert np.allclose(found, np.minimum(expected, 99.0), rtol=1e-12)
+
+
+def test_prices_rise_until_a_cell_is_full_and_never_further():
+    """In no open cell do the dearest rows cost more than the cell; and whoever stopped is in one that is full."""
+    rng = np.random.default_rng(8)
+    rose = 0
+    for _ in range(200):
+        cells, codes, lifts, costs, holds = random_cells(rng)
+        room = make_room(cells)
+        top = float(sum(levels[-1].max() for levels in costs))
+        price, _ = least_costs(cells, room, top, 10**6)
+        before = price.copy()
+        furthest = np.where(price > 0, top - price, 0.0)
+        for _ in range(60):
+            rise, _ = rises(cells, room, price, furthest, 10**7)
+            rise[rise < 1e-12] = 0.0
+            price, furthest = price + rise, np.where(rise > 0, np.maximum(top - price - rise, 0.0), 0.0)
+        full = price >= top - 1e-9
+        for node in np.ndindex(*(len(levels) for levels in lifts)):
+            lifted = [tuple(int(lifts[a][level][row[a]]) for a, level in enumerate(node)) for row in codes]
+            for cell in set(lifted):
+                inside = [i for i, own in enumerate(lifted) if own == cell]
+                if cells.copies[inside].sum() < cells.least or not holds(inside):
+                    continue
+                most = cells.least * sum(costs[a][level][cell[a]] for a, level in enumerate(node))
+                dearest = np.sort(np.repeat(price[inside], cells.copies[inside]))[::-1][: cells.least].sum()
+                assert dearest <= most + 1e-9
+                full[inside] |= dearest >= most - 1e-6
+        assert full.all()
+        rose += bool((price > before + 1e-6).any())
+    assert rose > 20
+
+
+def test_too_much_work_is_told_and_divided():
+    rng = np.random.default_rng(9)
+    problem = tiny(rng, MODELS["k"])
+    measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
+    given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
+    together = least_loss(*given, whole=True)
+    cells, *_ = random_cells(rng)
+    assert least_costs(cells, make_room(cells), 1.0, 0)[1] < 0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("shoal.bounds.recodings.STEPS", 12)
+        patched.setattr("shoal.bounds.recodings.STEPS_PER_ITEM", 0)
+        apart = least_loss(*given, whole=True)
+    assert 0 <= apart <= together
+
+
+def test_what_groups_publish_is_what_is_lost():
+    rng = np.random.default_rng(10)
+    for method in (TopDown(), TopDown("distortion-ratio"), Mondrian(ranges="exact"), Refine(loss="granularity")):
+        problem = tiny(rng, MODELS["k"], rows=40)
+        recoding = method.decide(problem)
+        bound = method.lower_bound(problem, recoding)
+        shown = ["ancestor"] * 3
+        measure = local_measure(method.loss, problem.frequencies, problem.ladders, method.weights)
+        assert bound.loss == pytest.approx(recoding_loss(measure, problem.frequencies, recoding, shown))
+        assert 0 <= bound.lower_bound <= bound.loss
+        if (told := recoding.facts.to_dict()).get("loss_after") is not None:
+            assert bound.loss == pytest.approx(told["loss_after"], rel=1e-12)
+
+
+def test_a_bound_is_rounded_down():
+    assert rounded_down(0.3) < 0.3
+    assert rounded_down(-1e-20) == 0.0
+    assert Bound("ncp", 0.5, rounded_down(0.5)).optimal
+    assert not Bound("ncp", 0.5 + 1e-10, rounded_down(0.5)).optimal
+
+
+# -- where it is told --------------------------------------------------------------------------------------------------
+
+PLACE = Schema({"place": Column(Role.QUASI_IDENTIFIER, Tree({"north": list("abcd"), "south": list("efgh")}))})
+
+
+def test_an_optimum_is_known_as_such():
+    table = pa.table({"place": list("abcdefgh")})
+    release = shoal.anonymize(table, shoal.Plan(PLACE, (KAnonymity(4),), Refine()))
+    assert release.search["optimal"] is True
+    assert release.certificate["bound"]["loss"] == pytest.approx(3 / 7)
+    assert "no release of this kind can lose less: this is proven" in " ".join(str(release).split())
+
+
+def test_a_gap_is_told_and_never_above_what_is_proven():
+    """One of five is in the north: four of the south must go up with it, or the group of all."""
+    table = pa.table({"place": list("eeeeeeea")})
+    release = shoal.anonymize(table, shoal.Plan(PLACE, (KAnonymity(4),), TopDown()))
+    bound = release.certificate["bound"]
+    assert bound["loss"] == pytest.approx(0.5)
+    assert bound["lower_bound"] == pytest.approx(0.5)  # a row alone would be bounded by 1 / 8
+    assert release.to_dict()["lower_bound"] == bound["lower_bound"]
+    certificate = {"bound": {"measure": "ncp", "loss": 0.5, "lower_bound": 0.17999, "optimal": False}}
+    assert "no release of this kind can lose less than 0.1799." in " ".join(shoal.certificate.about_bound(certificate))
+
+
+def test_the_reported_geometric_mean_is_bounded_too():
+    rng = np.random.default_rng(11)
+    columns = {name: [str(rng.choice(leaves)) for _ in range(60)] for name, leaves in LEAVES.items()}
+    schema = Schema({name: SCHEMA.columns[name] for name in LEAVES})
+    release = shoal.anonymize(pa.table(columns), shoal.Plan(schema, (KAnonymity(3),), Refine()))
+    assert 0 < release.certificate["bound"]["reported"]["ncp"] <= release.utility["ncp"]
+
+
+def test_there_is_no_bound_where_nothing_is_proven():
+    table = pa.table({"place": list("aabbeeff")})
+    plan = shoal.Plan(PLACE, (KAnonymity(2),), shoal.LocalSuppression(missing="loose"))
+    assert "bound" not in shoal.anonymize(table, plan).certificate.content
