@@ -18,7 +18,7 @@ from shoal.checked import Seconds, Share
 from shoal.encoding import MethodFacts, Recoding
 from shoal.encoding.method_facts import Kind, Search
 from shoal.errors import InfeasibleError, PlanError, ShoalError
-from shoal.methods.base import Method, Problem
+from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import within
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
@@ -85,12 +85,15 @@ class Auto(Method):
     time_limit
         Seconds to share out among the methods: each gets its part of what is left, and once there is a recoding and no
         time left, the others are not tried.
+    quality
+        That of the methods which have one.
     """
 
     methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
     loss: Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"] = "ncp"
     suppression: Share = 0.0
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "auto"
     serves_few: ClassVar[bool] = True
 
@@ -108,7 +111,7 @@ class Auto(Method):
     def candidates_for(self, model: AllOf) -> list[Method]:
         """The methods to try for some models."""
         names = FEW if limited(model) and self.methods == TRUTHFUL else self.methods
-        return [make_method(name, {"suppression": self.suppression}) for name in names]
+        return [make_method(name, {"suppression": self.suppression, "quality": self.quality}) for name in names]
 
     @property
     def only_rows(self) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,12 @@ from shoal.schema import Ladder, Schema
 from shoal.schema.base import changed
 
 __all__ = [
-    "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "least_rows", "quiet", "require_feasible",
+    "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "Quality", "least_rows", "quiet", "require_feasible",
     "require_quasi_identifiers", "require_whole", "row_limit", "suppress_failing", "told_count",
 ]  # fmt: skip
+
+Quality = Literal["fast", "good", "best"]
+"""How much time a method takes to lose less; see docs/bounds.md."""
 
 Progress = Callable[[str, float | None], None]
 """Called with what is being done and, where known, which part of it is done."""

@@ -45,11 +45,8 @@ class Point:
     """The loss that no release of its kind can undercut, where one is proven."""
 
 
-def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -> str:
-    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left.
-
-    ``bound`` is a loss that is proven to be the least of any; it is drawn as a line.
-    """
+def scatter(points: Sequence[Point], measure: str) -> str:
+    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left."""
     right, top = _ceiling(max(p.risk for p in points)), _ceiling(max(p.loss for p in points))
 
     def x(risk: float) -> float:
@@ -65,11 +62,6 @@ def scatter(points: Sequence[Point], measure: str, bound: float | None = None) -
         parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss:.3g}</text>')
         place = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
         parts.append(f'<text class="tick" {place}>{percent(risk)}</text>')
-    if bound is not None and 0 < bound <= top:
-        ends = f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(bound):.1f}" y2="{y(bound):.1f}"'
-        parts.append(
-            f'<line class="bound" {ends}><title>proven: no less can be lost than {number(bound)}</title></line>'
-        )
     frontier = sorted((p for p in points if p.efficient), key=lambda p: p.risk)
     if len(frontier) > 1:
         path = " ".join(f"{x(p.risk):.1f},{y(p.loss):.1f}" for p in frontier)

@@ -52,7 +52,6 @@ tbody th{font-weight:500}
 .scatter .tick{fill:var(--muted)}
 .grid{stroke:var(--line)}
 .frontier{fill:none;stroke:var(--after);stroke-width:2}
-.bound{stroke:var(--yes);stroke-width:1.5;stroke-dasharray:6 4}
 .envelope,.gap{fill:none;stroke:var(--before);stroke-width:1.5;stroke-dasharray:2 4}
 .efficient{fill:var(--after)}
 .beaten{fill:none;stroke:var(--muted);stroke-width:1.5}

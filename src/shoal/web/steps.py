@@ -312,11 +312,18 @@ def explore(project: Project, request: Request, language: str) -> dict[str, Any]
     measure = (found or {}).get("measure", "ncp")
     takes = [json.dumps(_taking(trial, models)) for trial in trials]
     points = [
-        Point(_label(trial), trial["risk"], trial["loss"][measure], trial["efficient"], trial["chosen"], take)
+        Point(
+            _label(trial),
+            trial["risk"],
+            trial["loss"][measure],
+            trial["efficient"],
+            trial["chosen"],
+            take,
+            (trial.get("lower_bound") or {}).get(measure),
+        )
         for trial, take in zip(trials, takes, strict=True)
         if trial["loss"] and trial["risk"] is not None and measure in trial["loss"]
     ]
-    bounds = [trial["lower_bound"] for trial in trials if trial.get("lower_bound") is not None]
     known = edge.result if edge is not None and edge.result is not None else None
     lattice = known["lattice"] if known else None
     shown = known["minimal"] if known else []
@@ -335,7 +342,7 @@ def explore(project: Project, request: Request, language: str) -> dict[str, Any]
         "lanes": (found or {}).get("lanes", []) if race is not None and race.state == "running" else [],
         "racing": race.id if race is not None and race.state == "running" else None,
         "stopped": bool(found and found.get("stopped")),
-        "picture": Markup(scatter(points, measure, max(bounds, default=None))) if points else None,
+        "picture": Markup(scatter(points, measure)) if points else None,
         "takes": takes,
         "edge": known,
         "minimal": shown[:30],

@@ -23,7 +23,7 @@ from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
 from shoal.errors import PlanError, counted
-from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
@@ -60,6 +60,8 @@ class Mondrian(CuttingMethod):
         end tells that somebody in the group has that value).
     loss, weights, choose, time_limit
         See :class:`shoal.methods.local.top_down.TopDown`.
+    quality
+        The same; with ``good`` and ``best`` equal rows may be divided.
     """
 
     strict: bool = True
@@ -69,6 +71,7 @@ class Mondrian(CuttingMethod):
     choose: Choice = "best"
     ranges: Ranges = "round"
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "mondrian"
     answers_early: ClassVar[bool] = True
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from shoal.checked import Seconds, make
 from shoal.encoding import ByGroup, MethodFacts
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem
+from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import deadline_of, in_time
 
 __all__ = ["Choice", "CutFacts", "CuttingMethod", "LocalLoss", "LocalMethod", "Start", "start_method"]
@@ -47,6 +47,7 @@ class CuttingMethod(LocalMethod):
     """Base of the methods that cut the table again and again, and leave no row out."""
 
     time_limit: Seconds | None
+    quality: Quality | None
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
@@ -54,6 +55,10 @@ class CuttingMethod(LocalMethod):
 
         deadline = deadline_of(self.time_limit)
         local, pieces = self.partition(problem, deadline)
+        if self.quality in ("good", "best"):
+            from shoal.methods.local.regrouping import improve_pieces
+
+            pieces = improve_pieces(local, pieces, self.quality, deadline, problem.seed).pieces
         finished = in_time(deadline)
         recoding = publish_pieces(local, pieces)
         return replace(recoding, facts=CutFacts(finished=finished, shown=recoding.facts))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup, MethodFacts, Recoding
-from shoal.methods.base import Problem, require_quasi_identifiers
+from shoal.methods.base import Problem, Quality, require_quasi_identifiers
 from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
@@ -60,6 +60,8 @@ class Refine(LocalMethod):
         Where ranges end, see :class:`shoal.methods.local.mondrian.Mondrian`; as the start says by default.
     time_limit
         Seconds after which the best groups so far are taken. The result then depends on the machine.
+    quality
+        ``fast``: as without it. ``good`` and ``best``: neighbouring groups are formed again, for longer and longer.
 
     Examples
     --------
@@ -73,6 +75,7 @@ class Refine(LocalMethod):
     publish: Mapping[str, Shown] = field(default_factory=dict)
     time_limit: Seconds | None = None
     ranges: Ranges | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "refine"
     answers_early: ClassVar[bool] = True
 
@@ -88,8 +91,9 @@ class Refine(LocalMethod):
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. A pass takes time in proportion to the distinct combinations."""
         from shoal.methods.local.problem import make_local_problem
+        from shoal.methods.local.regrouping import improve_pieces
         from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
-        from shoal.methods.local.search import loss_of, refine_pieces
+        from shoal.methods.local.search import loss_of
 
         deadline = deadline_of(self.time_limit)
         exact = (self.ranges or getattr(self.start, "ranges", "round")) == "exact"
@@ -104,7 +108,7 @@ class Refine(LocalMethod):
             local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
             pieces = pieces_of(local, started)
         before = loss_of(local, pieces)
-        refined = refine_pieces(local, pieces, deadline)
+        refined = improve_pieces(local, pieces, self.quality, deadline, problem.seed)
         recoding = publish_pieces(local, refined.pieces, rows)
         facts = RefineFacts(
             start=self.start.name,

@@ -11,10 +11,11 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, MethodFacts
 from shoal.encoding.groups import group_keys
 from shoal.encoding.wildcards import candidates
-from shoal.methods.base import Problem
+from shoal.methods.base import Problem, Quality
 from shoal.methods.local.problem import make_local_problem
+from shoal.methods.local.regrouping import improve_pieces
 from shoal.methods.local.release import publish_pieces
-from shoal.methods.local.search import cut_pieces, refine_pieces
+from shoal.methods.local.search import cut_pieces
 from shoal.methods.time_limits import in_time, is_late
 from shoal.schema import TOP, Flat
 
@@ -40,22 +41,25 @@ def with_stars(problem: Problem) -> Problem:
     return replace(problem, ladders=ladders)
 
 
-def suppress_strictly(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
+def suppress_strictly(
+    problem: Problem, importance: Mapping[str, float], deadline: float | None = None, quality: Quality | None = None
+) -> ByGroup:
     """Groups of least stars: cuts on two-level hierarchies, then refinement."""
     local = make_local_problem(with_stars(problem), loss="precision", weights=importance)
-    pieces = refine_pieces(
-        local, cut_pieces(local, local.whole(), strict=False, choose="best", deadline=deadline), deadline
-    ).pieces
+    cut = cut_pieces(local, local.whole(), strict=False, choose="best", deadline=deadline)
+    pieces = improve_pieces(local, cut, quality, deadline, problem.seed).pieces
     finished = in_time(deadline)
     return _described(problem, publish_pieces(local, pieces), finished)
 
 
-def suppress_loosely(problem: Problem, importance: Mapping[str, float], deadline: float | None = None) -> ByGroup:
+def suppress_loosely(
+    problem: Problem, importance: Mapping[str, float], deadline: float | None = None, quality: Quality | None = None
+) -> ByGroup:
     """The strict groups, with the stars taken back that nobody needs who knows that a star may stand for any value."""
     frequencies = problem.frequencies
     k = problem.model.least
     sizes = [dictionary.size for dictionary in frequencies.quasi]
-    strict = suppress_strictly(problem, importance, deadline)
+    strict = suppress_strictly(problem, importance, deadline, quality)
     codes = frequencies.codes[strict.row]  # one unit: the rows of a combination in a group, which get the same stars
     weight = np.asarray([float(importance.get(dictionary.name, 1.0)) for dictionary in frequencies.quasi])
     stars = _take_back(codes, strict.count, (strict.height > 0)[strict.group], weight, k, deadline)

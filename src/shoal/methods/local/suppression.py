@@ -28,7 +28,7 @@ from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup, Recoding
 from shoal.errors import PlanError
-from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.hidden_cells import require_few
 from shoal.methods.local.options import LocalMethod
@@ -51,11 +51,14 @@ class LocalSuppression(LocalMethod):
         ``strict``: `*` matches only `*`. ``loose``: `*` may stand for any value (k-anonymity only).
     time_limit
         Seconds after which the stars so far are taken. The result then depends on the machine.
+    quality
+        See :class:`shoal.methods.local.refine.Refine`; not for models of few known columns.
     """
 
     importance: Mapping[str, Weight] = field(default_factory=dict)
     missing: Literal["strict", "loose"] = "strict"
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "local-suppression"
     answers_early: ClassVar[bool] = True
     serves_few: ClassVar[bool] = True
@@ -99,7 +102,7 @@ class LocalSuppression(LocalMethod):
         from shoal.methods.local.star_patterns import suppress_loosely, suppress_strictly
 
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
-        return decide(problem, self.importance, deadline_of(self.time_limit))
+        return decide(problem, self.importance, deadline_of(self.time_limit), self.quality)
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`: a cell that is suppressed counts by its column's importance."""

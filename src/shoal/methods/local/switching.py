@@ -23,7 +23,7 @@ from shoal.bounds import Bound
 from shoal.checked import Number, Seconds, Weight
 from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.errors import PlanError
-from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.mondrian import ranks_of, shown_by
 from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
@@ -67,6 +67,8 @@ class Switching(LocalMethod):
         Whether the result is refined at the end, see :class:`shoal.methods.local.refine.Refine`.
     loss, weights
         See :class:`shoal.methods.local.top_down.TopDown`.
+    quality
+        How long the result is refined, see :class:`shoal.methods.local.refine.Refine`.
     time_limit
         Seconds after which groups are refined no further; an error where they do not all meet the models by then.
     """
@@ -78,6 +80,7 @@ class Switching(LocalMethod):
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "switching"
 
     def __post_init__(self) -> None:
@@ -105,8 +108,9 @@ class Switching(LocalMethod):
 
     def _decide(self, problem: Problem, found: Event) -> ByGroup:
         from shoal.methods.local.problem import make_local_problem
+        from shoal.methods.local.regrouping import improve_pieces
         from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
-        from shoal.methods.local.search import loss_of, refine_pieces, switch
+        from shoal.methods.local.search import loss_of, switch
 
         problem = replace(problem, model=self.goal(problem.model))
         problem.model.check(problem.frequencies.domains)
@@ -125,7 +129,7 @@ class Switching(LocalMethod):
         pieces = switched.pieces
         found.set()
         if self.polish:
-            pieces = refine_pieces(local, pieces, deadline).pieces
+            pieces = improve_pieces(local, pieces, self.quality, deadline, problem.seed).pieces
         recoding = publish_pieces(local, pieces, rows)
         facts = SwitchingFacts(
             start=self.start.name,

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
-from shoal.methods.base import Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
@@ -48,6 +48,9 @@ class TopDown(CuttingMethod):
         The rule for the next column: loss, rate, or best, which tries both at once and keeps the better result.
     time_limit
         Seconds after which the groups so far are taken. The result then depends on the machine.
+    quality
+        ``fast``: as without it. ``good`` and ``best``: rows are moved between groups, and neighbouring groups formed
+        again, for longer and longer; see docs/bounds.md.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class TopDown(CuttingMethod):
     weights: Mapping[str, Weight] = field(default_factory=dict)
     choose: Choice = "best"
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "top-down"
     answers_early: ClassVar[bool] = True
 

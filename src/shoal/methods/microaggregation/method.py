@@ -23,7 +23,7 @@ from shoal.encoding import ByGroup, Recoding
 from shoal.encoding.intervals import Ends
 from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Outcome, Problem, Progress, require_quasi_identifiers
+from shoal.methods.base import Method, Outcome, Problem, Progress, Quality, require_quasi_identifiers
 from shoal.methods.microaggregation.told import Formed
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
@@ -70,6 +70,8 @@ class _Microaggregation(Method):
     block
         The most rows that are aggregated together; without it, all are. Larger tables are cut into blocks along
         medians, and groups do not cross blocks. See :mod:`shoal.methods.microaggregation.blocks`.
+    quality
+        ``fast``: groups as they are formed. ``good``: the same as ``refine``. ``best``: ten times as many proposals.
     time_limit
         Seconds after which groups are improved no further; an error where they are not formed by then. Not for tables
         that are cut into blocks on several machines.
@@ -85,6 +87,12 @@ class _Microaggregation(Method):
     block: Annotated[int, Ge(4)] | None = None
     ranges: Ranges = "round"
     time_limit: Seconds | None = None
+    quality: Quality | None = None
+
+    @property
+    def refines(self) -> bool:
+        """Whether groups are improved: as ``quality`` says or, without it, ``refine``."""
+        return self.refine if self.quality is None else self.quality != "fast"
 
     def check(self, schema: Schema, model: AllOf) -> None:
         """See :class:`shoal.methods.base.Method`."""

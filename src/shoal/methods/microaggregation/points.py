@@ -50,6 +50,7 @@ __all__ = [
 
 SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
+BEST = 10  # so many times as many proposals where the best is asked for
 LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
 
 
@@ -104,10 +105,11 @@ def improve(
     deadline: float | None = None,
 ) -> npt.NDArray[np.int32]:
     """The groups, with less loss, where the method refines; with a deadline, as many proposals as there is time for."""
-    if not method.refine or len(points) < 2 * rules.least[0]:
+    if not method.refines or len(points) < 2 * rules.least[0]:
         return group
-    part = MOST_PROPOSALS * len(points) // rows
-    steps = min(method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
+    more = BEST if method.quality == "best" else 1
+    part = more * MOST_PROPOSALS * len(points) // rows
+    steps = min(more * method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
     progress(f"{method.name}: improving groups", None)
     if deadline is not None:
         start, few = time.monotonic(), steps // 50

@@ -205,7 +205,7 @@ class Part:
     ) -> npt.NDArray[np.int64]:
         """The groups, improved if there is time (``rows`` share the proposals); every group meets the exact models."""
         shared, method = self.shared, self.shared.method
-        if method.refine and not is_late(deadline):
+        if method.refines and not is_late(deadline):
             points, ruled = coordinates_of(self.columns, self.codes), shared.bound.columns(self.secrets)
             group = improve(method, points, ruled, shared.bound.rules, group, rows, shared.seed, progress, deadline)
         return settle(shared.model, shared.domains, self.secrets, group, bool(method.strata), shared.totals)

@@ -1,0 +1,101 @@
+"""How much time a method takes to lose less: every quality keeps the models, and more of it loses no more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.data.census import census_table
+from shoal.methods.local.problem import Pieces
+from shoal.methods.local.regrouping import _joined, _neighbourhoods, regroup
+from shoal.methods.local.search import loss_of
+from shoal.pipeline import anonymize
+from tests.unit.test_bounds import MODELS, tiny
+
+SCHEMA = shoal.Schema(
+    {
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((5, 10, 20))),
+        "education": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
+        "sex": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
+        "occupation": shoal.Column(shoal.Role.SENSITIVE),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return census_table(400, seed=3).select(list(SCHEMA.columns))
+
+
+@pytest.fixture
+def few_rounds(monkeypatch):
+    monkeypatch.setattr("shoal.methods.local.regrouping.WORK", {"good": 2_000, "best": 8_000})
+
+
+@pytest.mark.parametrize("models", [(shoal.KAnonymity(4),), (shoal.KAnonymity(4), shoal.PSensitive(3))], ids=str)
+@pytest.mark.parametrize("make", [shoal.TopDown, shoal.Refine, shoal.Mondrian, shoal.LocalSuppression])
+@pytest.mark.usefixtures("few_rounds")
+def test_more_quality_loses_no_more(table, make, models):
+    found = {
+        quality: anonymize(table, shoal.Plan(SCHEMA, models, make(quality=quality)))
+        for quality in (None, "fast", "good", "best")
+    }
+    lost = {quality: release.certificate["bound"]["loss"] for quality, release in found.items()}
+    assert lost["fast"] == lost[None]
+    assert lost["good"] <= lost["fast"] + 1e-12
+    assert lost["best"] <= lost["good"] + 1e-12
+    assert lost["best"] < lost["fast"] or make is shoal.LocalSuppression  # whose stars are least already
+    assert found["fast"].table == found[None].table  # nothing changes unless it is asked for
+    for release in found.values():
+        assert release.certificate["bound"]["lower_bound"] <= release.certificate["bound"]["loss"]
+        assert all(model["holds"] for model in release.certificate["models"])
+
+
+@pytest.mark.usefixtures("few_rounds")
+def test_the_same_seed_gives_the_same_groups_and_a_deadline_ends_it(table):
+    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="good"))
+    assert anonymize(table, plan).table == anonymize(table, plan).table
+    late = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="best", time_limit=1e-9))
+    assert all(model["holds"] for model in anonymize(table, late).certificate["models"])
+
+
+def test_regrouping_keeps_every_row_and_never_loses_more():
+    """Piece by piece: what goes into sets of groups comes out of them, and no two sets share a group."""
+    rng = np.random.default_rng(5)
+    for name in ("k", "p", "entropy", "t-equal"):
+        problem = tiny(rng, MODELS[name], rows=60)
+        local, pieces = shoal.TopDown().partition(problem)
+        near = np.tile(np.arange(len(local.count), dtype=np.int32), (len(local.count), 1))
+        chosen, sets = _neighbourhoods(pieces, near, np.ones(len(pieces.start) - 1), rng)
+        joined, item, owner = _joined(local, pieces, chosen, sets)
+        there = chosen[pieces.group] >= 0
+        assert joined.count.sum() == pieces.count[there].sum()
+        assert (np.diff(owner) >= 0).all()
+        assert (local.setting.values[item] == joined.setting.values).all()
+        found = regroup(local, pieces, 6, seed=1)
+        assert isinstance(found, Pieces)
+        assert loss_of(local, found) <= loss_of(local, pieces) + 1e-12
+        assert (np.bincount(found.item, weights=found.count) == local.count).all()
+
+
+def test_microaggregation_has_qualities_too(monkeypatch):
+    monkeypatch.setattr("shoal.methods.microaggregation.points.MOST_PROPOSALS", 20_000)
+    schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("age", "hours")})
+    rng = np.random.default_rng(2)
+    import pyarrow as pa
+
+    table = pa.table({"age": rng.normal(size=150), "hours": rng.normal(size=150)})
+    lost = {}
+    for quality in (None, "fast", "good", "best"):
+        plan = shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Mdav(quality=quality))
+        lost[quality] = anonymize(table, plan).utility["sse_sst"]
+    refined = anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Mdav(refine=True))).utility["sse_sst"]
+    assert lost["fast"] == lost[None] > lost["good"] == refined
+    assert lost["best"] <= lost["good"] * 1.02  # another walk, ten times as long
+    assert shoal.PFirst(quality="fast").refines is False
+    assert shoal.PFirst().refines is True
+
+
+def test_auto_hands_it_on():
+    assert all(getattr(m, "quality", "best") == "best" for m in shoal.Auto(quality="best").candidates)
