@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.bounds.bound import Bound, rounded_down
+from shoal.encoding.centres import numbers_of
 from shoal.encoding.recoding import ByGroup
 from shoal.encoding.rules import CATEGORIES, WEIGHT, Rule
 from shoal.methods.base import Problem
 from shoal.methods.microaggregation.kernels.partition import nearest_records
-from shoal.methods.microaggregation.points import choices, numbers_of
+from shoal.methods.microaggregation.points import choices
 from shoal.methods.rules import totals_of
 
 if TYPE_CHECKING:
