@@ -39,6 +39,9 @@ def test_a_centroid_is_a_value_of_its_column_and_missing_where_one_is():
     found = release(table, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
     assert found.type == pa.float32()
     assert found.to_pylist() == [None] * 3 + [pytest.approx(5 / 3)] * 3
+    nothing = pa.table({"age": pa.array([None] * 4, pa.int64())})
+    hidden = release(nothing, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
+    assert hidden.to_pylist() == [None] * 4
     texts = pa.table({"age": ["1", "2", "1", "80", "80", "82"]})
     shown = release(texts, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
     assert Counter(shown.to_pylist()) == {"1": 3, "81": 3}

@@ -14,6 +14,7 @@ made from the rows of the partition alone: what is left out is not heard in them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,10 @@ from shoal.encoding.recoding import ByGroup
 from shoal.errors import PlanError
 from shoal.schema import TOP, Ladder
 
-__all__ = ["REPRESENTATIVES", "publish_groups"]
+__all__ = ["REPRESENTATIVES", "Representative", "publish_groups"]
 
-REPRESENTATIVES = ("ancestor", "range", "star")
+Representative = Literal["ancestor", "range", "star"]
+REPRESENTATIVES: tuple[Representative, ...] = get_args(Representative)
 
 Shown = tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
@@ -37,7 +39,7 @@ def publish_groups(
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
-    how: str | Sequence[str] = "ancestor",
+    how: Representative | Sequence[Representative] = "ancestor",
     *,
     ends: Ends = Ends(),  # noqa: B008 - frozen
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,

@@ -124,7 +124,7 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
     return ranks
 
 
-def shown_by(problem: Problem, publish: Mapping[str, str], ranks: list[npt.NDArray[np.int32] | None]) -> list[str]:
+def shown_by(problem: Problem, publish: Mapping[str, Shown], ranks: list[npt.NDArray[np.int32] | None]) -> list[Shown]:
     """How each quasi-identifier is published; raises where a column without numbers shall show a centroid."""
     shown = []
     for dictionary, rank in zip(problem.frequencies.quasi, ranks, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,10 @@ from shoal.methods.local.kernels.regions import LEVEL, PARENT, Setting, Space
 from shoal.methods.rules import bind_rules, totals_of
 from shoal.schema import Ladder
 from shoal.utility.measures import make_measure
+
+if TYPE_CHECKING:
+    from shoal.methods.local.mondrian import Shown
+    from shoal.methods.local.options import LocalLoss
 
 __all__ = ["LocalProblem", "Pieces", "make_local_problem", "make_space"]
 
@@ -69,7 +74,7 @@ class LocalProblem:
     setting: Setting
     count: npt.NDArray[np.int64]
     first: npt.NDArray[np.int64]
-    shown: tuple[str, ...]
+    shown: tuple[Shown, ...]
     ranks: tuple[npt.NDArray[np.int32] | None, ...]
     exact: bool = False
 
@@ -81,8 +86,8 @@ class LocalProblem:
 
 def make_local_problem(
     problem: Problem,
-    shown: Sequence[str] | None = None,
-    loss: str = "ncp",
+    shown: Sequence[Shown] | None = None,
+    loss: LocalLoss = "ncp",
     weights: Mapping[str, float] | None = None,
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
     *,
@@ -116,8 +121,8 @@ def make_local_problem(
 def make_space(
     frequencies: FrequencySet,
     ladders: Sequence[Ladder],
-    shown: Sequence[str],
-    loss: str,
+    shown: Sequence[Shown],
+    loss: LocalLoss,
     weights: Mapping[str, float],
     ranks: Sequence[npt.NDArray[np.int32] | None],
 ) -> tuple[Space, npt.NDArray[np.int64]]:

@@ -13,6 +13,7 @@ from shoal.encoding.centres import means, numbers_of, typed_as
 from shoal.encoding.groups import group_keys
 from shoal.encoding.intervals import Ends
 from shoal.encoding.method_facts import Warned
+from shoal.encoding.representative import Representative
 from shoal.errors import InfeasibleError
 from shoal.methods.base import EXACT_ENDS, Problem, least_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
@@ -91,7 +92,7 @@ def _show(
 ) -> ByGroup:
     """What the groups publish: ancestors, ranges over the columns' own orders, centroids."""
     problem = local.problem
-    kinds = ["range" if how == "centroid" else how for how in local.shown]
+    kinds: list[Representative] = ["range" if how == "centroid" else how for how in local.shown]
     ends = Ends(local.exact, least_rows(problem.model))
     recoding = publish_groups(
         problem.frequencies, problem.ladders, row, group, count, kinds, ends=ends, ranks=local.ranks
@@ -106,7 +107,8 @@ def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> pa.Array:
     """The mean of each group's numbers, as microaggregation shows it."""
     dictionary = local.problem.frequencies.quasi[a]
     numbers = numbers_of(dictionary)
-    assert numbers is not None
+    if numbers is None:  # all are missing
+        numbers = np.full(dictionary.size, np.nan)
     values = numbers[local.problem.frequencies.codes[recoding.row, a]]
     known = ~np.isnan(values)
     offset = float(np.average(values[known], weights=recoding.count[known])) if known.any() else 0.0

@@ -25,6 +25,7 @@ from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.encoding.centres import means, numbers_of, typed_as
 from shoal.encoding.intervals import Ends
 from shoal.encoding.method_facts import Warned
+from shoal.encoding.representative import Representative
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
 from shoal.methods.base import EXACT_ENDS, Progress
@@ -40,7 +41,7 @@ from shoal.utility.loss import distances, moved
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.methods.microaggregation.method import Base, _Microaggregation
+    from shoal.methods.microaggregation.method import Base, Scale, Shown, _Microaggregation
 
 __all__ = [
     "Extent", "PointColumn", "Scaling", "choices", "coordinates_of", "form_groups", "grow_size", "improve",
@@ -74,7 +75,7 @@ class PointColumn:
     ladder: Ladder
     coordinates: npt.NDArray[np.float64]
     numbers: npt.NDArray[np.float64] | None
-    shown: str
+    shown: Shown
     extent: Extent | None = None
 
 
@@ -171,7 +172,7 @@ class Scaling:
         return np.stack([scaled, missing.astype(np.float64)], axis=1) if self.gaps else scaled[:, None]
 
 
-def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> tuple[float, str, str]:
+def choices(method: _Microaggregation, name: str, numeric: bool, flat: bool) -> tuple[float, Scale, Shown]:
     """A column's weight, its scale, and what groups show of it; ``flat`` is a column without a hierarchy."""
     weight = float(method.weights.get(name, 1.0))
     scale = method.scale if isinstance(method.scale, str) else method.scale.get(name, "standard")
@@ -292,7 +293,7 @@ def publish(
     return replace(recoding, facts=replace(facts, warned=warned, sse_sst_by_column=per_column or None), loss=loss)
 
 
-def warned_of(ends: Ends, shown: Sequence[str]) -> Warned | None:
+def warned_of(ends: Ends, shown: Sequence[Shown]) -> Warned | None:
     """What must be said where ranges end at values of their groups."""
     return EXACT_ENDS if ends.exact and "range" in shown else None
 
@@ -313,7 +314,9 @@ def show_groups(
     groups = int(group.max()) + 1
     pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
     entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
-    how = ["range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns]
+    how: list[Representative] = [
+        "range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns
+    ]
     recoding = publish_groups(frequencies, ladders, entry_row, entry_group, entry_count, how, ends=ends, parts=True)
     labels: list[Any] = list(recoding.labels)
     height, share = recoding.height.copy(), recoding.share.copy()

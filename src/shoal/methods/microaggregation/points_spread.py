@@ -58,7 +58,7 @@ from shoal.utility.loss import Moved, Published, Sums, distances, measures, move
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.methods.microaggregation.method import _Microaggregation
+    from shoal.methods.microaggregation.method import Shown, _Microaggregation
 
 __all__ = ["aggregate_spread"]
 
@@ -86,12 +86,12 @@ class _Quasi:
     listed: PointColumn | None
     scaling: Scaling | None = None
     weight: float = 1.0
-    shown: str = "mean"
+    shown: Shown = "mean"
     extent: Extent | None = None
     size: int = 0
 
     @property
-    def shows(self) -> str:
+    def shows(self) -> Shown:
         """What groups show of it."""
         return self.shown if self.listed is None else self.listed.shown
 
