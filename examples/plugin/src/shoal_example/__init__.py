@@ -80,8 +80,11 @@ class Initial(BaseHierarchy):
     letters: Annotated[int, Ge(1)] = 1
     keys: ClassVar[tuple[str, ...]] = ("initial",)
     example: ClassVar[str] = "{ initial = 1 }"
-    looks_at_data: ClassVar[None] = None
     is_rule: ClassVar[bool] = True
+
+    @property
+    def looks_at_data(self) -> None:
+        """A label depends on its value alone."""
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """Two levels above the value."""
