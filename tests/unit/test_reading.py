@@ -523,3 +523,15 @@ def test_extensions_are_not_fetched_from_the_network() -> None:
     with DuckDBEngine() as engine:
         answer = engine._fetch("SELECT current_setting('autoinstall_known_extensions') AS a")
         assert answer.to_pylist() == [{"a": False}]
+
+
+def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
+    """A million columns: nothing grows with them but the reading of the first bytes."""
+    from shoal.engines.csv_format import MOST_COLUMNS, renamed
+
+    wide = tmp_path / "wide.csv"
+    for columns, name in ((1_000_000, "c{}"), (MOST_COLUMNS + 1, "c{}"), (300, "c" * 1000 + "{}")):
+        wide.write_text(",".join(name.format(n) for n in range(columns)) + "\n" + ",".join("1" * columns) + "\n")
+        with pytest.raises(TableError, match="at most 16,384 columns"):
+            check(wide, ["k-anonymity k=2"], quasi_identifiers=["c0"])
+    assert len(set(renamed(["x"] * 20_000))) == 20_000

@@ -24,6 +24,8 @@ __all__ = ["RELEASED", "CsvFormat", "detect", "first_record", "other_than_utf8",
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
+MOST_COLUMNS = 16_384
+"""As many as a sheet has; of more, every step would take hours."""
 SAMPLE_RECORDS = 500
 ENCODINGS = {  # by Python's name: what the engine calls it
     "utf-8": "utf-8",
@@ -108,6 +110,11 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
     records = _records(sample, delimiter, quote, complete)
     if not records:
         raise TableError(f"File {path.name!r} has no record; a header and at least one row are needed.")
+    if len(records[0]) > MOST_COLUMNS or (len(records) == 1 and not complete):
+        raise TableError(
+            f"File {path.name!r} must have at most {MOST_COLUMNS:,} columns, with a first record of less than "
+            f"{SAMPLE_BYTES:,} bytes; it has more. Check the delimiter, or leave columns out."
+        )
     header = _has_header(records) if given.header is None else given.header
     names = given.names or (
         tuple(name.strip() if given.trim else name for name in records[0])
@@ -130,13 +137,14 @@ def renamed(names: Sequence[str]) -> tuple[str, ...]:
     >>> renamed(["score", "age", "score", "score_2", "score"])
     ('score', 'age', 'score_3', 'score_2', 'score_4')
     """
-    taken, found = set(names), list[str]()
+    taken, found, last = set(names), dict[str, None](), dict[str, int]()
     for name in names:
-        new, number = name, 1
+        new, number = name, last.get(name, 1)
         while new in found or (number > 1 and new in taken):
             number += 1
             new = f"{name}_{number}"
-        found.append(new)
+        found[new] = None
+        last[name] = number
     return tuple(found)
 
 

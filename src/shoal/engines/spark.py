@@ -54,7 +54,10 @@ COARSER = (
 POLL_SECONDS = 0.5
 BLANKS = " \t"
 ZONE = "spark.sql.session.timeZone"
-NO_DATABASE = "Spark reads files and its own frames, no database here. Use the engine duckdb for it."
+NO_DATABASE = (
+    "Spark reads files and its own frames. A database is read in one transaction of one connection, so that all rows "
+    "are of one moment, and Spark's workers cannot share it. Use the engine duckdb, or export the table first."
+)
 
 # names as DuckDB has them, so that a certificate tells the same of a table whichever engine read it
 TYPES = {

@@ -139,6 +139,8 @@ def minimality(
     for group in range(published.groups.count):
         if not conditions or held.known[group] < published.groups.size[group]:
             continue  # with missing values the deals are not known
+        if published.groups.size[group] < 2 * k:
+            continue  # no two classes of k rows are in it
         kinds = owner[entries[begin[group] : begin[group + 1]]]
         if int(persons[kinds].sum()) != int(published.groups.size[group]):
             continue  # the intruder does not know exactly who is in it

@@ -144,17 +144,20 @@ def _within(read: list[Labels], shown: list[npt.NDArray[np.int32]]) -> npt.NDArr
     if groups > MOST_GROUPS or not any(one.overlap for one in read):
         return None
     nested = [one.within if one.overlap else np.eye(len(one.labels), dtype=np.bool_) for one in read]
-    blocks = []
-    step = max(1, CHUNK_BITS // 8 // groups)
-    for low in range(0, groups, step):
-        part = slice(low, low + step)
-        inner = np.ones((len(shown[0][part]), groups), np.bool_)  # [g, h]: h lies within g
-        outer = np.ones_like(inner)
-        for one, code in zip(nested, shown, strict=True):
-            inner &= one[np.ix_(code, code[part])].T
-            outer &= one[np.ix_(code[part], code)]
-        blocks.append(np.packbits(inner & ~outer, axis=1))
-    return np.concatenate(blocks)
+    inner = np.full((groups, -(-groups // 8)), 255, np.uint8)  # bit [g, h]: h lies within g
+    outer = inner.copy()
+    for one, code in zip(nested, shown, strict=True):
+        inner &= _packed(one.T, code)[code]
+        outer &= _packed(one, code)[code]
+    return np.asarray(inner & ~outer, np.uint8)
+
+
+def _packed(related: npt.NDArray[np.bool_], code: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    """Bits (labels, g / 8): which groups show a label that is so related to each; bits past the last group are 0."""
+    step = max(1, CHUNK_BITS // 8 // len(code))
+    return np.concatenate(
+        [np.packbits(related[low : low + step][:, code], axis=1) for low in range(0, len(related), step)]
+    )
 
 
 def _chunks(
