@@ -120,7 +120,7 @@ class Refine(LocalMethod):
         )
         return replace(recoding, facts=facts)
 
-    def _shown(self, problem: Problem, ranks: list[npt.NDArray[np.int32] | None]) -> list[str]:
+    def _shown(self, problem: Problem, ranks: list[npt.NDArray[np.int32] | None]) -> list[Shown]:
         publish = {**(self.start.publish if isinstance(self.start, Mondrian) else {}), **self.publish}
         return shown_by(problem, publish, ranks)
 
