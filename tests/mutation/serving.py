@@ -100,12 +100,12 @@ def _follow_all(trees: list[Path], store: Path, rooms: set[str], *, exactly: boo
     jobs = []
     for path in files:
         if _kept(store, root, path, exactly) is None:
-            part = store / f"{path.stem}.part"
+            part = _part(store, path)
             part.unlink(missing_ok=True)
             jobs.append(Job(str(path), _follow(str(path.relative_to(root)), part), 1500))
     for outcome in run_all(jobs, trees):
         path = Path(outcome.job.name)
-        part = store / f"{path.stem}.part"
+        part = _part(store, path)
         if not part.exists():
             sys.exit(f"No test of {path.name} could be run:\n{outcome.printed}")
         found = [json.loads(line) for line in part.read_text().splitlines()]
@@ -119,6 +119,11 @@ def _follow_all(trees: list[Path], store: Path, rooms: set[str], *, exactly: boo
             if passed:
                 tests.add(Test(name, seconds, digest(path.read_bytes())), functions)
     return tests
+
+
+def _part(store: Path, path: Path) -> Path:
+    """What is found of a file's tests until all have run; two runs at a time do not write to the same."""
+    return store / f"{path.stem}.{os.getpid()}.part"
 
 
 def _state(root: Path, path: Path, modules: Iterable[str]) -> dict[str, Any]:

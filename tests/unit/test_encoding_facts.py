@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 from shoal.encoding import people as encoded_people
 from shoal.encoding.canonical import _Strange as Strange
 from shoal.encoding.facts import Facts, Owners
-from shoal.encoding.frequency import Dictionary, FrequencySet
+from shoal.encoding.formulas import neutralize
+from shoal.encoding.frequency import Dictionary, FrequencySet, Spellings
 from shoal.encoding.intervals import _array, _held_well
 from shoal.encoding.person_dates import _reader
 from shoal.encoding.pseudonyms import name_people, pseudonym
 from shoal.encoding.recoding import _places
+from shoal.encoding.spread import SensitiveLists
 from shoal.encoding.wildcards import candidates
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, VerificationError
 from shoal.schema import Calendar, Column, Domain, Role
 from shoal.schema.people import ValueSets
@@ -151,3 +155,30 @@ def test_who_can_be_whom_where_a_column_shows_nothing_at_all():
     rows, people = candidates(known, np.asarray([1, 2, 3]), shown, np.asarray([5, 7, 11]))
     assert rows.tolist() == [16, 16, 18]
     assert people.tolist() == [3, 3, 6]
+
+
+def test_numbers_are_no_formulas_and_stay_numbers():
+    table = pa.table({"=n": [-5, 3], "x": [-0.5, None], "t": ["=cmd()", "-5"]})
+    with DuckDBEngine() as engine:
+        made = neutralize(engine, engine.read(Source(frame=table)))
+        harmless = engine.frequencies(made.table, (0, 1, 2))
+        restored = made.restore(engine, made.table)
+        again = engine.frequencies(restored, (2,))
+    assert [field.type for field in harmless.schema][:3] == [pa.int64(), pa.float64(), pa.string()]
+    assert sorted(harmless.column("c2").to_pylist()) == ["'=cmd()", "-5"]
+    assert (made.table.columns, restored.columns) == (("'=n", "x", "t"), ("=n", "x", "t"))
+    assert sorted(again.column("c2").to_pylist()) == ["-5", "=cmd()"]
+
+
+def test_lists_of_sensitive_values_tell_spellings_and_codes():
+    written = Dictionary("s", 0, pa.array(["HIV", "flu", "hiv"]), ("HIV", "flu", "hiv"), True)
+    counted = Dictionary("s", 0, pa.array(["HIV", "flu"]), ("HIV", "flu"), True)
+    value = np.asarray([0, 1, 0, -1], np.int32)
+    part = Spellings(written, counted, value, np.zeros(0, np.int32))
+    lists = SensitiveLists((part,), (Domain("s", 2),), (np.asarray([2, 1]),))
+    table = pa.table({"c0": ["hiv", None, "flu", "HIV"]})
+    assert lists.folded == {"s": 1}
+    assert lists.written(table).tolist() == [[2], [3], [1], [0]]
+    assert lists.codes(table).tolist() == [[0], [-1], [1], [0]]
+    none = SensitiveLists((), (), ())
+    assert (none.folded, none.written(table).shape, none.codes(table).shape) == ({}, (4, 0), (4, 0))
