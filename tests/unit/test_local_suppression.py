@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.encoding.wildcards import candidates, certain_candidates, crowd
+from shoal.methods.local.star_patterns import _take_back
 from tests.reference import local_recoding as slow
 
 SCHEMA = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})
@@ -129,3 +130,35 @@ def test_wrong_parameters():
     schema = shoal.Schema({**SCHEMA.columns, "s": shoal.Column(shoal.Role.SENSITIVE)})
     with pytest.raises(shoal.PlanError, match="Only k-anonymity"):
         shoal.Plan(schema, (shoal.KAnonymity(2), shoal.PSensitive(2)), shoal.LocalSuppression(missing="loose"))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=4, max_size=14), st.integers(2, 3), st.integers(0, 2)
+)
+def test_stars_are_taken_back_until_every_one_that_is_left_is_needed(people, k, dear):
+    """From rows that show nothing: k rows can be everybody's, k people are behind every row, and no star less."""
+    codes = np.asarray([["xyz".index(cell) for cell in person] for person in people], np.int32)
+    one = np.ones(len(people), np.int64)
+    weight = np.asarray([1.0 + (j == dear) for j in range(3)])
+    stars = _take_back(codes, one, np.ones(codes.shape, np.bool_), weight, k)
+
+    def is_safe(starred):
+        rows = [tuple("*" if hidden else cell for hidden, cell in zip(*both, strict=True)) for both in
+                zip(starred, people, strict=True)]  # fmt: skip
+        theirs, behind = slow.loose_crowd(people, rows)
+        return min(*theirs, *behind) >= k
+
+    assert is_safe(stars)
+    for unit, j in np.argwhere(stars):
+        trial = stars.copy()
+        trial[unit, j] = False
+        assert not is_safe(trial)
+
+
+def test_no_star_is_taken_back_when_the_time_is_over():
+    codes = np.zeros((4, 2), np.int32)
+    stars = np.ones((4, 2), np.bool_)
+    one, weight = np.ones(4, np.int64), np.ones(2)
+    assert not _take_back(codes, one, stars, weight, 2).any()
+    assert _take_back(codes, one, stars, weight, 2, deadline=0.0).all()

@@ -21,9 +21,6 @@ from shoal.schema import TOP, Flat
 
 __all__ = ["suppress_loosely", "suppress_strictly", "with_stars"]
 
-MOST_TRIALS = 200
-"""So many sets of stars are tried in a column, each of which costs a count of the table."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class StarFacts(MethodFacts):
@@ -102,23 +99,26 @@ def _take_back(
 ) -> npt.NDArray[np.bool_]:
     """Take back stars as long as k rows can be everybody's row, and k people behind every row; the dearest first.
 
-    All stars of a column are tried at once, then the halves of what could not be taken back, down to single units or
-    a bounded number of trials.
+    Column by column, those units together that show the same columns. What stays a star has to. Cost: the units times
+    the columns, for each column and each set of columns that units show there, and for each star those who agree with
+    its row.
     """
+    from shoal.methods.local.kernels.stars import take_back_stars, who_agrees
+
     stars = stars.copy()
+    codes = np.ascontiguousarray(codes)
+    rows, _ = candidates(codes, count, np.where(stars, -1, codes), count)
     for j in np.lexsort((np.arange(len(weight)), -weight)).tolist():
-        waiting = [np.flatnonzero(stars[:, j])]
-        for _ in range(MOST_TRIALS):
-            if not waiting or is_late(deadline):
-                break
-            units = waiting.pop(0)
-            if not len(units):
-                continue
-            trial = stars.copy()
-            trial[units, j] = False
-            rows, people = candidates(codes, count, np.where(trial, -1, codes), count)
-            if rows.min() >= k and people.min() >= k:
-                stars = trial
-            elif len(units) > 1:
-                waiting += [units[: len(units) // 2], units[len(units) // 2 :]]
+        starred = np.flatnonzero(stars[:, j])
+        kind, kinds = (
+            group_keys(stars[starred].astype(np.int32), [2] * stars.shape[1]) if len(starred) else (starred, 0)
+        )
+        for number in range(kinds):
+            if is_late(deadline):
+                return stars
+            units = starred[kind == number]
+            found, ends = who_agrees(codes, units, np.flatnonzero(~stars[units[0]]))
+            taken = np.zeros(len(units), np.bool_)
+            take_back_stars(codes, count, rows, units, found, ends, j, k, taken)
+            stars[units[taken], j] = False
     return stars

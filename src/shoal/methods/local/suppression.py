@@ -91,7 +91,7 @@ class LocalSuppression(LocalMethod):
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`.
 
-        Strict: time close to n log n for n distinct combinations. Loose: a bounded number of counts of the table more.
+        Strict: time close to n log n for n distinct combinations. Loose: n more for each set of columns that rows show.
         """
         require_feasible(problem)
         if limited(problem.model):
