@@ -171,7 +171,7 @@ class DecidedHere(Decided):
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
         if isinstance(self.recoding, ByPattern):
             return verify_patterns(engine, written, problem.frequencies, problem.ladders, self.recoding, model)
-        people = people_of_source(engine, self.source, schema) if schema.person else None
+        people = people_of_source(engine, self.source, schema, model) if schema.person else None
         told = self._labels_of_codes() if limited(model) else ()
         wildcard = self.plan.method.wildcard
         return verify(engine, written, schema, model, self.kept, wildcard, problem.frequencies, people, told)
@@ -401,6 +401,8 @@ def _decide_here(
         keep, person = _published_columns(table, plan), plan.schema.person[:1]
         shown = keep if plan.schema.linked else (*keep, *person)
         carried = released = apply(engine, table, shown, frequencies, ladders, recoding)
+        if person:  # it is written, asked who has which rows, and verified: it is made once for all
+            carried = engine.keep(carried)
         if plan.schema.linked:
             released = engine.relabel(carried, keep.index(person[0]), pseudonyms)
         elif person:

@@ -20,6 +20,7 @@ from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Re
 from shoal.methods import Problem
 from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
+from shoal.risk.attacks_people import attack_values
 from shoal.risk.reidentification import Reidentification, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.utility.labels import number_of, read_labels
@@ -177,7 +178,9 @@ def _edges(least: int) -> list[int]:
 def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
     """Sizes, risks and attacks of the groups of one table; at risk are rows in groups smaller than ``least``."""
     unit = "rows"
-    if groups.people is not None:  # what values tell of people is no sum over rows, and is left to the models
+    attacks: list[AttackResult] = []
+    if groups.people is not None:
+        attacks = attack_values(groups)
         groups, unit = Groups(groups.people.distinct), "people"
     place = np.searchsorted(np.asarray(edges), groups.size, side="right") - 1
     count = np.bincount(place, minlength=len(edges))
@@ -187,7 +190,6 @@ def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
         Band(low, high, int(found), int(held))
         for low, high, found, held in zip(edges, [*ends, None], count, rows, strict=True)
     )
-    attacks: list[AttackResult] = []
     for histogram in groups.histograms:
         name = histogram.domain.name
         if not histogram.known.sum():

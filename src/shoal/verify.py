@@ -79,7 +79,6 @@ def verify(
         )
     result = check_relation(engine, released, schema, model, wildcard, counted, source, told)
     if schema.person:
-        assert people is not None
         own = _second_opinion_on_people(counted, released, schema, model, people, source, told)
     else:
         own = _second_opinion(counted, released, schema, model, wildcard, source, told)
@@ -133,7 +132,7 @@ def _second_opinion_on_people(
     released: Relation,
     schema: Schema,
     model: AllOf,
-    people: pa.Table,
+    people: pa.Table | None,
     source: FrequencySet | None,
     told: Sequence[Sequence[str | None]],
 ) -> Judgement:
@@ -158,9 +157,16 @@ def _second_opinion_on_people(
     return replace(own, opinions=tuple(opinions))
 
 
-def people_of_source(engine: Engine, source: Relation, schema: Schema) -> pa.Table:
-    """What the people of the source have, by the names of its columns: for the gate, which takes no code from us."""
-    names = (*schema.person, *schema.sensitive)
+def people_of_source(engine: Engine, source: Relation, schema: Schema, model: AllOf) -> pa.Table | None:
+    """What the people of the source have, by the names of its columns: for the gate, which takes no code from us.
+
+    None where no model looks at what people have.
+    """
+    asked = [part.of_rows.of if isinstance(part, Limited) else part.of_rows for part in model.parts]
+    needed = columns_needed(asked, schema.sensitive)
+    if not needed:
+        return None
+    names = (*schema.person, *needed)
     places = source.places(names)
     found = engine.frequencies(source, places)
     return found.select([*(f"c{place}" for place in places), "n"]).rename_columns([*names, "n"])

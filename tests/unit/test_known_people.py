@@ -76,7 +76,7 @@ def told(engine, rows, part):
     places = released.places((*NAMES, "secret", "who"))
     counted = engine.frequencies(released, places)
     found = check_relation(engine, released, SCHEMA, model, None, counted, frequencies, labels)
-    everybody = people_of_source(engine, numbered, SCHEMA)
+    everybody = people_of_source(engine, numbered, SCHEMA, model)
     own = _second_opinion_on_people(counted, released, SCHEMA, model, everybody, frequencies, labels)
     return found.models[0], own.opinions[0]
 

@@ -23,10 +23,9 @@ from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.gate import differences, judge_people
 from shoal.models.people import ByPeople
 from shoal.schema import Column, Role, Schema, Widths
-from shoal.verify import people_of_source
 from tests.reference import people as slow
 from tests.unit.test_people import visits
-from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, read, told_slowly
+from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, told_slowly
 
 PSEUDONYM = Column(Role.PERSON, pseudonym=True)
 
@@ -73,7 +72,7 @@ def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine
         _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
         looked_at = table.places(("group", "who"))
         own = judge_people(
-            engine.frequencies(table, looked_at), people_of_source(engine, table, SCHEMA),
+            engine.frequencies(table, looked_at), everybody_of(engine, table, [model for model, _ in asked.values()]),
             looked_at[:1], looked_at[1], SCHEMA, [model for model, _ in asked.values()], known_rows,
         )  # fmt: skip
         groups = [sorted({who for who, label in named if label == one}, key=str) for one in labels]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 
@@ -17,11 +18,17 @@ import shoal
 from shoal.checked import make
 from shoal.cli.app import app
 from shoal.data.visits import visits_table
+from shoal.deciding import Watch, encode
+from shoal.encoding.people import Numbered, number_names
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import InfeasibleError, PlanError, VerificationError
-from shoal.methods import METHODS
+from shoal.methods import METHODS, quiet
+from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.profiling import profile_table
 from shoal.report import render
-from shoal.schema import Column, Role, Schema, Widths
+from shoal.schema import Categories, Column, Role, Schema, Widths
+from shoal.schema.spelling import fold
 from tests.reference import people as slow
 
 runner = CliRunner()
@@ -168,6 +175,58 @@ def test_spellings_of_a_person_are_one_person():
     assert shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["age"], person=["who"]).people.total == 2
 
 
+KEYS = {
+    "words": st.from_regex("[a-bA-B][a-bA-B1-2]?", fullmatch=True),
+    "digits": st.from_regex("0?[1-2]0{0,2}", fullmatch=True),
+    "whole numbers": st.integers(-3, 120),
+    "anything": st.text("aA1 0.-\u00df", max_size=3),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@given(data=st.data())
+def test_people_are_told_apart_by_what_names_mean(kind, data):
+    """However their keys are written: all at once where that can be, or one by one."""
+    names = data.draw(st.lists(st.none() | KEYS[kind], min_size=1, max_size=12))
+    numbers, named = number_names(pa.table({"c0": pa.array(names)}), [0])
+    keys = [None if name is None else fold(str(name)) for name in names]
+    assert len(named) == len({key for key in keys if key is not None})
+    assert [number < 0 for number in numbers] == [key is None for key in keys]
+    told = Numbered(None, 0, named).names
+    assert [None if number < 0 else told[number] for number in numbers] == [key and (key,) for key in keys]
+
+
+@settings(max_examples=40)
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 5), st.integers(20, 39), st.sampled_from("fm")), min_size=1, max_size=30),
+    limit=st.integers(0, 30),
+    seed=st.integers(0, 9),
+)
+def test_a_search_counts_the_people_of_every_node(rows, limit, seed):
+    columns = zip(*rows, strict=True)
+    table = pa.table(dict(zip(("patient", "age", "sex"), map(pa.array, columns), strict=True)))
+    schema = Schema({name: ROLES[name] for name in ("patient", "age", "sex")})
+    asked = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.FullDomain())
+    with DuckDBEngine() as engine:
+        problem = encode(engine, Source(frame=table), asked, Watch(quiet))
+    evaluator = NodeEvaluator(problem, shoal.FullDomain().measure(problem))
+    slowly = NodeEvaluator(problem, shoal.FullDomain().measure(problem), by_sizes=False)
+    nodes = [(age, sex) for age in range(problem.ladders[0].height + 1) for sex in (0, 1)]
+    for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse ones from any finer one
+        groups: dict[tuple[int, int], list[int]] = {}
+        for who, age, sex in rows:
+            width = (1, 5, 10, 50, 1000)[node[0]]
+            groups.setdefault((age // width, "" if node[1] else sex), []).append(who)
+        left_out = sum(len(people) for people in groups.values() if len(set(people)) < 3)
+        found, other = evaluator.look(tuple(node), limit), slowly.look(tuple(node), limit)
+        assert (found.suppressed > limit) == (left_out > limit)
+        assert found.certain <= left_out
+        if left_out <= limit:
+            assert found.suppressed == left_out
+            assert found.groups == sum(len(set(people)) >= 3 for people in groups.values()) == other.groups
+            assert found.loss == pytest.approx(other.loss)
+
+
 def test_rows_that_are_nobodys_are_people_of_their_own_and_it_is_said():
     table = pa.table({"who": ["a", None, None, "", "a"], "age": ["30"] * 5})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
@@ -271,6 +330,65 @@ def test_attacks_on_people_find_whom_brute_force_finds(rows, least):
     assert exposed["three rows"] == len(slow.exposed_by_rows(labels, 3, least))
     assert exposed["all rows"] == len(slow.exposed_by_all_rows(labels, least))
     assert exposed["composition"] == len(slow.exposed_by_composition(rows))
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from("uvwxyz"), st.sampled_from("123"), st.sampled_from(["a", "b", "c", None])),
+        min_size=1,
+        max_size=14,
+    ),
+    excluded=st.integers(0, 2),
+)
+def test_what_groups_tell_of_values_is_asked_of_people(rows, excluded):
+    """Brute force over the people of each group, with everything that each of them has."""
+    columns = dict(zip(("who", "age", "illness"), map(list, zip(*rows, strict=True)), strict=True))
+    table = pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
+    kinds = Categories((("a",), ("b", "c")))
+    schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "illness": Column(Role.SENSITIVE, categories=kinds)})
+    found = shoal.attack(table, schema, person=["who"], excluded=excluded)
+    has = {who: {one for other, _, one in rows if other == who and one} for who, _, _ in rows}
+    groups = {age: {who for who, other, _ in rows if other == age and has[who]} for _, age, _ in rows}
+    told = [result for result in found.results if result.column == "illness" and result.name != "composition"]
+    if not any(has.values()):
+        assert not told
+        return
+    assert {result.counts for result in told} == {"people"}
+    assert {result.people for result in told} == {sum(map(bool, has.values()))}
+    exposed = {result.name: result.exposed for result in told}
+
+    def in_groups(good):
+        return len({who for group in groups.values() if group and good(group) for who in group})
+
+    def hit(group, sets, values):
+        return any(all(set(some) & sets(who) for who in group) for some in itertools.combinations("abc", values))
+
+    kind = {"a": "a", "b": "b", "c": "b"}
+    assert exposed["homogeneity"] == in_groups(lambda group: hit(group, has.get, 1))
+    assert exposed["similarity"] == in_groups(lambda group: hit(group, lambda who: {kind[v] for v in has[who]}, 1))
+    few = range(1, excluded + 2)
+    assert exposed["background knowledge"] == in_groups(lambda group: any(hit(group, has.get, n) for n in few))
+    right = 0
+    for who in (who for who in has if has[who]):
+        best = []
+        for age, group in groups.items():
+            times = Counter(value for other in group for value in has[other])
+            value = min(times, key=lambda value: (-times[value], value), default=None)
+            if who in group:
+                best.append((-times[value] / len(group), age, value))
+        right += min(best)[2] in has[who]
+    assert exposed["inference"] == right
+
+
+def test_the_report_tells_attacks_in_people_where_it_is_known_whose_rows_they_are():
+    found = shoal.anonymize(visits(), plan(shoal.KAnonymity(5)))
+    page = render(found)
+    assert "People exposed by each attack" in page
+    assert "Rows exposed by each attack" not in page
+    attacks = found.description.after.attacks
+    assert {(attack.name, attack.counts) for attack in attacks} == {("homogeneity", "people"), ("inference", "people")}
+    assert {attack.people for attack in attacks} == {found.certificate["people"]["released"]}
 
 
 def test_a_release_that_counts_rows_exposes_everybody_when_people_are_attacked(tmp_path):

@@ -16,6 +16,7 @@ from shoal.encoding.people import hitting_number, number_people
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.gate import differences, judge_people
+from shoal.models import AllOf
 from shoal.models.people import ByPeople
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.verify import people_of_source
@@ -105,6 +106,11 @@ def read(engine, rows):
     return number_people(engine, engine.read(Source(frame=table)), SCHEMA.person).table
 
 
+def everybody_of(engine, table, models):
+    """What people have, for the gate, as far as some models ask for it."""
+    return people_of_source(engine, table, SCHEMA, AllOf(tuple(map(ByPeople, models))))
+
+
 def told_slowly(rows):
     """Groups of people, and what everybody has; a row that names nobody is of a person of its own."""
     groups, people = {}, {}
@@ -125,10 +131,14 @@ def test_every_model_by_people_is_its_definition_and_the_gate_agrees(engine, row
     groups, people = told_slowly(rows)
     _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
     looked_at = table.places(("group", "who"))
-    own = judge_people(
-        engine.frequencies(table, looked_at), people_of_source(engine, table, SCHEMA),
-        looked_at[:1], looked_at[1], SCHEMA, [asked for asked, _ in MODELS.values()],
-    )  # fmt: skip
+    asked_of_all = [asked for asked, _ in MODELS.values()]
+    counted, everybody = engine.frequencies(table, looked_at), everybody_of(engine, table, asked_of_all)
+    own = judge_people(counted, everybody, looked_at[:1], looked_at[1], SCHEMA, asked_of_all)
+    sizes = [asked for asked in asked_of_all if asked.sizes_only]
+    assert everybody_of(engine, table, sizes) is None
+    alone = judge_people(counted, None, looked_at[:1], looked_at[1], SCHEMA, sizes)
+    assert alone.opinions == tuple(o for o, asked in zip(own.opinions, asked_of_all, strict=True) if asked.sizes_only)
+    assert (alone.rows, alone.groups, alone.smallest) == (own.rows, own.groups, own.smallest)
     assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups.values())))
     for opinion, (model, (asked, holds)) in zip(own.opinions, MODELS.items(), strict=True):
         expected = [holds(group, people, list(people)) for group in groups.values()]

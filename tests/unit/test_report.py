@@ -256,7 +256,7 @@ def test_overlapping_patterns_are_not_called_rows():
     assert f"rows described {told['released']}" in text
     assert f"patterns {told['groups']}" in text
     assert "What the patterns give away" in text
-    assert "People all of whose patterns show one sensitive value" in text
+    assert "Records all of whose patterns show one sensitive value" in text
 
 
 def test_every_method_is_told_in_a_sentence_of_its_own():
@@ -305,7 +305,10 @@ def test_the_earlier_release_is_told(exposed, said):
     release = small({"name": "mondrian"})
     found = {"people": 60, "exposed": exposed, "crowd_below": 5, "smallest_crowd": 1, "left_out": 3}
     text = Page(render(release.certificate.adding(intersection=found), release.description)).text
-    assert f"Of 60 people who are found in both, {said} among fewer than 5 rows. 3 could not be placed" in text
+    assert (
+        f"Of 60 rows of the original that are found in both, {said} among fewer than 5 rows. 3 could not be placed"
+        in text
+    )
     assert "earlier release" not in Page(render(release)).text
 
 

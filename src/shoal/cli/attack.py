@@ -157,7 +157,7 @@ def _facts_line(facts: FactsNeeded) -> str:
         return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
     each = facts.rows if facts.people is None else facts.people
     told = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
-    what = "rows" if facts.people is None else "people"
+    what = "rows" if facts.people is None else "rows of the original"
     suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
     return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {told}."
 

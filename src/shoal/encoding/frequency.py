@@ -178,7 +178,10 @@ def read_frequency_set(
     sensitive = tuple(part.counted for part in spellings)
     codes = _matrix([code for _, code in coded[:q]], len(count))
     secrets = _matrix([part.value[part.codes] for part in spellings], len(count))
-    domains = tuple(schema.domain(dictionary.name, dictionary.text) for dictionary in sensitive)
+    domains = tuple(
+        Domain(one.name, len(one.text)) if one.name in schema.person else schema.domain(one.name, one.text)
+        for one in sensitive
+    )
     found = FrequencySet(quasi, sensitive, domains, codes, secrets, count, spellings)
     if schema.person:
         from shoal.encoding.people import with_people

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +37,9 @@ __all__ = [
     "Numbered", "PeopleHistogram", "as_in_source", "by_people", "number_names", "number_people", "people_of",
     "with_people",
 ]  # fmt: skip
+
+PLAIN_WORD, PLAIN_NUMBER = "^[A-Za-z][A-Za-z0-9]*$", "^[0-9]{1,18}$"
+"""Keys of people that are compared without a look at each: but for the case of letters, and for zeros in front."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +218,14 @@ class Numbered:
 
     table: Relation
     nobodys: int
-    names: Sequence[tuple[str, ...]]
+    named: pa.Array | Sequence[tuple[str, ...]]
+
+    @cached_property
+    def names(self) -> Sequence[tuple[str, ...]]:
+        """What names each person: one text for each of the columns that say it together."""
+        if isinstance(self.named, Sequence):
+            return self.named
+        return [(fold(str(key)) or "",) for key in self.named.to_pylist()]
 
 
 def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> Numbered:
@@ -235,6 +246,10 @@ def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> Nu
     named, person = len(names), number[row]
     nobody = person < 0
     person[nobody] = named + np.arange(int(nobody.sum()))
+    if not nobody.any() and len(places) == 1:
+        label = {places[0]: pa.table({"v": counted.column(f"c{places[0]}"), "label": pa.array(person)})}
+        numbered = engine.recode_by_level(table, range(len(table.columns)), label, {}, None)
+        return Numbered(replace(numbered, ranked=()), 0, names)
     data: dict[str, object] = {f"c{place}": counted.column(f"c{place}").take(pa.array(row)) for place in places}
     data["g"] = pa.array(person)
     if nobody.any():  # rows without a name are told apart by their place among those that are alike
@@ -248,15 +263,44 @@ def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> Nu
     return Numbered(replace(numbered, ranked=()), int(nobody.sum()), names)
 
 
-def number_names(counted: pa.Table, places: Sequence[int]) -> tuple[npt.NDArray[np.int64], Sequence[tuple[str, ...]]]:
+def number_names(
+    counted: pa.Table, places: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], pa.Array | Sequence[tuple[str, ...]]]:
     """The number of the person whom the columns at these places name together, in each row, and names by number.
 
-    -1 where one of the columns is missing.
+    -1 where one of the columns is missing. What people are called decides their numbers, not where their rows stand.
     """
+    if len(places) == 1 and (plain := _number_plain(counted.column(f"c{places[0]}"))) is not None:
+        return plain
     found = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
     names: list[Any] = sorted({name for name in found if None not in name})
     number = {name: place for place, name in enumerate(names)}
     return np.asarray([number.get(name, -1) for name in found], np.int64), names
+
+
+def _number_plain(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], pa.Array] | None:
+    """The same for whole numbers, and for keys of letters and digits that begin with a letter: all of them at once.
+
+    None where there are others. Of letters the case is folded, of digits zeros in front, as by :func:`fold`; numbers
+    follow the size of whole numbers.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(column.type):
+        if pc.all(pc.match_substring_regex(column, PLAIN_WORD)).as_py():
+            column = pc.ascii_lower(column)
+        elif pc.all(pc.match_substring_regex(column, PLAIN_NUMBER)).as_py():
+            column = pc.cast(column, pa.int64())
+        else:
+            return None
+    elif not pa.types.is_integer(column.type):
+        return None
+    keys = column.combine_chunks().dictionary_encode()
+    order = pc.sort_indices(keys.dictionary)
+    number = np.full(len(order) + 1, -1, np.int64)
+    number[order.to_numpy()] = np.arange(len(order))
+    return number[keys.indices.fill_null(len(order)).to_numpy()], keys.dictionary.take(order)
 
 
 def _keys(column: pa.ChunkedArray) -> list[str | None]:

@@ -320,7 +320,7 @@ class DuckDBEngine:
 
     def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
         """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.varying(table.name, owner, places)).to_pylist()
+        (found,) = self._fetch(sql.varying(table.name, owner, places, "hash")).to_pylist()
         return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
 
     def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:

@@ -290,7 +290,7 @@ class SparkEngine:
 
     def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
         """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._collect(sql.varying(table.name, owner, places))
+        (found,) = self._collect(sql.varying(table.name, owner, places, "xxhash64"))
         return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
 
     def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:

@@ -16,7 +16,10 @@ from shoal.schema import Domain, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counts", "Held", "Sensitive", "count_groups", "count_loosely", "groups_of", "list_sensitive", "read_texts"]
+__all__ = [
+    "Counts", "Held", "Sensitive", "count_groups", "count_loosely", "crowds_of", "groups_of", "list_sensitive",
+    "read_texts",
+]  # fmt: skip
 
 Held = tuple[tuple[int, int], ...]
 """What a group holds of a sensitive column: value numbers and their counts, in order; missing values are not held."""
@@ -118,10 +121,24 @@ def groups_of(counted: pa.Table, quasi: Sequence[int]) -> tuple[list[int], list[
     return found.column("n_sum").to_pylist(), found.column("row_list").to_pylist()
 
 
+def crowds_of(counted: pa.Table, quasi: Sequence[int], person: int) -> tuple[int, Counter[int]]:
+    """How many rows there are, and how many groups have how many different people, by the number of a person."""
+    import pyarrow as pa
+
+    keys = _keys(counted, quasi)
+    listed = pa.table({**keys, "person": counted.column(f"c{person}"), "n": counted.column("n")})
+    found = listed.group_by(list(keys), use_threads=False).aggregate([("person", "count_distinct"), ("n", "sum")])
+    return sum(found.column("n_sum").to_pylist()), Counter(found.column("person_count_distinct").to_pylist())
+
+
+def _keys(counted: pa.Table, quasi: Sequence[int]) -> dict[str, pa.Array]:
+    return {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
+
+
 def _grouped(counted: pa.Table, quasi: Sequence[int]) -> pa.Table:
     import pyarrow as pa
 
-    keys = {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
+    keys = _keys(counted, quasi)
     listed = pa.table({**keys, "row": pa.array(range(counted.num_rows), pa.int64()), "n": counted.column("n")})
     return listed.group_by(list(keys), use_threads=False).aggregate([("row", "list"), ("n", "sum")])
 

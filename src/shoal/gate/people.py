@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shoal.gate.counting import Held, Sensitive, groups_of, list_sensitive
+from shoal.gate.counting import Held, Sensitive, crowds_of, groups_of, list_sensitive
 from shoal.gate.definitions import DEFINITIONS, Definition, Verdict, written
 from shoal.gate.facts import ShownRows, bound_columns, members_of, shown_as
 from shoal.gate.judgement import PEOPLE_PER_PERSON, Judgement, Opinion, columns_needed
@@ -36,7 +36,7 @@ OnPeople = Callable[[int, Sequence[Values]], Verdict]
 
 def judge_people(
     released: pa.Table,
-    source: pa.Table,
+    source: pa.Table | None,
     quasi: Sequence[int],
     person: int,
     schema: Schema,
@@ -46,9 +46,11 @@ def judge_people(
     """Judge the groups of a release by each model, in people.
 
     Both tables have combinations (c<place>, n): of the release with the quasi-identifiers in the places ``quasi`` and
-    the number of a person in the place ``person``; of the source with columns named as the schema names them. Of a
-    person ``known_rows`` rows can be linked, or all (None).
+    the number of a person in the place ``person``; of the source, where a model looks at what people have, with columns
+    named as the schema names them. Of a person ``known_rows`` rows can be linked, or all (None).
     """
+    if source is None and known_rows == 1:
+        return _judge_sizes(released, quasi, person, models)
     owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
     sizes, members = groups_of(released, quasi)
     groups = [sorted({owner[row] for row in rows}) for rows in members]
@@ -65,6 +67,20 @@ def judge_people(
         judges = _judges(known, model, present, source, schema)
         opinions.append(_gather(known, model, [judge(group) for judge in judges for group in groups]))
     return Judgement(sum(sizes), *told, tuple(opinions))
+
+
+def _judge_sizes(released: pa.Table, quasi: Sequence[int], person: int, models: Sequence[Any]) -> Judgement:
+    """The same where no more is asked than how many people a group has: each number of people is judged once."""
+    rows, people = crowds_of(released, quasi, person)
+    opinions: list[Opinion | None] = []
+    for model in models:
+        known = DEFINITIONS.get(model.name)
+        if known is None:
+            opinions.append(None)
+            continue
+        judge = known.judge(model, None)
+        opinions.append(_gather(known, model, [judge(size, ()) for size in people]))
+    return Judgement(rows, people.total(), min(people, default=0), tuple(opinions))
 
 
 def _linked(
@@ -88,7 +104,7 @@ def _linked(
 
 
 def judge_sets_of_people(
-    shown: ShownRows, released: pa.Table, source: pa.Table, person: int, schema: Schema, part: Any
+    shown: ShownRows, released: pa.Table, source: pa.Table | None, person: int, schema: Schema, part: Any
 ) -> Opinion | None:
     """Judge a part that is asked of sets of columns, in people; None where the gate does not know its model.
 
@@ -122,12 +138,13 @@ def judge_sets_of_people(
 
 
 def _judges(
-    known: Definition, model: Any, present: Sequence[int], source: pa.Table, schema: Schema
+    known: Definition, model: Any, present: Sequence[int], source: pa.Table | None, schema: Schema
 ) -> list[Callable[[Sequence[int]], Verdict]]:
     """A judge of groups of people for each column that a model is about, or one where it is about none."""
     if not known.sensitive:
         by_size = known.judge(model, None)
         return [lambda group: by_size(len(group), ())]
+    assert source is not None
     needed = columns_needed([model], schema.sensitive)
     (name,) = schema.person
     found: list[Callable[[Sequence[int]], Verdict]] = []

@@ -60,6 +60,11 @@ class ByPeople(Model):
         return self.of_rows.only_people
 
     @property
+    def sizes_of_people(self) -> bool:
+        """Whether it looks at nothing but how many people a group has, which :attr:`least` then says."""
+        return self.of_rows.sizes_only and self.known_rows == 1
+
+    @property
     def least(self) -> int:
         """See :class:`shoal.models.base.Model`: so many people have at least as many rows."""
         return self.of_rows.least

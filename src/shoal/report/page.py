@@ -354,7 +354,7 @@ def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
     """Patterns may overlap: what their counts, subtracted from one another, and their classes give away."""
     risk = content["risk"]
 
-    def people(count: int) -> str:
+    def records(count: int) -> str:
         told = told_count(count, least)
         return told if isinstance(told, str) else number(told)
 
@@ -362,8 +362,8 @@ def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
     rows = [
         ("The person easiest to find", percent(risk["highest"])),
         ("A person on average", percent(risk["average"])),
-        (f"People whom the patterns' counts tell apart in sets of {few}", people(risk["records_in_cells_below_k"])),
-        ("People all of whose patterns show one sensitive value", people(risk["disclosed_records"])),
+        (f"Records that the patterns' counts tell apart in sets of {few}", records(risk["records_in_cells_below_k"])),
+        ("Records all of whose patterns show one sensitive value", records(risk["disclosed_records"])),
     ]
     return table("What the patterns give away", ("Risk", "Release"), rows, "record")
 
@@ -386,19 +386,20 @@ def _attacks(content: Mapping[str, Any], facts: Description) -> str:
         cells += [_exposed(attack, "after", facts.least), percent(attack.baseline / max(attack.people, 1))]
         rows.append(cells)
     columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
+    whom = "people, each counted once" if after.unit == "people" else "rows, where every row is a person"
     note = (
-        "<p>Of how many rows such an intruder would be right, where every row is a person. Without any table, anybody "
+        f"<p>Of how many {whom}, such an intruder would be right. Without any table, anybody "
         "is right about so many who names for everyone the answer that is most frequent among all.</p>"
     )
     if about_few_columns(content):
         note += "<p>He is taken to know all columns at once, which is more than the release is made for.</p>"
-    return note + table("Rows exposed by each attack", columns, rows, "bars attacks stacked")
+    return note + table(f"{after.unit.capitalize()} exposed by each attack", columns, rows, "bars attacks stacked")
 
 
 def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
     if attack is None:
         return "not applicable"
-    return _counted(attack.exposed, attack.people, kind, least, "rows")
+    return _counted(attack.exposed, attack.people, kind, least, attack.counts)
 
 
 def _previous(content: Mapping[str, Any]) -> str:
@@ -410,8 +411,8 @@ def _previous(content: Mapping[str, Any]) -> str:
     told = told_count(exposed, least)
     some = told if isinstance(told, str) else number(told)
     words = (
-        f"Whoever has the earlier release too can lay both together. Of {number(both['people'])} people who are found "
-        f"in both, {some} would be left among fewer than {number(least)} rows."
+        f"Whoever has the earlier release too can lay both together. Of {number(both['people'])} rows of the original "
+        f"that are found in both, {some} would be left among fewer than {number(least)} rows."
     )
     if both["left_out"]:
         words += f" {number(both['left_out'])} could not be placed in both, and are not counted."

@@ -148,7 +148,7 @@ def attack(
         published = read_groups(tables, released, schema)
         shown = tables.rows(released, schema.quasi_identifiers)
         least = size_of_groups(chosen, SMALL_CROWD)
-        people = attack_people(tables, released, schema, person, least) if person else None
+        people = attack_people(tables, released, schema, person, least, excluded, confidence) if person else None
         homes = attack_households(tables, released, schema, household, least) if household else ()
         others = None if external is None else _shared(tables, external, schema, "external")
         behind = None if original is None else _shared(tables, original, schema, "original")
@@ -157,7 +157,7 @@ def attack(
     groups = published.groups
     results: list[AttackResult] = [] if people is None else list(people.results)
     results += homes
-    for histogram in groups.histograms:
+    for histogram in groups.histograms if people is None else ():  # what they tell of people was asked
         name = histogram.domain.name
         results.append(homogeneity(groups, name))
         if histogram.domain.category is not None:

@@ -8,7 +8,8 @@ Models and attacks that count rows take five visits of one patient for a crowd. 
 * **composition**: who is known to be in several groups has a value that all of them hold; exposed is of whom only one
   is left, and who has it.
 
-The last ones need rows that can be linked, as whoever has the column links them.
+The last ones need rows that can be linked, as whoever has the column links them. What groups tell of sensitive values
+is asked by people too (:func:`attack_values`): everybody has all values of all his or her rows.
 
 **Households**: how many live together, and of what age and sex they are, neighbours know. Exposed is every household of
 which, by the number of its rows, or by their labels, there are fewer than so many.
@@ -27,13 +28,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
-from shoal.encoding.people import number_people
+from shoal.encoding.people import by_people, number_people
 from shoal.engines.base import Source, require_columns
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Column, Role, Schema
+from shoal.schema.people import ValueSets
 from shoal.utility.tables import Tables
 
-__all__ = ["ExposedPeople", "attack_households", "attack_people"]
+__all__ = ["ExposedPeople", "attack_households", "attack_people", "attack_values"]
 
 MOST_SETS = 5_000_000
 """Beyond so many sets of rows an attack that looks at all of them is not run."""
@@ -71,7 +73,15 @@ class _Histories:
         return list(zip(self.group[part].tolist(), self.rows[part].tolist(), strict=True))
 
 
-def attack_people(tables: Tables, released: Any, schema: Schema, person: Sequence[str], least: int) -> ExposedPeople:
+def attack_people(
+    tables: Tables,
+    released: Any,
+    schema: Schema,
+    person: Sequence[str],
+    least: int,
+    excluded: int = 1,
+    confidence: float = 0.8,
+) -> ExposedPeople:
     """Attack the people of a table; a crowd of fewer than ``least`` people hides nobody."""
     frequencies = _numbered(tables, released, schema, person)
     histories = _histories(frequencies)
@@ -79,8 +89,121 @@ def attack_people(tables: Tables, released: Any, schema: Schema, person: Sequenc
     results = [few, *(found for rows in (2, 3) if (found := _some_rows(histories, rows, least)) is not None)]
     results.append(_all_rows(histories, least))
     results += [_composition(histories, frequencies, place) for place in range(len(frequencies.domains) - 1)]
+    results += attack_values(histories.groups, confidence, excluded)
     told = tuple(replace(result, counts="people") for result in results)
     return ExposedPeople(histories.people, few.exposed, least, told)
+
+
+# -- what groups tell of values
+
+
+def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None = None) -> list[AttackResult]:
+    """What groups tell of the sensitive values of the people in them; everybody counts once.
+
+    * **homogeneity**: all people of a group, of whom a value is known, have one value; **similarity**: one category;
+    * **inference**: the value that most people of a group have is named for all of them, and of a person's groups the
+      one is asked in which the most have it; exposed is who has it;
+    * **background knowledge**, where ``excluded`` is given: so many values and one more suffice for everybody in a
+      group to have one of them.
+    """
+    held = groups.people
+    assert held is not None
+    assert held.domain.people is not None
+    results: list[AttackResult] = []
+    for histogram in groups.histograms:
+        domain = histogram.domain
+        if histogram is held:
+            continue
+        crowds = _Crowds(held.owner, held.value.astype(np.int64), groups.count, held.domain.people.sets[domain.name])
+        if not crowds.attacked:
+            continue
+        results.append(crowds.of_one("homogeneity", "the value", domain.name))
+        if domain.category is not None:
+            results.append(crowds.by(domain.category).of_one("similarity", "the category", domain.name))
+        results.append(crowds.inference(domain.name, confidence))
+        if excluded is not None:
+            results.append(_background(groups, crowds, domain.name, excluded))
+    return [replace(result, counts="people") for result in results]
+
+
+class _Crowds:
+    """Groups of people, and how many of each group have each value.
+
+    ``group`` and ``person`` are pairs of a group and somebody in it; ``sets`` are the values of everybody.
+    """
+
+    def __init__(
+        self, group: npt.NDArray[np.int64], person: npt.NDArray[np.int64], groups: int, sets: ValueSets
+    ) -> None:
+        known = sets.size[person] > 0
+        self.group, self.person, self.groups, self.sets = group[known], person[known], groups, sets
+        self.own = sets.of(self.person)
+        self.people = np.bincount(self.group, minlength=groups)
+        width = int(self.own.value.max(initial=0)) + 1
+        key = np.sort(np.repeat(self.group, self.own.size) * width + self.own.value)
+        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+        times, owner = np.diff(np.r_[first, len(key)]), key[first] // width
+        # the last of a group's values by how many have it, and of equal ones the first
+        order = np.lexsort((-(key[first] % width), times, owner))
+        last = order[np.flatnonzero(np.r_[owner[order][1:] != owner[order][:-1], True])] if len(order) else order
+        self.most, self.commonest = np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
+        self.most[owner[last]], self.commonest[owner[last]] = times[last], (key[first] % width)[last]
+
+    def by(self, label: npt.NDArray[np.int32]) -> _Crowds:
+        """The same with labels of the values in place of them; a person can have several values of one label."""
+        width, sets = int(label.max(initial=0)) + 1, self.sets
+        owner = np.repeat(np.arange(len(sets.size)), sets.size)
+        key = np.unique(owner * width + label[sets.value])
+        start = np.searchsorted(key // width, np.arange(len(sets.size) + 1))
+        return _Crowds(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
+
+    @property
+    def attacked(self) -> int:
+        return len(np.unique(self.person))
+
+    @property
+    def guessed(self) -> float:
+        """Of how many the commonest value of the table is one of theirs."""
+        everybody = self.sets.of(np.unique(self.person))
+        return float(np.bincount(everybody.value).max(initial=0))
+
+    def in_groups(self, chosen: npt.NDArray[np.bool_]) -> int:
+        """How many people are in one of some groups."""
+        return len(np.unique(self.person[chosen[self.group]]))
+
+    def of_one(self, name: str, learns: str, column: str) -> AttackResult:
+        same = (self.people > 0) & (self.most == self.people)
+        figures = {"groups": self.groups, "exposed_groups": int(same.sum())}
+        return AttackResult(name, learns, column, self.attacked, self.in_groups(same), self.guessed, figures)
+
+    def inference(self, column: str, confidence: float) -> AttackResult:
+        share = self.most / np.maximum(self.people, 1)
+        pair = np.repeat(np.arange(len(self.person)), self.own.size)
+        right = np.zeros(len(self.person), np.bool_)
+        right[pair[self.own.value == self.commonest[self.group[pair]]]] = True
+        order = np.lexsort((self.group, -share[self.group], self.person))
+        first = order[np.flatnonzero(np.r_[True, np.diff(self.person[order]) != 0])]
+        figures = {
+            "highest_share": float(share.max(initial=0.0)),
+            "confidence": confidence,
+            "people_above_confidence": self.in_groups(share >= confidence),
+        }
+        exposed = int(right[first].sum())
+        return AttackResult(
+            "inference", "the most likely value", column, self.attacked, exposed, self.guessed, figures
+        )  # fmt: skip
+
+
+def _background(groups: Groups, crowds: _Crowds, column: str, excluded: int) -> AttackResult:
+    """Who is in a group in which ``excluded`` + 1 values suffice for everybody to have one of them."""
+    needed = by_people(groups, (column,)).histogram(column).different(excluded + 2)
+    few = (crowds.people > 0) & (needed <= excluded + 1)
+    figures = {"excluded": excluded, "exposed_groups": int(few.sum())}
+    exposed = crowds.in_groups(few)
+    return AttackResult("background knowledge", "the value", column, crowds.attacked, exposed, 0.0, figures)
+
+
+# -- households
 
 
 def attack_households(

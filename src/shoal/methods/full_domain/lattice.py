@@ -17,8 +17,16 @@ from shoal.encoding import FrequencySet
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.judging import GroupJudge
 from shoal.methods.full_domain.kernels.judging import Histograms
-from shoal.methods.full_domain.kernels.lattice import group_entries, kept_figures, make_lifts, make_scratch, roll_up
+from shoal.methods.full_domain.kernels.lattice import (
+    count_people,
+    group_entries,
+    kept_figures,
+    make_lifts,
+    make_scratch,
+    roll_up,
+)
 from shoal.models import AllOf
+from shoal.models.people import ByPeople
 from shoal.utility.measures import Measure
 
 __all__ = ["Figures", "Node", "NodeEvaluator"]
@@ -51,19 +59,47 @@ class Figures:
     floor: float
 
 
+class _Pairs:
+    """Who has a row in which combination of a table, for searches that ask how many people a group has.
+
+    Ordered by person, so that one pass over the pairs counts the people of all groups of a node.
+    """
+
+    def __init__(self, combination: npt.NDArray[np.int64], count: int, problem: Problem) -> None:
+        """``combination`` is the one of each entry of the frequency set, of ``count`` different ones."""
+        frequencies = problem.frequencies
+        place = next(s for s, domain in enumerate(frequencies.domains) if domain.people is not None)
+        person = frequencies.secrets[:, place].astype(np.int64)
+        pair = np.sort(person * count + combination)
+        pair = pair[np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])]
+        self.person = (pair // count).astype(np.int32)
+        self.combination = (pair % count).astype(np.int32)
+        self.most = int(np.bincount(person, frequencies.count).max(initial=0))  # rows of one person
+        self._last = np.empty(count, np.int32)
+        self._people = np.empty(count, np.int64)
+
+    def people(self, counts: npt.NDArray[np.int64], least: int, member: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """How many people each group has, or as good as that: see :func:`count_people`. Overwritten by the next."""
+        count_people(counts, least, self.most, self.combination, self.person, member, self._last, self._people)
+        return self._people[: len(counts)]
+
+
 class NodeEvaluator:
     """Looks at nodes, and keeps their groups for coarser ones.
 
     Time per node: the groups of its source times the columns; the source is the smallest table of a finer node.
     """
 
-    def __init__(self, problem: Problem, measure: Measure) -> None:
+    def __init__(self, problem: Problem, measure: Measure, by_sizes: bool = True) -> None:
+        """Without ``by_sizes`` the models are asked themselves, also where sizes are all that they look at."""
         self.problem = problem
         self.measure = measure
         self.seen = 0
         frequencies = problem.frequencies
         self._columns = frequencies.codes.shape[1]
-        self._sizes_only = problem.model.sizes_only
+        of_people = [isinstance(part, ByPeople) and part.sizes_of_people for part in problem.model.parts]
+        by_people = by_sizes and bool(of_people) and all(of_people)
+        self._sizes_only = by_people or (problem.model.sizes_only and by_sizes)
         self.least = problem.model.least
         self._judge = None if self._sizes_only or not GroupJudge.serves(problem) else GroupJudge(problem)
         by_entries = not self._sizes_only and self._judge is None
@@ -91,6 +127,8 @@ class NodeEvaluator:
         self._held = np.zeros(64, np.int64)
         self._counted = np.zeros(64, np.int64)  # entries of histograms, and more than any where there are none
         self._tables = [(np.ascontiguousarray(start[:, :groups]), counts[:groups].copy())]
+        self._pairs = _Pairs(self._scratch.group[:rows], groups, problem) if by_people else None
+        self._members = [np.arange(groups if by_people else 0, dtype=np.int32)]
         self._histograms: list[Histograms | None] = [None]
         if self._judge is not None:
             self.least = self._judge.least
@@ -135,16 +173,21 @@ class NodeEvaluator:
         return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
 
     def _roll_up(self, source: int, levels: npt.NDArray[np.int64]) -> int:
-        """Make the groups of a node from those of a finer one."""
+        """Make the groups of a node from those of a finer one.
+
+        Where people are counted, ``_member`` is then the group of each combination of the table.
+        """
         codes, counts = self._tables[source]
-        return int(roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, *self._room))
+        groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, *self._room)
+        self._member = self._scratch.group[self._members[source]].astype(np.int32)
+        return int(groups)
 
     def _keep(self, levels: npt.NDArray[np.int64], groups: int, source: int, histograms: Histograms | None) -> None:
         """Remember a node's groups where they are noticeably fewer than those they came from."""
         codes, counts = self._room
         attributes = len(levels)
         entries = 0 if histograms is None else len(histograms.rows)
-        needed = groups * attributes + 3 * entries  # an entry has a column and a count
+        needed = groups * attributes + 3 * entries + len(self._member)  # an entry has a column and a count
         if groups > 0.8 * self._held[source] or self._stored + needed > SNAPSHOT_CODES:
             return
         known = len(self._tables)
@@ -156,6 +199,7 @@ class NodeEvaluator:
         self._held[known] = groups
         self._counted[known] = NONE if histograms is None else entries
         self._tables.append((codes[:, :groups].copy(), counts[:groups].copy()))
+        self._members.append(self._member)
         self._histograms.append(None if histograms is None else Histograms(*(part.copy() for part in histograms)))
         self._stored += needed
 
@@ -188,7 +232,7 @@ class NodeEvaluator:
             return Figures(node, math.inf, int(judged.failing), int(judged.certain), 0, by_size.floor)
         sums = np.zeros(self._columns)
         kept = np.where(judged.kept, sizes, 0)
-        _, staying, squares, _ = kept_figures(codes, kept, levels, 1, *self._costs, sums)
+        _, staying, squares, _ = kept_figures(codes, kept, kept, levels, 1, *self._costs, sums)
         loss = self.measure.value(sums, judged.failing, staying, squares)
         return Figures(node, loss, int(judged.failing), int(judged.certain), int(staying), by_size.floor)
 
@@ -208,7 +252,11 @@ class NodeEvaluator:
     ) -> Figures:
         sums = np.zeros(self._columns)
         cost, at = self._costs
-        suppressed, kept, squares, every = kept_figures(codes, counts, levels, self.least, cost, at, sums)
+        people = counts
+        # where too many rows are in groups of too few rows, there are no fewer in groups of too few people
+        if self._pairs is not None and int(counts[counts < self.least].sum()) <= limit:
+            people = self._pairs.people(counts, self.least, self._member)
+        suppressed, kept, squares, every = kept_figures(codes, counts, people, levels, self.least, cost, at, sums)
         loss = math.inf
         if suppressed <= limit:
             loss = self.measure.value(sums, suppressed, kept, squares)

@@ -27,6 +27,7 @@ from shoal.methods.base import Problem
 from shoal.methods.full_domain.base import Evaluator, Search, column_losses
 from shoal.methods.full_domain.few_columns import FewEvaluator, descend_lattice
 from shoal.methods.full_domain.kernels.lattice import (
+    count_people,
     kept_figures,
     make_lifts,
     make_scratch,
@@ -113,7 +114,8 @@ def load_kernels() -> None:
     codes = np.zeros((1, 1), np.int32)
     lifts = make_lifts([[codes[0]]])
     roll_up(codes, one, one - 1, one - 1, lifts, make_scratch(1), codes.copy(), one.copy())
-    kept_figures(codes, one, one - 1, 1, bound, np.zeros((1, 1), np.int64), np.zeros(1))
+    kept_figures(codes, one, one, one - 1, 1, bound, np.zeros((1, 1), np.int64), np.zeros(1))
+    count_people(one, 1, 2, codes[0], codes[0], codes[0], codes[0].copy(), one.copy())
 
 
 class _ArraySearch(Search):

@@ -21,6 +21,7 @@ __all__ = [
     "DENSE",
     "Lifts",
     "RollScratch",
+    "count_people",
     "group_entries",
     "kept_figures",
     "make_lifts",
@@ -178,9 +179,40 @@ def roll_up(codes, counts, level, node, lifts, scratch, out_codes, out_counts):
 
 
 @njit(cache=True, nogil=True)
-def kept_figures(codes, counts, node, least, cost, cost_at, sums):
-    """Figures of a node whose groups must have at least `least` rows; smaller ones are suppressed.
+def count_people(counts, least, most, combination, person, member, last, people):
+    """How many people each group of a node has, where that decides anything; returns whether it was counted.
 
+    counts : int64 (g,), the groups' rows; most : the rows that one person has at most
+    combination, person : int32 (pairs,), who has a row in which combination, ordered by person; member : int32, the
+    group of each combination
+    last : int32 (g or more,) and people : int64 (g or more,), overwritten. Where no group has too many rows to be
+    surely too small and too few to be surely large enough, `people` is set to 0 or `least`.
+
+    People are ordered, so that whoever was the last to be seen in a group is in it already: one pass, no sort.
+    """
+    groups = len(counts)
+    open_groups = 0
+    for g in range(groups):
+        if counts[g] >= least and counts[g] < least * most:
+            open_groups += 1
+        people[g] = least if counts[g] >= least else 0
+    if open_groups == 0:
+        return False
+    people[:groups] = 0
+    last[:groups] = -1
+    for pair in range(len(person)):
+        g = member[combination[pair]]
+        if last[g] != person[pair]:
+            last[g] = person[pair]
+            people[g] += 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def kept_figures(codes, counts, people, node, least, cost, cost_at, sums):
+    """Figures of a node whose groups must have at least `least` people; smaller ones are suppressed.
+
+    counts, people : int64 (g,), the groups' rows and people, the same where every row is a person's own
     cost : float64, flat; `cost[cost_at[a, level] + code]` is what a row loses in attribute a
     sums : float64 (a,), overwritten with the loss of the kept rows per attribute
     Returns suppressed rows, kept groups, the sum of squares of kept sizes, and that of all sizes.
@@ -194,7 +226,7 @@ def kept_figures(codes, counts, node, least, cost, cost_at, sums):
     for g in range(len(counts)):
         size = counts[g]
         every += float(size) * float(size)
-        if size < least:
+        if people[g] < least:
             suppressed += size
             continue
         kept += 1
