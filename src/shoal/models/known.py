@@ -20,6 +20,7 @@ m; key sets are those of mu-ARGUS.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,8 @@ __all__ = ["MOST_KEYS", "KeySet", "Keyed", "Known", "Limited", "SetsVerdict", "a
 
 FEWEST = {"rows": "rows_per_person", "people": "people_per_person"}
 """What the fewest candidates of anybody are called, by what is counted."""
+MANY = 5_000_000
+"""From so many sets times entries on, compiled code counts them."""
 MOST_KEYS = 12
 """A key set has at most so many columns: each of its subsets is counted."""
 
@@ -334,16 +337,37 @@ class _Assessor:
 
     def run(self, sets: Iterable[tuple[int, ...]]) -> SetsVerdict:
         facts = 0 if self.failing_groups or not self.people_hold else None
-        for chosen in sets:
-            if facts is not None and len(chosen) > facts:
+        for size, alike in itertools.groupby(sets, len):
+            if facts is not None:
                 break
-            self.sets += 1
-            self._look(chosen)
-            if facts is None and (self.failing_groups or (self.known is not None and not self.people_hold)):
-                facts = len(chosen)
+            listed = list(alike)
+            self.sets += len(listed)
+            for chosen in self._left(listed):
+                self._look(chosen)
+            if self.failing_groups or (self.known is not None and not self.people_hold):
+                facts = size
         effective = {**self.effective, FEWEST[self.part.counts]: self.rows}
         holds = not self.failing_groups and (self.known is None or self.people_hold)
         return SetsVerdict(holds, self.people_hold, effective, self.sets, facts, self.failing_groups, self.failing)
+
+    def _left(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Those of the sets of one size that have to be looked at one by one: they fail, or are too wide to be counted.
+
+        Where sizes of groups are all that is asked, and there are many sets, compiled code counts the others at once:
+        the smallest group says everything.
+        """
+        if not self.part.by_size or self.shown.owners is not None or len(sets) * len(self.shown.count) < MANY:
+            return sets
+        from shoal.kernels.facts import look_at_sets
+
+        smallest, fewest = look_at_sets(self.shown, self.shown if self.known is None else self.known, sets)
+        least = self.part.least
+        good = ((smallest == 0) | (smallest >= least)) & (fewest >= least)
+        self.rows = min(self.rows, int(fewest[good].min(initial=self.rows)))
+        if (good & (smallest > 0)).any():
+            worst = smallest[good & (smallest > 0)].min()
+            self._judge(Groups(np.asarray([worst])), np.zeros(1, np.int64), self.part.of_rows.of)
+        return [chosen for chosen, held in zip(sets, good, strict=True) if not held]
 
     def _look(self, chosen: tuple[int, ...]) -> None:
         found = self.shown.combinations(chosen)

@@ -14,9 +14,11 @@ as long as less is lost and a fixed amount of work is not used up: pairs of colu
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from shoal.encoding.method_facts import AtLevels
 from shoal.methods.base import Problem, require_feasible
 from shoal.methods.time_limits import deadline_of, in_time, is_late
 from shoal.models import Limited, limited
+from shoal.models.known import MANY
 from shoal.schema import TOP, Ladder
 
 __all__ = ["hide_cells"]
@@ -35,6 +38,8 @@ __all__ = ["hide_cells"]
 WORK = 150_000_000
 """Entries times sets of columns that may be counted for trying levels: some seconds to half a minute."""
 MOST_TRIES, FEWEST_TRIES = 16, 5
+FAILS, UNKNOWN = 1, 2
+"""What compiled code says of a set: see :mod:`shoal.kernels.facts`."""
 STEP = 0.25
 """Columns that are moved together at first, as a part of all."""
 
@@ -48,6 +53,11 @@ class _Demands:
 
     rows: Mapping[tuple[int, ...], int]
     models: Mapping[tuple[int, ...], tuple[Limited, ...]]
+
+    @cached_property
+    def place(self) -> Mapping[tuple[int, ...], int]:
+        """The number of each set."""
+        return {chosen: number for number, chosen in enumerate(self.rows)}
 
     def sets(self, most: int) -> list[tuple[int, ...]]:
         return [chosen for chosen in self.rows if len(chosen) <= most]
@@ -135,10 +145,10 @@ class _Hiding:
             if ladder.labels[level] == (TOP,):  # what shows nothing anyhow is hidden from the start
                 lifted[:, j], sizes[j] = 1, 1
         self.sizes = sizes
-        self.shown = Facts(lifted, sizes, table.count, table.owners)
+        self.shown = Facts(lifted, sizes, table.count, table.owners)  # its columns are changed
         self.known = Facts(lifted, sizes, table.count)
-        self._clock, self._changed = 0, [0] * len(sizes)
-        self._held: dict[tuple[int, ...], int] = {}
+        self._clock, self._changed = 0, np.zeros(len(sizes), np.int64)
+        self._held = np.full(len(table.demands.rows), -1, np.int64)
         self._sizes_only = False
         # what a column still has to lose when one of its cells is hidden, by its importance
         share = [
@@ -166,18 +176,77 @@ class _Hiding:
         for size in range(1, most + 1):
             sets = [chosen for chosen in self.table.demands.rows if len(chosen) == size]
             rows[:] = 0
-            failing = [chosen for chosen in sets if self._count(chosen, rows)]
-            for chosen in failing:
-                self._hide(chosen, rows)
+            self._hide_rare(self._hide_rare(sets, rows, hiding=False), rows)
         if not to_the_end:
             return
         sets = self.table.demands.sets(most)
         while not is_late(deadline):
-            while not is_late(deadline) and sum(self._hide(chosen, rows) for chosen in sets):
+            while not is_late(deadline) and self._hide_rare(sets, rows):
                 pass
-            if not sum(self._mend(chosen) for chosen in sets) and not is_late(deadline):
+            if not sum(self._mend(chosen) for chosen in self._open(sets)) and not is_late(deadline):
                 return
         self._hide_columns(sets)
+
+    def _hide_rare(self, sets: Sets, rows: npt.NDArray[np.float32], *, hiding: bool = True) -> list[tuple[int, ...]]:
+        """Hide cells of the groups that fail, set by set, or only note which they are; returns the sets that failed.
+
+        Where sizes are all that is asked, and there are many sets, by compiled code: it does the same.
+        """
+        ask = self._hide if hiding else self._count
+        failed = []
+        for _, alike in itertools.groupby(sets, len):
+            listed = list(alike)
+            if not self._by_sizes or len(listed) * len(self.table.count) < MANY:
+                failed += [chosen for chosen in listed if ask(chosen, rows)]
+                continue
+            found = self._hide_compiled(listed, rows, hiding)
+            failed += [
+                chosen for chosen, state in zip(listed, found, strict=True) if state == FAILS or
+                (state == UNKNOWN and ask(chosen, rows))
+            ]  # fmt: skip
+        return failed
+
+    def _hide_compiled(
+        self, sets: list[tuple[int, ...]], rows: npt.NDArray[np.float32], hiding: bool
+    ) -> npt.NDArray[np.int8]:
+        """See :func:`shoal.kernels.facts.hide_rare`."""
+        from shoal.kernels.facts import hide_rare, room_of
+
+        demands = self.table.demands
+        place = np.asarray([demands.place[chosen] for chosen in sets])
+        least = np.asarray([demands.rows[chosen] for chosen in sets], np.int64)
+        cells = np.stack(self.shown.columns).astype(np.int32)
+        held, found = self._held[place], np.zeros(len(sets), np.int8)
+        self._clock = int(
+            hide_rare(
+                cells, np.asarray(self.sizes, np.int64), np.ascontiguousarray(self.table.count, np.int64),
+                np.asarray(sets, np.int64), least, rows, self.cost, hiding, held, self._changed, self._clock,
+                room_of(len(self.table.count)), found,
+            )
+        )  # fmt: skip
+        self._held[place] = held
+        if hiding:
+            for j, column in enumerate(cells):
+                self.shown.columns[j][:] = column
+        return found
+
+    @property
+    def _by_sizes(self) -> bool:
+        return self.table.owners is None and (self._sizes_only or not self.table.demands.models)
+
+    def _open(self, sets: Sets) -> list[tuple[int, ...]]:
+        """The sets in which somebody may have too few rows that can be theirs."""
+        left = []
+        for _, alike in itertools.groupby(sets, len):
+            listed = list(alike)
+            if self.table.owners is None and len(listed) * len(self.table.count) >= MANY:
+                from shoal.kernels.facts import look_at_sets
+
+                fewest = look_at_sets(self.shown, self.known, listed)[1]
+                least = np.asarray([self.table.demands.rows[chosen] for chosen in listed])
+                listed = [chosen for chosen, bad in zip(listed, fewest < least, strict=True) if bad]
+            left += listed
+        return left
 
     def _hide_columns(self, sets: Sets) -> None:
         """Hide whole columns until every set holds: a set holds without a column where the smaller set does."""
@@ -190,7 +259,7 @@ class _Hiding:
 
     def _is_settled(self, chosen: tuple[int, ...]) -> bool:
         """Whether nothing of a set's columns was hidden since it was found to hold."""
-        return self._held.get(chosen, -1) >= max(self._changed[j] for j in chosen)
+        return bool(self._held[self.table.demands.place[chosen]] >= self._changed[list(chosen)].max())
 
     def _hide_in(self, j: int, entries: npt.NDArray[np.int64]) -> None:
         if len(entries):
@@ -214,7 +283,7 @@ class _Hiding:
                 bad[there] |= ~part.of.assess(groups).holds
         if bad.any():
             return np.flatnonzero(bad[found.number])
-        self._held[chosen] = self._clock
+        self._held[self.table.demands.place[chosen]] = self._clock
         return np.zeros(0, np.int64)
 
     def _count(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
