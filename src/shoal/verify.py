@@ -162,7 +162,8 @@ def people_of_source(engine: Engine, source: Relation, schema: Schema, model: Al
 
     None where no model looks at what people have.
     """
-    asked = [part.of_rows.of if isinstance(part, Limited) else part.of_rows for part in model.parts]
+    asked = [part.of_rows.of for part in model.parts if isinstance(part, Limited)]
+    asked += [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
     needed = columns_needed(asked, schema.sensitive)
     if not needed:
         return None

@@ -61,7 +61,7 @@ def close(content):
     return float(f"{content:.9g}") if isinstance(content, float) else content
 
 
-@pytest.mark.parametrize("method", ["full-domain", "mondrian", "mdav"])
+@pytest.mark.parametrize("method", ["full-domain", "full-domain without suppression", "mondrian", "mdav", "k-first"])
 def test_both_engines_count_the_same_people(spark, method):
     """With rows that are nobody's, and people whom two columns name together.
 

@@ -458,7 +458,7 @@ class _Asked:
 
 
 def _ones(columns: Sequence[Sequence[Cell]], first: Sequence[int]) -> Any:
-    """A matrix with a one for the label of each cell, in the places from ``first`` on, the last of a column for none."""
+    """A matrix with a one for the label of each cell, in the places from ``first`` on, a column's last for none."""
     import numpy as np
 
     found = np.zeros((len(columns[0]), first[-1]), np.float32)
