@@ -217,3 +217,190 @@ def test_names_and_values_of_a_hostile_table_are_only_shown(server, chromium):
         assert page.title().endswith("shoal")
         assert page.query_selector("main img") is None
     context.close()
+
+
+def test_a_tree_is_edited_by_dragging_and_by_keys_with_an_undo(server, visited):
+    context, _ = visited
+    page = context.new_page()
+    page.goto(server.address + "/")
+    page.click("[data-sample=patients]")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED)
+    page.goto(page.url.replace("/columns", "/hierarchies?column=country"))
+    page.wait_for_selector("table.levels")
+    page.wait_for_selector(IDLE)
+    before = page.input_value("#written")
+    canada, asia = "#tree .item[data-name=Canada]", "#tree .item[data-name=Asia]"
+    page.locator(canada).drag_to(page.locator(asia))
+    assert page.input_value("#written").endswith("Asia\n  China\n  Japan\n  India\n  Canada")
+    page.click("[data-undo]")
+    assert page.input_value("#written") == before
+    page.focus(canada)
+    page.keyboard.press("Alt+ArrowUp")
+    assert page.input_value("#written").startswith("America\n  Canada\n  USA")
+    assert page.evaluate("document.activeElement.dataset.name") == "Canada"
+    page.locator(canada).drag_to(page.locator(asia))
+    page.click("#hierarchy-form button.main")
+    page.wait_for_selector('#plan-shade .lit:has-text(\'"India", "Canada"\')')
+    page.wait_for_selector("table.levels li:has-text('Asia 8')")
+    page.click("[data-undo]")  # and the plan as it was
+    page.wait_for_selector("table.levels li:has-text('Asia 4')")
+    page.close()
+
+
+def test_a_slider_draws_the_histogram_anew_and_changes_the_plan(server, visited):
+    context, project = visited
+    page = context.new_page()
+    page.goto(f"{server.address}/p/{project}/hierarchies?column=age")
+    page.wait_for_selector("#bars rect")
+    page.wait_for_selector(IDLE)
+    page.select_option("#kind", "intervals")
+    page.fill("#written", "2, 10")
+    page.click("#hierarchy-form button.main")
+    page.wait_for_selector("#width-0")
+    page.wait_for_selector(IDLE)
+    fine = page.locator("#bars rect").count()
+    # while it moves, the bars follow; the plan follows when it is let go
+    page.evaluate(
+        "(slider) => { slider.value = slider.max; slider.dispatchEvent(new Event('input', { bubbles: true })); }",
+        page.query_selector("#width-0"),
+    )
+    assert page.locator("#bars rect").count() < fine
+    assert "intervals = [2, 10]" in page.input_value("#plan-text")
+    page.focus("#width-0")
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function("!document.getElementById('plan-text').value.includes('[2, 10]')")
+    page.close()
+
+
+def test_a_click_on_the_lattice_and_on_what_an_intruder_knows_is_the_plan(server, visited):
+    context, _ = visited
+    page = context.new_page()
+    page.goto(server.address + "/")
+    page.click("[data-sample=patients]")
+    page.wait_for_url("**/columns")
+    page.wait_for_selector(SETTLED)
+    page.goto(page.url.replace("/columns", "/explore"))
+    page.click("[data-run*=minimal]")
+    page.wait_for_selector(".lattice")
+    page.wait_for_selector(IDLE)
+    assert page.locator(".lattice .node").count() == 4 * 3 * 6
+    page.locator(".lattice .node.holds").last.click()
+    page.wait_for_selector("#plan-shade .lit:has-text('levels = {')")
+    page.goto(page.url.replace("/explore", "/promise"))
+    page.check("#knows-keys")
+    page.wait_for_selector("#key-0-2")
+    assert "[[keys]]" in page.input_value("#plan-text")
+    page.check("#key-0-2")
+    page.wait_for_selector("#plan-shade .lit:has-text('\"zip\"')")
+    page.check("#knows-few")
+    page.wait_for_selector("#known")
+    assert page.input_value("#plan-text").count("known = 3") == 2
+    page.check("#knows-all")
+    page.wait_for_selector("main:not(:has(#known))")
+    assert "known" not in page.input_value("#plan-text")
+    page.close()
+
+
+def test_two_tabs_of_one_plan_see_the_same_and_lose_nothing(server, visited):
+    context, _ = visited
+    one, other = context.new_page(), context.new_page()
+    one.goto(server.address + "/")
+    one.click("[data-sample=patients]")
+    one.wait_for_url("**/columns")
+    one.wait_for_selector(SETTLED)
+    one.goto(one.url.replace("/columns", "/promise"))
+    other.goto(one.url)
+    one.fill("#model-0-k", "3")
+    one.press("#model-0-k", "Tab")
+    one.wait_for_selector("#model-0-k[value='3']")
+    other.fill("#model-1-p", "1")
+    other.press("#model-1-p", "Tab")
+    other.wait_for_selector("#model-1-p[value='1']")
+    assert "k = 3" in other.input_value("#plan-text")  # the other tab's change is not written over
+    one.close()
+    other.close()
+
+
+def go_the_way(page, address, project):
+    """From columns to a published release; whatever the table is."""
+    page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
+    for step in ("table", "columns", "hierarchies", "promise"):
+        page.goto(f"{address}/p/{project}/{step}")
+        page.wait_for_selector(IDLE)
+    page.goto(f"{address}/p/{project}/run")
+    page.click("#release")
+    page.wait_for_selector("main table caption, main .refusal:visible")
+    assert page.locator("main table caption").count() == 1, page.locator("main").inner_text()
+    for step in ("compare", "attack", "publish"):
+        page.goto(f"{address}/p/{project}/{step}")
+        page.wait_for_selector(IDLE)
+        assert page.locator("main .refusal:visible").count() == 0, page.locator("main").inner_text()[:500]
+    page.click("[data-publish]")
+    page.wait_for_selector("#written-places:has-text('certificate')")
+
+
+def test_the_whole_way_for_adult(tmp_path, shared_data, chromium):
+    shutil.copyfile(shared_data / "adult" / "adult-arx.csv", tmp_path / "adult.csv")
+    server = Server(tmp_path)
+    context = chromium.new_context()
+    context.set_default_timeout(180_000)
+    try:
+        page = context.new_page()
+        page.goto(server.link)
+        page.click("[data-open='adult.csv']")
+        page.wait_for_url("**/columns")
+        go_the_way(page, server.address, "adult")
+        assert page.locator(".papers tbody tr").count() == 5
+    finally:
+        context.close()
+        server.stop()
+
+
+def test_the_whole_way_for_a_wide_table(server, chromium):
+    names = [f"column_{n}" for n in range(40)]
+    rows = [[str((row * (7 + n) + n * n) % (3 + n % 5)) for n in range(40)] for row in range(300)]
+    (server.root / "wide.csv").write_text("\n".join(",".join(row) for row in [names, *rows]) + "\n")
+    context = chromium.new_context(viewport={"width": 1300, "height": 800})
+    context.set_default_timeout(180_000)
+    page = context.new_page()
+    page.goto(server.link)
+    page.click("[data-open='wide.csv']")
+    page.wait_for_url("**/columns")
+    go_the_way(page, server.address, page.url.split("/")[-2])
+    page.goto(page.url.rpartition("/")[0] + "/columns")
+    page.wait_for_selector(".spark")
+    assert page.locator("[data-row]").count() == 40
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1300
+    context.close()
+
+
+def test_a_server_that_was_killed_in_a_run_is_started_again_and_goes_on(tmp_path, chromium):
+    import signal
+
+    from tests.web.test_way import slow_project
+
+    slow_project(tmp_path)
+    server = Server(tmp_path)
+    context = chromium.new_context()
+    context.set_default_timeout(60_000)
+    page = context.new_page()
+    page.goto(server.link)
+    page.click("[data-open='big.toml']")
+    page.wait_for_url("**/columns")
+    page.goto(page.url.replace("/columns", "/run"))
+    page.click("#release")
+    page.wait_for_selector("[data-cancel]")
+    server.stop(signal.SIGKILL)
+    again = Server(tmp_path)
+    try:
+        page.goto(again.link)
+        page.click(".files a[href='/p/big/columns']")
+        page.wait_for_url("**/columns")
+        page.goto(page.url.replace("/columns", "/run"))
+        assert page.locator("main table caption").count() == 0  # nothing half done
+        assert 'name = "mdav"' in page.input_value("#plan-text")
+        assert page.locator("#release:enabled").count() == 1
+    finally:
+        context.close()
+        again.stop()

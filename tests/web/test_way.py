@@ -14,7 +14,7 @@ import pytest
 
 from shoal.errors import PlanError
 from shoal.web.api import ENDPOINTS, openapi
-from shoal.web.editing import apply, fault_of, hierarchy_from_text, hierarchy_to_text
+from shoal.web.editing import apply, classes_to_text, fault_of, hierarchy_from_text, hierarchy_to_text, locate
 from shoal.web.texts import TEXTS
 from tests.web.conftest import Server
 
@@ -336,3 +336,134 @@ def test_two_tables_in_two_tabs_are_two_projects(server):
     server.json("PATCH", f"/api/projects/{one}/plan", changes)
     assert "k = 2" in server.json("GET", f"/api/projects/{one}")["plan"]
     assert "k = 4" in server.json("GET", f"/api/projects/{other}")["plan"]
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "step", "column"),
+    [
+        ("The plan's columns.zip.role is not usable: no such role.", 5, "columns", "zip"),
+        ("The method names column 'zip', which is not there.", 4, "columns", "zip"),
+        ("The hierarchy of column 'age' must have exactly one of intervals, cuts.", 3, "hierarchies", "age"),
+        ("k-anonymity needs at least one column.", 7, "promise", None),
+        ("The plan has a key that is not known: method.foo.", 11, "run", None),
+        ("The method mondrian cannot serve it.", 10, "run", None),
+        ("Something else.", None, None, None),
+    ],
+)
+def test_an_error_is_found_in_the_text(error, line, step, column):
+    text = (
+        '[columns.age]\nrole = "quasi-identifier"\nhierarchy = { flat = true }\n[columns.zip]\nrole = "nothing"\n\n'
+        '[[models]]\nname = "k-anonymity"\nk = 2\n[method]\nfoo = 1\n'
+    )
+    place = locate(text, error)
+    assert (place and place.line, place and place.step, place and place.column) == (line, step, column)
+
+
+def test_an_error_is_told_with_its_line(server):
+    project = new_patients(server)
+    changes = [{"column": "age", "kind": "cuts", "text": "40\n30, 40"}]
+    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
+    assert told["error"]
+    assert "cuts" in told["plan"].splitlines()[told["line"] - 1]
+    page = server.ask("GET", f"/p/{project}/hierarchies?column=age")[2].decode()
+    assert f'data-line="{told["line"]}"' in page
+    assert 'class="warn"' in page  # beside its field too
+
+
+@pytest.mark.parametrize("text", ["1\n  HIV\n  Cancer\n2\n  Flu", "grave\n  HIV\nharmless\n  Flu\n  Cold"])
+def test_classes_read_back_as_they_were_written(text):
+    import tomllib
+
+    plan = '[columns.ill]\nrole = "sensitive"   # kept\n'
+    section = tomllib.loads(apply(plan, [{"column": "ill", "classes": text}]))["columns"]["ill"]
+    assert classes_to_text(section) == text
+    assert sum(map(len, section["categories"])) == 3
+    with pytest.raises(PlanError):
+        apply(plan, [{"column": "ill", "classes": "empty class"}])
+
+
+def test_key_sets_and_what_is_known_are_clicks(server):
+    project = new_patients(server)
+    changes = [{"set": ["keys"], "value": [{"columns": ["age", "country"], "k": 3}]}]
+    changes.append({"set": ["keys", "+"], "value": {"columns": ["zip"], "k": 2}})
+    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
+    assert told["error"] is None
+    assert told["plan"].count("[[keys]]") == 2
+    page = server.ask("GET", f"/p/{project}/promise")[2].decode()
+    assert 'id="key-1-2" data-key-set="1" value="zip" checked' in page
+    assert 'id="knows-keys"' in page
+    gone = [{"set": ["keys"], "value": None}, {"set": ["models", 0, "known"], "value": 2}]
+    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": gone})
+    assert "keys" not in told["plan"]
+    assert "known = 2" in told["plan"]
+
+
+def test_a_stopped_race_keeps_the_trials_that_have_ended(server):
+    project = new_patients(server)
+    job = {"action": "explore", "methods": ["full-domain", "mondrian"], "ks": [2, 3, 4, 5, 6, 8, 10, 12]}
+    run = server.json("POST", f"/api/projects/{project}/runs", job)["run"]
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        told = server.json("GET", f"/api/projects/{project}/runs/{run}")
+        if told["state"] != "running" or (told["partial"] or {}).get("trials"):
+            break
+        time.sleep(0.05)
+    assert told["state"] == "running", "it was over before it could be stopped"
+    lanes = told["partial"]["lanes"]
+    assert len(lanes) == 16
+    assert {lane["state"] for lane in lanes} <= {"waiting", "running", "released", "infeasible", "refused"}
+    assert any(lane["loss"] is not None for lane in lanes)
+    server.ask("DELETE", f"/api/projects/{project}/runs/{run}")
+    told = server.finish(project, run)
+    assert (told["state"], told["result"]["stopped"]) == ("done", True)
+    assert 0 < len(told["result"]["trials"]) < 16
+    assert b"Take it" in server.ask("GET", f"/p/{project}/explore")[2]
+
+
+def test_a_level_tells_what_it_brings(server):
+    """Failing rows with one column at a level: counted again on a table that has the labels in place of the values."""
+    table = "age,sex\n" + "".join(f"{20 + n},{'m' if n % 2 else 'f'}\n" for n in range(20))
+    made = server.json("POST", "/api/uploads?name=brings.csv", table)
+    project = made["project"]
+    server.finish(project, made["run"])
+    text = (
+        '[source]\npath = "brings.csv"\n[columns.age]\nrole = "quasi-identifier"\nhierarchy = { intervals = [4, 8] }\n'
+        '[columns.sex]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
+        '[output]\npath = "out.csv"\n'
+    )
+    server.ask("PUT", f"/api/projects/{project}/plan", text)
+    told = server.act(project, action="levels", column="age")["result"]
+    ages = range(20, 40)
+    for level, width in enumerate((1, 4, 8, 100)):
+        groups = [(age // width, age % 2) for age in ages]
+        failing = sum(groups.count(group) < 3 for group in groups)
+        assert told["levels"][level]["failing"] == failing
+    assert [told["levels"][level]["failing"] for level in (0, 1)] == [20, 20]
+    assert told["bars"] == [[float(age), 1] for age in ages]
+
+
+def test_a_large_table_is_rehearsed_on_a_sample(tmp_path):
+    from shoal.data.census import write_census
+
+    write_census(tmp_path / "many.parquet", 6_000)
+    server = Server(tmp_path)
+    try:
+        made = server.json("POST", "/api/projects", {"path": "many.parquet"})
+        server.finish(made["project"], made["run"])
+        told = server.act(made["project"], action="check")["result"]
+        assert told["rows"] == 6_000
+        assert told.get("hard") or (told["rehearsal"]["sampled"] and told["rehearsal"]["rows"] == 5_000)
+        page = server.ask("GET", f"/p/{made['project']}/columns")[2].decode()
+        assert "rehearsal on 5,000" in page or "sample of the rows" in page
+    finally:
+        server.stop()
+
+
+def test_shapes_are_in_the_order_of_numbers_and_dates():
+    from shoal.web.work import _shape
+
+    numbers = [("100", 1), ("20", 7), ("3", 5)]
+    assert _shape(numbers, "number") == [5, 7, 1]
+    assert _shape(numbers, "word") == [7, 5, 1]
+    assert _shape([("2024-02-01", 1), ("2023-12-31", 4)], "date") == [4, 1]
+    assert sum(_shape([(str(n), n) for n in range(100)], "number")) == sum(range(100))

@@ -33,6 +33,9 @@ STEP_OF = {"columns": "columns", "models": "promise", "keys": "promise", "method
 """In which step of the page each section of a plan is edited."""
 
 
+OF_HIERARCHIES = re.compile(r"[Hh]ierarch|\b(?:cuts?|intervals?|widths?|tree|dates|prefix|fanout)\b")
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an error of a plan is: its line, the step of the page, and the column where it is about one."""
@@ -59,7 +62,8 @@ def locate(text: str, error: str) -> Place | None:
         ours = [(line, path) for line, path in lines if path[:2] == ("columns", name)]
         exact = [line for line, path in ours if len(path) > 2 and path[2] in error]
         if ours:
-            hierarchy = "ierarchy" in error
+            hierarchy = re.search(OF_HIERARCHIES, error) is not None
+            exact = [line for line, path in ours if hierarchy and path[2:] == ("hierarchy",)] or exact
             return Place((exact or [ours[0][0]])[0], "hierarchies" if hierarchy else "columns", name)
     told = re.search(r"\b(source|models|keys|method|output|engine)\b", error)
     for place, model in enumerate(document.get("models", ()) if isinstance(document.get("models"), list) else ()):

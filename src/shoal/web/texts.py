@@ -294,8 +294,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "explore.all": ("All trials, least loss first", "Alle Versuche, kleinster Verlust zuerst"),
     "explore.lattice": ("Full-domain recodings", "Verallgemeinerung ganzer Spalten"),
     "explore.lattice.about": (
-        "Every way to make whole columns less exact: at the foot the exact table, at the top nothing. Filled ones keep the promise, the paler the more is lost; those with a thick edge are the finest that do. Click one and it is the plan.",
-        "Jede Art, ganze Spalten ungenauer zu machen: unten die genaue Tabelle, oben nichts. Gefüllte halten die Zusage, je blasser, desto mehr geht verloren; die mit dickem Rand sind die feinsten davon. Ein Klick, und sie ist der Plan.",
+        "Every way to make whole columns less exact: at the foot the exact table, at the top nothing. Filled ones keep the promise; those with a thick edge are the finest that do, the brown edge loses least, the dashed one is the plan as it is. Click one and it is the plan.",
+        "Jede Art, ganze Spalten ungenauer zu machen: unten die genaue Tabelle, oben nichts. Gefüllte halten die Zusage; die mit dickem Rand sind die feinsten davon, der braune Rand verliert am wenigsten, der gestrichelte ist der Plan, wie er ist. Ein Klick, und sie ist der Plan.",
     ),
     "explore.lattice.go": (
         "Draw them",
@@ -586,8 +586,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Eine weitere Bedingung",
     ),
     "promise.secret": (
-        "the secret",
-        "das Geheime",
+        "secret",
+        "Geheimem",
     ),
     "promise.k-anonymity": (
         "Everybody hides among at least {k} {unit} that look alike.",
@@ -986,8 +986,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "`shoal release` ergibt dieselben Bytes.",
     ),
     "hierarchies.told": (
-        "{labels} labels; the smallest has {rows} rows.",
-        "{labels} Bezeichnungen; die kleinste hat {rows} Zeilen.",
+        "{labels} labels; rows of the smallest: {rows}.",
+        "{labels} Bezeichnungen; Zeilen der kleinsten: {rows}.",
     ),
     "hierarchies.raw": ("{rows} rows fail", "{rows} Zeilen verfehlen es"),
     "foot": ("Everything stays on this machine.", "Alles bleibt auf diesem Rechner."),

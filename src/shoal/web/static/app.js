@@ -8,6 +8,7 @@ import { followAll, start } from "./watch.js";
 
 const undone = [];
 const asked = new Set();
+let known = null;
 
 async function change(changes) {
   const before = document.getElementById("plan-text").value;
@@ -171,13 +172,18 @@ function ask() {
   tree.show();
   bins.show();
   followAll();
+  const text = document.getElementById("plan-text");
+  if (!text.dataset.dirty && text.value !== known) {
+    known = text.value; // another plan: what was found of the one before may be asked again
+    asked.clear();
+  }
   const jobs = (main.dataset.wanted || "").split(" ").filter(Boolean).map((action) => ({ action }));
   for (const place of document.querySelectorAll("[data-levels]")) {
     jobs.push({ action: "levels", column: place.dataset.levels });
   }
   for (const place of document.querySelectorAll("[data-start]")) jobs.push(JSON.parse(place.dataset.start));
   for (const job of jobs) {
-    const key = JSON.stringify(job) + document.getElementById("plan-text").defaultValue + undone.length;
+    const key = JSON.stringify(job);
     if (asked.has(key)) continue;
     asked.add(key);
     start(job);

@@ -1,0 +1,78 @@
+"""All recodings of a small lattice: held against the method that is told its levels, and against the minimal ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from shoal.data.patients import FOLDER
+from shoal.deciding import Watch, encode
+from shoal.engines import open_engine
+from shoal.engines.base import Source
+from shoal.errors import InfeasibleError
+from shoal.methods import FullDomain, Levels
+from shoal.methods.full_domain.minimal import list_minimal, list_recodings
+from shoal.models import KAnonymity, Known
+from shoal.pipeline import rehearse
+from shoal.plan import Plan
+from shoal.schema import Column, Role, Schema
+from shoal.web.pictures import lattice_picture, minimal_of
+
+
+def problem_of(plan):
+    with open_engine(plan.engine, plan.source) as engine:
+        return encode(engine, plan.source, plan, Watch(lambda step, done: None))
+
+
+@pytest.mark.parametrize("suppression", [0.0, 0.25])
+def test_every_recoding_is_what_its_levels_release(suppression):
+    method = FullDomain(suppression=suppression)
+    plan = replace(Plan.read(FOLDER / "patients.toml"), method=method)
+    problem = problem_of(plan)
+    found = list_recodings(problem, method)
+    assert len(found.levels) == 4 * 3 * 6
+    for place in range(0, len(found.levels), 5):
+        levels = dict(zip(found.columns, found.levels[place], strict=True))
+        try:
+            loss = rehearse(replace(plan, method=Levels(levels=levels, suppression=suppression))).utility["ncp"]
+        except InfeasibleError:
+            loss = None
+        assert (loss is not None) == found.holds[place]
+        assert found.loss[place] == (loss if loss is None else pytest.approx(loss))
+    finest = {tuple(one.levels.values()) for one in list_minimal(problem, method)}
+    assert {found.levels[place] for place in minimal_of(found.to_dict())} == finest
+
+
+def test_with_few_known_columns_fewer_nodes_fail():
+    """Every pair of values occurs once, each value twice: who knows one fact finds two rows, who knows both one."""
+    table = pa.table({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "ab"})
+    plan = Plan(schema, (KAnonymity(2),), FullDomain(), source=Source(frame=table))
+    few = replace(plan, models=(Known(KAnonymity(2), 1),))
+    assert list_recodings(problem_of(plan), FullDomain()).holds == (False, True, True, True)
+    assert list_recodings(problem_of(few), FullDomain()).holds == (True, True, True, True)
+
+
+def test_a_large_lattice_is_not_listed(monkeypatch):
+    import shoal.methods.full_domain.minimal as module
+
+    monkeypatch.setattr(module, "MOST_DRAWN", 71)
+    plan = replace(Plan.read(FOLDER / "patients.toml"), method=FullDomain())
+    assert list_recodings(problem_of(plan), FullDomain()) is None
+
+
+def test_the_picture_has_every_node_once_and_takes_only_those_that_hold():
+    lattice = {
+        "columns": ["<b>", "y"],
+        "levels": [[0, 0], [0, 1], [1, 0], [1, 1]],
+        "holds": [False, True, False, True],
+        "loss": [None, 0.25, None, 0.5],
+    }
+    picture = lattice_picture(lattice, [1, 0], "title", lambda levels: [{"set": ["method"], "value": list(levels)}])
+    assert picture.count('class="node') == 4
+    assert picture.count("data-changes") == 2
+    assert picture.count("minimal") == picture.count("best") == picture.count("now") == 1
+    assert "<b>" not in picture
+    assert minimal_of(lattice) == [1]
