@@ -33,7 +33,7 @@ SERVING: dict[str, tuple[str, ...]] = {
     "models": ("test_models*", "test_papers_tables", "test_gate", "test_categories", "test_people_models",
                "test_known*", "test_people", "test_linked_rows"),
     "gate": ("test_gate*", "test_verify*", "test_papers_tables", "test_known*", "test_people_models", "test_spelling",
-             "test_people", "test_linked_rows"),
+             "test_people", "test_linked_rows", "test_models_exactly"),
     "encoding": ("test_encoding*", "test_models", "test_papers_tables", "test_pseudonyms", "test_known*", "test_gate",
                  "test_publish_categories", "test_reuse", "test_spelling", "test_labels", "test_people_models",
                  "test_linked_rows", "test_person_dates", "test_people", "test_local_suppression",
