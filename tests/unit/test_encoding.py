@@ -213,3 +213,35 @@ def test_groups_are_ranked_by_what_they_show_with_missing_first(shown):
     for one, mine in zip(ranks, told, strict=True):
         for other, theirs in zip(ranks, told, strict=True):
             assert (one < other) == (mine < theirs)
+
+
+NUMBERS = st.one_of(
+    st.integers(-1000, 1000).map(str),
+    st.decimals(-1000, 1000, places=2).map(str),
+    st.sampled_from(["-0", "0", "00", "0.0", "7", "07", "7.0", "9007199254740993", "9007199254740992", "1" * 400]),
+)
+ODD = st.sampled_from(["1e2", "1_0", " 5", "inf", "nan ", "+3", "٣", ".5", "5."])
+WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
+
+
+@given(
+    st.one_of(
+        st.lists(NUMBERS, max_size=12, unique=True),
+        st.lists(NUMBERS | ODD, max_size=12, unique=True),
+        st.lists(NUMBERS | WORDS, max_size=12, unique=True),
+    )
+)
+def test_many_values_are_ordered_as_few_are(values):
+    """At once or one by one: by size where all are numbers, by code point else and among equal numbers."""
+    from shoal.encoding import frequency
+
+    def ordered(few):
+        before, frequency.FEW = frequency.FEW, few
+        try:
+            found, text, order = frequency.sort_values(pa.array(values, pa.string()))
+        finally:
+            frequency.FEW = before
+        assert found.to_pylist() == list(text) == [values[place] for place in order]
+        return list(text)
+
+    assert ordered(0) == ordered(1000)

@@ -35,6 +35,11 @@ __all__ = [
     "sort_values",
 ]
 
+PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
+"""Numbers that everybody reads alike."""
+FEW = 1000
+"""So many values are put in order one by one; more of them at once."""
+
 
 @dataclass(frozen=True)
 class Dictionary:
@@ -263,10 +268,43 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArra
         places = pc.sort_indices(values)
         values = values.take(places)
         return values, tuple(pc.cast(values, pa.string()).to_pylist()), _numpy(places).astype(np.int64)
-    text = values.to_pylist()
+    plain = pc.all(pc.match_substring_regex(values, PLAIN_NUMBER)).as_py()
+    if len(values) >= FEW and plain is not False:
+        order = _order_of_numbers(values)
+    elif len(values) >= FEW and not _are_numbers(values.to_pylist()):
+        order = _numpy(pc.array_sort_indices(values)).astype(np.int64)  # bytes of UTF-8 are ordered as code points are
+    else:
+        order = _order_one_by_one(values.to_pylist())
+    values = values.take(pa.array(order))
+    return values, tuple(values.to_pylist()), order
+
+
+def _order_one_by_one(text: list[str]) -> npt.NDArray[np.int64]:
+    """The order of texts: by size where all of them are numbers, by code point else and among equal numbers."""
+    keys = [(float(value), value) for value in text] if _are_numbers(text) else [(0.0, value) for value in text]
+    return np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
+
+
+def _are_numbers(text: list[str]) -> bool:
     try:
-        keys: list[tuple[float, str]] = [(float(value), value) for value in text]
+        for value in text:
+            float(value)
     except ValueError:
-        keys = [(0.0, value) for value in text]
-    order = np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
-    return values.take(pa.array(order)), tuple(text[i] for i in order), order
+        return False
+    return True
+
+
+def _order_of_numbers(values: pa.Array) -> npt.NDArray[np.int64]:
+    """The same order, of texts that are written so plainly that Arrow reads them as Python does."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False))
+    order = np.argsort(numbers, kind="stable").astype(np.int64)
+    found = numbers[order]
+    edges = np.flatnonzero(np.r_[True, found[1:] != found[:-1], True])
+    for first in np.flatnonzero(np.diff(edges) > 1):  # numbers of several spellings
+        alike = order[edges[first] : edges[first + 1]]
+        texts = values.take(pa.array(alike)).to_pylist()
+        order[edges[first] : edges[first + 1]] = alike[sorted(range(len(texts)), key=texts.__getitem__)]
+    return order
