@@ -2,6 +2,7 @@
 
 python -m benchmarks                 # all
 python -m benchmarks check risk      # these; the page keeps what was measured of the others
+python -m benchmarks --against FILE  # and status 1 where a time or a peak is above 1.15 times that of an earlier run
 """
 
 from __future__ import annotations
@@ -15,18 +16,28 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import page
+from benchmarks import against, page
 
 HERE = Path(__file__).parent
-SKIP = {"__init__", "__main__", "measure", "page"}
+SKIP = {"__init__", "__main__", "against", "measure", "page"}
 
 
-def main(*chosen: str) -> int:
+def main(*asked: str) -> int:
+    earlier: dict[str, dict] | None = None
+    chosen = list(asked)
+    if "--against" in chosen:
+        place = chosen.index("--against")
+        if place + 1 == len(chosen):
+            print("--against needs the file of an earlier run, such as docs/benchmarks.json.", file=sys.stderr)
+            return 2
+        earlier = json.loads(Path(chosen[place + 1]).read_text(encoding="utf-8"))
+        del chosen[place : place + 2]
     names = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in SKIP)
     unknown = set(chosen) - set(names)
     if unknown:
         print(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(names)}.", file=sys.stderr)
         return 2
+    measured = {}
     results = {name: result for name, result in page.load().items() if name in names}
     failed = []
     for name in chosen or names:
@@ -35,11 +46,16 @@ def main(*chosen: str) -> int:
         if result is None:
             failed.append(name)
         elif result["entries"]:
-            results[name] = result
+            results[name] = measured[name] = result
     page.write(results)
     if failed:
         print(f"\nFailed, and not on the page: {', '.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
+    grew = False
+    if earlier is not None:
+        found = against.compare(earlier, measured)
+        grew = any(one.ratio > against.LARGEST_RATIO for one in found)
+        print("\n" + "\n".join(against.tell(found)))
+    return 1 if failed or grew else 0
 
 
 def run(name: str) -> dict | None:

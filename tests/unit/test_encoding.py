@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.encoding import frequency, recoding
 from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column
-from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by
+from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
 from shoal.encoding.representative import publish_groups
 from shoal.errors import PlanError
 from shoal.schema import TOP, Domain
@@ -233,7 +233,6 @@ WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
 )
 def test_many_values_are_ordered_as_few_are(values):
     """At once or one by one: by size where all are numbers, by code point else and among equal numbers."""
-    from shoal.encoding import frequency
 
     def ordered(few):
         before, frequency.FEW = frequency.FEW, few
@@ -245,3 +244,12 @@ def test_many_values_are_ordered_as_few_are(values):
         return list(text)
 
     assert ordered(0) == ordered(1000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 9)), max_size=30))
+def test_pairs_are_counted_in_order(pairs):
+    both = np.asarray(pairs, np.int64).reshape(-1, 2)
+    first, second, count = unique_pairs(both[:, 0], both[:, 1])
+    assert list(zip(first.tolist(), second.tolist(), count.tolist(), strict=True)) == [
+        (*pair, times) for pair, times in sorted(Counter(pairs).items())
+    ]

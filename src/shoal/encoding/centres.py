@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.checked import LARGEST_WHOLE
-from shoal.encoding.frequency import Dictionary
+from shoal.encoding.frequency import Dictionary, plain_numbers
 from shoal.errors import PlanError
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
             ) from None
     else:
         try:
-            numbers = np.asarray([float(text) for text in dictionary.text], np.float64)
+            plain = plain_numbers(values)
+            numbers = np.asarray([float(text) for text in dictionary.text], np.float64) if plain is None else plain
         except ValueError:
             return None
     if not len(numbers):

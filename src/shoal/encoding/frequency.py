@@ -31,6 +31,7 @@ __all__ = [
     "Spellings",
     "encode_column",
     "fold_column",
+    "plain_numbers",
     "read_frequency_set",
     "sort_values",
 ]
@@ -268,9 +269,9 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArra
         places = pc.sort_indices(values)
         values = values.take(places)
         return values, tuple(pc.cast(values, pa.string()).to_pylist()), _numpy(places).astype(np.int64)
-    plain = pc.all(pc.match_substring_regex(values, PLAIN_NUMBER)).as_py()
-    if len(values) >= FEW and plain is not False:
-        order = _order_of_numbers(values)
+    numbers = plain_numbers(values) if len(values) >= FEW else None
+    if numbers is not None:
+        order = _order_of_numbers(values, numbers)
     elif len(values) >= FEW and not _are_numbers(values.to_pylist()):
         order = _numpy(pc.array_sort_indices(values)).astype(np.int64)  # bytes of UTF-8 are ordered as code points are
     else:
@@ -294,12 +295,22 @@ def _are_numbers(text: list[str]) -> bool:
     return True
 
 
-def _order_of_numbers(values: pa.Array) -> npt.NDArray[np.int64]:
-    """The same order, of texts that are written so plainly that Arrow reads them as Python does."""
+def plain_numbers(values: pa.Array) -> npt.NDArray[np.float64] | None:
+    """Texts without gaps as numbers, where all are written so plainly that Arrow reads them as Python does."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False))
+    if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
+        return None
+    if pc.all(pc.match_substring_regex(values, PLAIN_NUMBER)).as_py() is False:
+        return None
+    return np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+
+
+def _order_of_numbers(values: pa.Array, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """The same order, of texts that are these numbers."""
+    import pyarrow as pa
+
     order = np.argsort(numbers, kind="stable").astype(np.int64)
     found = numbers[order]
     edges = np.flatnonzero(np.r_[True, found[1:] != found[:-1], True])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shoal.schema import Domain
 
-__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys", "sum_by"]
+__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys", "sum_by", "unique_pairs"]
 
 LARGEST_KEY = 2**62
 
@@ -115,6 +115,24 @@ def sum_by(owner: npt.NDArray[Any], amounts: npt.NDArray[Any], owners: int) -> n
     sums = np.zeros(owners, amounts.dtype)
     np.add.at(sums, owner, amounts)
     return sums
+
+
+def unique_pairs(
+    first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different pairs of codes in lexicographic order, and how often each is there.
+
+    >>> [part.tolist() for part in unique_pairs(np.array([2, 0, 2]), np.array([-1, 3, -1]))]
+    [[0, 2], [3, -1], [1, 2]]
+    """
+    if not len(first):
+        empty = np.zeros(0, np.int64)
+        return empty, empty, empty
+    low = int(second.min())
+    span = int(second.max()) - low + 1
+    assert int(np.abs(first).max()) * span < LARGEST_KEY  # codes are numbers of rows at most
+    key, count = np.unique(first.astype(np.int64) * span + (second - low), return_counts=True)
+    return key // span, key % span + low, count.astype(np.int64)
 
 
 def row_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import Dictionary, FrequencySet, sort_values
-from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys
+from shoal.encoding.groups import LARGEST_KEY, group_keys, row_keys, unique_pairs
 from shoal.encoding.method_facts import MethodFacts
 from shoal.encoding.repeating import EXACT, FLOATING, Constant, Shown, repeat_entries
 from shoal.engines.base import Engine, Relation, Source
@@ -298,7 +298,7 @@ def _apply_groups(
             return found
     columns = [(d, frequencies.codes[row, j]) for j, d in enumerate(frequencies.quasi)]
     whole, combinations = group_keys(frequencies.codes, [d.size for d in frequencies.quasi])
-    homes = np.unique(np.stack([whole[row], group], axis=1), axis=0)
+    homes = unique_pairs(whole[row], group)[0]
     data: dict[str, object] = {}
     every = len(row) == len(frequencies.count) and bool((count == frequencies.count[row]).all())
     if every and len(homes) == combinations:

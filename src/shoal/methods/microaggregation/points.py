@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.encoding.centres import means, numbers_of, typed_as
+from shoal.encoding.groups import unique_pairs
 from shoal.encoding.intervals import Ends
 from shoal.encoding.method_facts import Warned
 from shoal.encoding.representative import Representative
@@ -312,8 +313,7 @@ def show_groups(
 ) -> tuple[ByGroup, list[Measured]]:
     """What groups show, and beside it what became of the numbers."""
     groups = int(group.max()) + 1
-    pairs, count = np.unique(np.stack([row, group], axis=1), axis=0, return_counts=True)
-    entry_row, entry_group, entry_count = pairs[:, 0], pairs[:, 1], count.astype(np.int64)
+    entry_row, entry_group, entry_count = unique_pairs(row, group)
     how: list[Representative] = [
         "range" if c.shown == "range" else "ancestor" if c.shown == "ancestor" else "star" for c in columns
     ]
@@ -355,10 +355,10 @@ def _modes(
     codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, column: PointColumn
 ) -> tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """The most frequent value of each group, the lower code of equals; its loss is the share of rows it is not."""
-    pairs, count = np.unique(np.stack([group, codes], axis=1), axis=0, return_counts=True)
-    order = np.lexsort((pairs[:, 1], -count, pairs[:, 0]))
-    first = np.r_[True, np.diff(pairs[order, 0]) > 0]
-    chosen = pairs[order, 1][first]
+    owner, value, count = unique_pairs(group, codes)
+    order = np.lexsort((value, -count, owner))
+    first = np.r_[True, np.diff(owner[order]) > 0]
+    chosen = value[order][first]
     other = 1 - count[order][first] / np.bincount(group, minlength=groups)
     return (
         tuple(column.ladder.labels[0][code] for code in chosen),

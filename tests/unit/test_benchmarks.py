@@ -1,0 +1,62 @@
+"""Two runs of the benchmarks are compared as ratios."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from benchmarks import __main__ as command
+from benchmarks import against, page
+
+
+def run_of(seconds, peak, rows="1,000"):
+    table = {
+        "kind": "table",
+        "title": "Adult",
+        "header": ["rows", "tool", "seconds", "peak MB", "groups"],
+        "rows": [[rows, "shoal", seconds, peak, 12]],
+        "says": "",
+    }
+    return {"release": {"entries": [table, {"kind": "chart"}], "about": "", "seconds": 1.0, "machine": {}}}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "peak", "ratios"),
+    [(1.0, 100.0, [1.0, 1.0]), (1.2, 100.0, [1.2, 1.0]), (0.5, 120.0, [1.2, 0.5])],
+)
+def test_times_and_peaks_are_ratios(seconds, peak, ratios):
+    found = against.compare(run_of(1.0, 100.0), run_of(seconds, peak))
+    assert [one.ratio for one in found] == pytest.approx(ratios)
+    assert {one.figure for one in found} == {"seconds", "peak MB"}
+    grown = [one for one in found if one.ratio > against.LARGEST_RATIO]
+    assert len(grown) == (max(ratios) > 1.15)
+    assert ("none grew" in against.tell(found)[0]) == (not grown)
+
+
+def test_rows_of_the_same_texts_are_told_apart_by_their_order():
+    run = run_of(1.0, 100.0)
+    run["release"]["entries"][0]["rows"].append(["1,000", "shoal", 2.0, 300.0, 7])
+    found = against.compare(run, run)
+    assert [one.ratio for one in found] == [1.0] * 4
+    assert len({(one.row, one.figure) for one in found}) == 4
+
+
+def test_noise_and_other_rows_are_not_compared():
+    assert against.compare(run_of(0.001, 1.0), run_of(0.004, 3.0)) == []
+    assert against.compare(run_of(1.0, 100.0), run_of(9.0, 900.0, rows="2,000")) == []
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(1.1, 0), (1.2, 1)])
+def test_the_command_fails_where_something_grew(monkeypatch, tmp_path, capsys, seconds, status):
+    monkeypatch.setattr(page, "load", dict)
+    monkeypatch.setattr(page, "write", lambda results: None)
+    monkeypatch.setattr(command, "run", lambda name: run_of(seconds, 100.0)["release"])
+    # the benchmark's name is that of the earlier run
+    (tmp_path / "before.json").write_text(json.dumps({"check": run_of(1.0, 100.0)["release"]}))
+    assert command.main("check", "--against", str(tmp_path / "before.json")) == status
+    assert "figures" in capsys.readouterr().out
+
+
+def test_a_file_must_be_named(capsys):
+    assert command.main("--against") == 2
+    assert "earlier run" in capsys.readouterr().err
