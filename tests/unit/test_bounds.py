@@ -355,6 +355,11 @@ def test_the_reported_geometric_mean_is_bounded_too():
 
 
 def test_there_is_no_bound_where_nothing_is_proven():
+    numbers = pa.table({"x": [float(i * i) for i in range(60)]})
+    schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
+    for block, told in ((None, True), (60, True), (20, False)):  # blocks may be on several machines
+        release = shoal.anonymize(numbers, shoal.Plan(schema, (KAnonymity(2),), shoal.Mdav(block=block)))
+        assert ("bound" in release.certificate.content) is told
     table = pa.table({"place": list("aabbeeff")})
     plan = shoal.Plan(PLACE, (KAnonymity(2),), shoal.LocalSuppression(missing="loose"))
     assert "bound" not in shoal.anonymize(table, plan).certificate.content

@@ -39,7 +39,8 @@ Floats = npt.NDArray[np.float64]
 
 def bound_aggregation(method: _Microaggregation, problem: Problem, recoding: ByGroup) -> Bound | None:
     """What a microaggregation loses of its numbers, and what any must; None where it publishes no means."""
-    if "sse_sst" not in recoding.loss:
+    in_blocks = method.block is not None and problem.frequencies.rows > method.block
+    if "sse_sst" not in recoding.loss or in_blocks:  # blocks may be on several machines, where it is not told either
         return None
     frequencies, model = problem.frequencies, problem.model
     row = np.repeat(np.arange(len(frequencies.count)), frequencies.count)
