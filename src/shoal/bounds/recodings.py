@@ -31,7 +31,7 @@ from shoal.utility.measures import make_measure
 
 __all__ = ["LocalMeasure", "least_loss", "local_measure", "recoding_loss"]
 
-STEPS, STEPS_PER_ITEM = 30_000_000, 400
+STEPS, STEPS_PER_ITEM = 80_000_000, 400
 """So many steps are taken at most for the cells of some columns: beyond, the columns are dealt with in two parts."""
 ROUNDS = 4
 """How often prices rise, unless that takes more steps."""
