@@ -12,7 +12,7 @@ $(READY): requirements/lock.txt pyproject.toml scripts/setup
 	touch $(READY)
 
 # Compiled code is kept on disk, so that no first run of a method has to wait for it.
-$(COMPILED): $(READY) $(wildcard src/shoal/kernels/*.py src/shoal/methods/*/kernels/*.py)
+$(COMPILED): $(READY) $(wildcard src/shoal/kernels/*.py src/shoal/bounds/kernels/*.py src/shoal/methods/*/kernels/*.py)
 	.venv/bin/shoal compile
 	touch $(COMPILED)
 

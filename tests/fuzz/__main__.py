@@ -1,7 +1,8 @@
 """``python -m tests.fuzz --seconds 600 --seed 1``: fresh cases until the time is over; status 1 if any failed.
 
 The cases run in a process of their own, which tells when each begins and ends: one that lasts too long, takes too much
-memory or dies is a finding, and the process is begun anew after it.
+memory or dies is a finding, and the process is begun anew after it. The methods are compiled before the time begins. A
+case that lasts too long is tried once more, since what was compiled for it by then is kept: a hang hangs again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from shoal.compilation import compile_methods
 from tests.fuzz.cases import Case, make_case
 from tests.fuzz.replay import run_case
 
@@ -107,14 +109,19 @@ def shrink(case: Case, limit: float) -> Case:
 def hunt(seconds: float, seed: int, patience: float, keep: bool) -> int:
     """Fresh cases until the time is over; how many kinds of findings there were."""
     print(f"seed {seed}", flush=True)
+    compile_methods()
     ends = time.monotonic() + seconds
     environment = {**os.environ, "PYTHONHASHSEED": "0"}
-    watch, current, cases = Watch(seed, environment), seed, 0
+    watch, current, cases, late = Watch(seed, environment), seed, 0, -1
     kinds: Counter[str] = Counter()
     while time.monotonic() < ends:
         line = watch.next_line(patience if cases else 120.0)
         finding = ""
-        if line is None or line == "":
+        if line is None and current != late:
+            late = current
+            watch.stop()
+            watch = Watch(current, environment)
+        elif line is None or line == "":
             finding = "hang" if line is None else f"the process ended ({watch.process.poll()})"
             watch.stop()
             watch = Watch(current + 1, environment)

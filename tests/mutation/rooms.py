@@ -37,11 +37,11 @@ SERVING: dict[str, tuple[str, ...]] = {
     "encoding": ("test_encoding*", "test_models", "test_papers_tables", "test_pseudonyms", "test_known*", "test_gate",
                  "test_publish_categories", "test_reuse", "test_spelling", "test_labels", "test_people_models",
                  "test_linked_rows", "test_person_dates", "test_people", "test_local_suppression",
-                 "test_hostile"),
+                 "test_repeating", "test_hostile"),
     "output": ("test_output*", "test_scratch*", "test_places", "test_reuse", "test_hostile"),
     "identifiability": ("test_identifiability_*", "test_query_cli", "test_declared_values"),
     "kernels": ("test_*kernel*", "test_switching", "test_full_domain", "test_top_down", "test_refine",
-                "test_bounds"),
+                "test_bounds", "test_full_domain_judging", "test_mondrian"),
 }  # fmt: skip
 
 

@@ -82,3 +82,16 @@ def least_costs(codes, count, lifts, costs, least, holds):
                 cost = sum(costs[a][level][cell[a]] for a, level in enumerate(node))
                 found[inside] = np.minimum(found[inside], cost)
     return found
+
+
+def distance_of_others(points, copies, top, others):
+    """Of each point how far the `others`-th nearest other row is, by all pairs."""
+    found = []
+    for i, point in enumerate(points):
+        away = sorted(
+            sum(min(most, abs(x - y)) for x, y, most in zip(point, other, top, strict=True))
+            for j, other in enumerate(points)
+            for _ in range(copies[j] - (i == j))
+        )
+        found.append(away[others - 1] if len(away) >= others else float("inf"))
+    return found

@@ -254,11 +254,12 @@ def test_the_cheapest_cells_are_those_of_all_nodes():
         assert np.allclose(found, np.minimum(expected, 99.0), rtol=1e-12)
 
 
-def test_prices_rise_until_a_cell_is_full_and_never_further():
+@pytest.mark.parametrize("trials", [8, 200])  # few are quick without the compiler too
+def test_prices_rise_until_a_cell_is_full_and_never_further(trials):
     """In no open cell do the dearest rows cost more than the cell; and whoever stopped is in one that is full."""
     rng = np.random.default_rng(8)
     rose = 0
-    for _ in range(200):
+    for _ in range(trials):
         cells, codes, lifts, costs, holds = random_cells(rng)
         room = make_room(cells)
         top = float(sum(levels[-1].max() for levels in costs))
@@ -282,7 +283,7 @@ def test_prices_rise_until_a_cell_is_full_and_never_further():
                 full[inside] |= dearest >= most - 1e-6
         assert full.all()
         rose += bool((price > before + 1e-6).any())
-    assert rose > 20
+    assert rose > trials // 10
 
 
 def test_too_much_work_is_told_and_divided():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,3 +100,33 @@ def test_the_judge_finds_a_release_that_is_wrong(released: tuple[Path, Outcome],
 )
 def test_the_judge_finds_an_error_that_is_wrong(tmp_path: Path, done: Outcome) -> None:
     assert judge(tmp_path, ["release", "plan.toml"], done, ["Qz12"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("told", "findings", "begun"),
+    [((None, "end 7"), 0, [7, 7]), ((None, None), 1, [7, 7, 8]), (("end 7", "begin 8", ""), 1, [7, 9])],
+)
+def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
+    monkeypatch: pytest.MonkeyPatch, told: tuple[str | None, ...], findings: int, begun: list[int]
+) -> None:
+    from tests.fuzz import __main__ as fuzz
+
+    lines = iter(("begin 7", *told))
+    done: list[object] = []
+
+    class Watch:
+        process = SimpleNamespace(poll=lambda: -9)
+
+        def __init__(self, first: int, environment: object) -> None:
+            done.append(first)
+
+        def next_line(self, seconds: float) -> str | None:
+            return next(lines, "begin 9")
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(fuzz, "Watch", Watch)
+    monkeypatch.setattr(fuzz, "compile_methods", lambda: done.append("compiled"))
+    assert fuzz.hunt(0.05, 7, 30.0, keep=False) == findings
+    assert done == ["compiled", *begun]

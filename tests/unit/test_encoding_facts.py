@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from shoal.encoding import people as encoded_people
 from shoal.encoding.canonical import _Strange as Strange
+from shoal.encoding.centres import numbers_of
 from shoal.encoding.facts import Facts, Owners
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.frequency import Dictionary, FrequencySet, Spellings
@@ -20,6 +21,7 @@ from shoal.encoding.intervals import _array, _held_well
 from shoal.encoding.person_dates import _reader
 from shoal.encoding.pseudonyms import name_people, pseudonym
 from shoal.encoding.recoding import _places
+from shoal.encoding.repeating import Constant, Shown, repeat_entries
 from shoal.encoding.spread import SensitiveLists
 from shoal.encoding.wildcards import candidates
 from shoal.engines.base import Source
@@ -182,3 +184,26 @@ def test_lists_of_sensitive_values_tell_spellings_and_codes():
     assert lists.codes(table).tolist() == [[0], [-1], [1], [0]]
     none = SensitiveLists((), (), ())
     assert (none.folded, none.written(table).shape, none.codes(table).shape) == ({}, (4, 0), (4, 0))
+
+
+def test_numbers_without_a_distance_are_refused_and_it_is_said_why():
+    for number, said in ((np.inf, "infinite"), (1e151, "beyond 10")):
+        values = pa.array([1.0, number])
+        with pytest.raises(PlanError, match=said):
+            numbers_of(Dictionary("x", 0, values, ("1", "far"), False))
+
+
+def test_entries_are_ordered_by_what_they_show_and_equal_ones_are_repeated_as_one():
+    numbers = Shown(3, np.asarray([0, 2, 1, 2, 0, 1]), pa.array([5, 7, None]))
+    assert numbers.order().tolist() == [1, 0, 2, 0, 1, 2]  # what is missing comes first
+    assert Shown(3, np.asarray([1, 0]), pa.array([5, 7])).order().tolist() == [1, 0]
+    texts = Shown(4, np.asarray([0, 0, 1, 0, 0, 1]), pa.array(["b", "a"]))
+    asked = []
+    engine = SimpleNamespace(repeat=lambda *arguments: asked.append(arguments))
+    key, count = np.asarray([1, 1, 0, 1, 1, 0]), np.asarray([1, 2, 4, 8, 16, 32])
+    repeat_entries(engine, "table", [numbers, texts, Constant(1, "*")], key, count)
+    ((table, places, rows, constants, own),) = asked
+    assert (table, places, constants, own) == ("table", [3, 4, 1], {1: "*"}, [])
+    assert rows.to_pylist() == [
+        {"n": 36, "c3": 7, "c4": "a"}, {"n": 10, "c3": None, "c4": "b"}, {"n": 17, "c3": 5, "c4": "b"},
+    ]  # fmt: skip

@@ -29,6 +29,7 @@ from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
 
 NAMES = ("a", "b", "c", "d")
+EVEN_AND_ODD = [list(row) for row in product("pq", repeat=3) for _ in range(3)]
 
 
 def schema_of(columns, **options):
@@ -129,6 +130,12 @@ def expected(people, released, secrets, sets, holds, least):
     ),
     2,
     "k",
+)
+@example(
+    # any two columns show both values in every group, all three show one
+    (EVEN_AND_ODD, EVEN_AND_ODD, ["uv"[sum(cell == "q" for cell in row) % 2] for row in EVEN_AND_ODD]),
+    3,
+    "p",
 )
 def test_models_and_gate_say_of_few_columns_what_the_definition_says(release, most, name):
     people, released, secrets = release
