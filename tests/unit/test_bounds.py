@@ -9,6 +9,7 @@ import pytest
 import shoal
 from shoal.bounds.bound import Bound, rounded_down
 from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
+from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
 from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
 from shoal.encoding.frequency import Dictionary, FrequencySet
 from shoal.encoding.groups import Groups, histogram
@@ -180,6 +181,9 @@ def test_no_microaggregation_loses_less_than_the_bound(k, need):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("shoal.methods.microaggregation.bounding.FURTHER", -2)
             bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("shoal.methods.microaggregation.bounding.MOST_NEAR", 1)
+            bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
         assert max(bounds) <= best + 1e-9
         assert bounds[1] <= bounds[0] + 1e-9 or best == np.inf
         reached += 0 < best < np.inf and bounds[0] > best * 0.999
@@ -286,6 +290,23 @@ def test_prices_rise_until_a_cell_is_full_and_never_further(trials):
     assert rose > trials // 10
 
 
+@pytest.mark.parametrize("others", [1, 2, 7, 40])
+def test_the_nearest_rows_are_those_of_all(others):
+    """Against the distances of all pairs, each row as often as it stands in the table, and too few of them."""
+    rng = np.random.default_rng(others)
+    for _ in range(10):
+        points = rng.integers(0, 9, (int(rng.integers(1, 60)), 2)) / 4
+        points, count = np.unique(points, axis=0, return_counts=True)
+        top = np.asarray([1.0, 9.0])
+        boxes, order = make_boxes(points, count)
+        found = np.zeros(len(points))
+        distance_of_others(boxes, top, others, found)
+        for place, row in enumerate(order):
+            away = np.repeat(np.minimum(np.abs(points - points[row]), top).sum(axis=1), count)
+            nearest = np.sort(away)[1:]  # the first is the row itself
+            assert found[place] == (nearest[others - 1] if len(nearest) >= others else np.inf)
+
+
 def test_too_much_work_is_told_and_divided():
     rng = np.random.default_rng(9)
     problem = tiny(rng, MODELS["k"])
@@ -353,6 +374,17 @@ def test_the_reported_geometric_mean_is_bounded_too():
     schema = Schema({name: SCHEMA.columns[name] for name in LEAVES})
     release = shoal.anonymize(pa.table(columns), shoal.Plan(schema, (KAnonymity(3),), Refine()))
     assert 0 < release.certificate["bound"]["reported"]["ncp"] <= release.utility["ncp"]
+
+
+def test_a_column_of_one_value_loses_nothing_with_a_row_that_is_left_out():
+    table = pa.table({"x": ["a"] * 40 + ["b"] * 40 + ["c"], "same": ["u"] * 81})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("x", "same")})
+    start = {"name": "full-domain", "suppression": 0.1}
+    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(5),), Refine(start=start)))
+    bound = release.certificate["bound"]
+    assert release.certificate["suppressed"] == 1
+    assert bound["loss"] == pytest.approx(1 / 81 / 2)
+    assert 0 < bound["reported"]["ncp"] <= release.utility["ncp"]
 
 
 def test_there_is_no_bound_where_nothing_is_proven():

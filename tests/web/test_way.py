@@ -359,6 +359,11 @@ def test_an_error_is_found_in_the_text(error, line, step, column):
     assert (place and place.line, place and place.step, place and place.column) == (line, step, column)
 
 
+def test_brackets_within_a_text_are_no_section():
+    text = 'title = """\n[...]\n"""\n[method]\nname = "mondrian"\n'
+    assert locate(text, "The method mondrian cannot serve it.").line == 4
+
+
 def test_an_error_is_told_with_its_line(server):
     project = new_patients(server)
     changes = [{"column": "age", "kind": "cuts", "text": "40\n30, 40"}]

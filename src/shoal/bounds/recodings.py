@@ -77,13 +77,20 @@ class LocalMeasure:
 def local_measure(
     name: str, frequencies: FrequencySet, ladders: Sequence[Ladder], weights: Mapping[str, float]
 ) -> LocalMeasure:
-    """Bind one of the losses of local recoding to a table; columns add up, and their weights to 1."""
+    """Bind one of the losses of local recoding to a table; columns add up, and their weights to 1.
+
+    In shares of the domain a column of one value has nothing to lose, not even where a row is left out, as in
+    :mod:`shoal.utility.loss`; it still counts among the columns of which the loss is the mean.
+    """
     measure = make_measure("ncp" if name == "granularity" else name, frequencies, ladders, weights=weights)
     leaf = np.asarray([ladder.share[0].min() for ladder in ladders])
     weight = measure.weight / max(float(measure.weight.sum()), 1e-300)
+    heights = name in ("distortion-ratio", "precision")
     if name == "granularity":
         weight = weight * (1 - leaf)
-    return LocalMeasure(name, weight, leaf, name in ("distortion-ratio", "precision"))
+    elif not heights:
+        weight = np.where(leaf < 1, weight, 0.0)
+    return LocalMeasure(name, weight, leaf, heights)
 
 
 def recoding_loss(measure: LocalMeasure, frequencies: FrequencySet, recoding: ByGroup, shown: Sequence[str]) -> float:

@@ -73,7 +73,7 @@ def locate(text: str, error: str) -> Place | None:
             return Place(heads[min(place, len(heads) - 1)] if heads else 1, "promise")
     if told is None:
         return None
-    ours = [(line, path) for line, path in lines if path[0] == told[1]]
+    ours = [(line, path) for line, path in lines if path[:1] == (told[1],)]
     exact = [line for line, path in ours if path[-1] in error and len(path) > 1]
     return Place((exact or [ours[0][0]])[0], STEP_OF.get(told[1], "table")) if ours else None
 

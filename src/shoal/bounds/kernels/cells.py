@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.bounds.kernels.heap import replace_largest
 from shoal.kernels.options import FROM_PYTHON, INNER
 
 __all__ = ["Cells", "least_costs", "make_room", "rises"]
@@ -124,15 +125,11 @@ def _least_rise(cells, room, rows, low, high, lost, price, rising):
         if rising[item] > 0.0:
             movable += count[item]
             furthest = max(furthest, rising[item])
-        for _ in range(min(count[item], size)):  # the dearest rows, in falling order
-            if price[item] <= top[size - 1]:
+        for _ in range(min(count[item], size)):  # the dearest rows are kept, as numbers below 0
+            if -price[item] >= top[0]:
                 break
-            j = size - 1
-            while j > 0 and top[j - 1] < price[item]:
-                top[j] = top[j - 1]
-                j -= 1
-            top[j] = price[item]
-    return (size * lost - top.sum()) / max(1, min(movable, size)), furthest
+            replace_largest(top, -price[item])
+    return (size * lost + top.sum()) / max(1, min(movable, size)), furthest
 
 
 @njit(**INNER)

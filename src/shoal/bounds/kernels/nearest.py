@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shoal.bounds.kernels.heap import replace_largest
 from shoal.kernels.options import FROM_PYTHON, INNER
 
 __all__ = ["distance_of_others", "make_boxes"]
@@ -105,7 +106,7 @@ def distance_of_others(boxes, top, others, found):
             away = 0.0
             for j in range(columns):
                 away += _away(points[row, j], j, boxes.least[box, j], boxes.most[box, j], top)
-            if away >= near[others - 1]:
+            if away >= near[0]:
                 continue
             if boxes.left[box] >= 0:
                 first = boxes.left[box]
@@ -120,11 +121,7 @@ def distance_of_others(boxes, top, others, found):
                 for j in range(columns):
                     away += _away(points[row, j], j, points[i, j], points[i, j], top)
                 for _ in range(min(count[i] - (i == row), others)):
-                    if away >= near[others - 1]:
+                    if away >= near[0]:
                         break
-                    j = others - 1
-                    while j > 0 and near[j - 1] > away:
-                        near[j] = near[j - 1]
-                        j -= 1
-                    near[j] = away
-        found[row] = near[others - 1]
+                    replace_largest(near, away)
+        found[row] = near[0]

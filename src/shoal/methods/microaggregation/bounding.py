@@ -32,7 +32,10 @@ __all__ = ["bound_aggregation", "least_squares"]
 
 FURTHER = 48
 """So many rows are looked at beyond those that a group needs, where models ask for values that near rows may lack."""
-CHUNK = 1 << 16
+MOST_NEAR = 256
+"""No more rows are listed for a group's size, and no more for its values: those beyond count as far as the last."""
+CHUNK = 1 << 22
+"""Distances that are held at once."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,20 +82,22 @@ def _marks(codes: npt.NDArray[np.int32], rule: Rule) -> npt.NDArray[np.int64]:
 def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np.int64], int]]) -> Floats:
     """Of each row the least that it adds to the squares within its group, float64 (n,).
 
-    ``demands`` are pairs of what must differ, int64 (n,), and in how many values. Cost: n log n in practice for few
-    columns, and with demands some fifty distances a row.
+    ``demands`` are pairs of what must differ, int64 (n,), and in how many values; they are left aside where groups are
+    larger than what is listed. Cost: n log n in practice for few columns, and with demands some fifty distances a row.
     """
-    demands = [(mark, need) for mark, need in demands if need > 1]
-    further = max((need for _, need in demands), default=0) + FURTHER if demands else 0
-    near = nearest_records(points, k - 1 + further)
+    few = min(k - 1, MOST_NEAR)
+    demands = [(mark, need) for mark, need in demands if need > 1 and few == k - 1]
+    further = min(max((need for _, need in demands), default=0) + FURTHER, MOST_NEAR) if demands else 0
+    near = nearest_records(points, few + further)
     found = np.zeros(len(points))
-    for low in range(0, len(points), CHUNK):
-        part = slice(low, min(low + CHUNK, len(points)))
+    chunk = max(1, CHUNK // max(near.shape[1], 1))
+    for low in range(0, len(points), chunk):
+        part = slice(low, min(low + chunk, len(points)))
         away = np.zeros((part.stop - low, near.shape[1]))
         for column in points.T:
             away += (column[near[part]] - column[part, None]) ** 2
         away.sort(axis=1)  # as computed here; the tree's own order may differ in the last digit
-        found[part] = away[:, : k - 1].sum(axis=1) / (2 * k)
+        found[part] = (away[:, :few].sum(axis=1) + (k - 1 - few) * away[:, few - 1]) / (2 * k)
         for mark, need in demands:
             order = near[part]
             apart = np.zeros_like(away)
