@@ -6,6 +6,7 @@ groups are whole; a table that is here is one part.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -185,7 +186,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_relation(
-    engine: Engine,
+    engine: Engine | None,
     table: Relation,
     schema: Schema,
     models: Sequence[Model] | AllOf,
@@ -194,7 +195,8 @@ def check_relation(
     source: FrequencySet | None = None,
     told: Sequence[Sequence[str | None]] = (),
 ) -> CheckResult:
-    """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``.
+    """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``:
+    then no engine is asked.
 
     ``wildcard`` is a label that may stand for any value. With ``source``, the original, a group is then as large as the
     smaller of two numbers: the people who can be behind it, and the rows that can be theirs. Without it, as what is
@@ -214,6 +216,7 @@ def check_relation(
     if schema.person and not isinstance(models, AllOf):
         model = counting_people(model)
     if counted is None:
+        assert engine is not None
         table = two_zeros(engine, table, schema)
     frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
     if schema.person and source is not None:
@@ -333,7 +336,7 @@ class Part:
     failing: tuple[tuple[int, int], ...]
     conditions: tuple[tuple[Condition, ...], ...]
     sizes: tuple[int, ...]
-    """Of the groups that fail some model."""
+    """Of the groups that fail some model, from small to large."""
 
 
 def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> Part:
@@ -352,7 +355,7 @@ def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> Par
             tuple(replace(condition, value=np.asarray([condition.worst])) for condition in one.conditions)
             for one in assessed
         ),
-        tuple(groups.size[fails].tolist()),
+        tuple(np.sort(groups.size[fails]).tolist()),
     )
 
 
@@ -369,7 +372,7 @@ def answer(parts: Sequence[Part], model: AllOf) -> CheckResult:
         verdicts.append(
             ModelVerdict(asked.name, dict(asked.parameters), groups == 0, effective, groups, rows, asked.counts)
         )
-    failing = sorted(size for part in parts for size in part.sizes)
+    failing = sorted(itertools.chain.from_iterable(part.sizes for part in parts))
     return CheckResult(
         sum(part.rows for part in parts),
         sum(part.groups for part in parts),

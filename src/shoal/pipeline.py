@@ -34,7 +34,7 @@ from shoal.formats.postgres import Postgres
 from shoal.formats.stores import Store
 from shoal.methods import FullDomain, Progress, quiet
 from shoal.methods.full_domain.minimal import MinimalRecoding, list_minimal
-from shoal.models import combine
+from shoal.models import combine, limited
 from shoal.output import (
     certificate_of,
     check_inputs,
@@ -434,7 +434,7 @@ def check(
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in quasi} | dict(named))
         chosen, wildcard = [], None
     chosen += as_models(models)
-    combine(chosen)
+    model = combine(chosen)
     person = as_names(person, "persons")
     if taken := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
         raise PlanError(f"A column must have one role; {taken[0]!r} is a person and something else.")
@@ -443,15 +443,24 @@ def check(
     settings = engine or (EngineSettings() if plan is None else plan.engine)
     if memory is not None:
         settings = replace(settings, memory=memory)
-    with open_engine(settings, data, progress=watch.part, time_zone=time_zone or _time_zone(plan)) as opened:
-        given = source or CsvFormat()
-        is_path = isinstance(data, str | Path)
+    given = source or CsvFormat()
+    is_path = isinstance(data, str | Path)
+    usual = settings == EngineSettings() and time_zone is None and not given.missing
+    if usual and not (is_path or person or wildcard or limited(model) or runs_on_spark(settings, data)):
+        from shoal.engines.in_memory import count_here, frame_to_arrow
+
         with watch("checking"):
-            table = opened.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
-            if person:
-                require_columns(table, person)
-                table = number_people(opened, table, person).table
-            return check_relation(opened, table, schema, chosen, wildcard)
+            data = frame_to_arrow(data)
+            here = count_here(data, (*schema.quasi_identifiers, *schema.sensitive))
+            if here is not None:
+                return check_relation(None, here[0], schema, chosen, counted=here[1])
+    zone = time_zone or _time_zone(plan)
+    with open_engine(settings, data, progress=watch.part, time_zone=zone) as opened, watch("checking"):
+        table = opened.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
+        if person:
+            require_columns(table, person)
+            table = number_people(opened, table, person).table
+        return check_relation(opened, table, schema, chosen, wildcard)
 
 
 def minimal_recodings(

@@ -163,17 +163,19 @@ class FrequencySet:
 
 
 def read_frequency_set(
-    engine: Engine, table: Relation, schema: Schema, *, ordered: bool = True, counted: pa.Table | None = None
+    engine: Engine | None, table: Relation, schema: Schema, *, ordered: bool = True, counted: pa.Table | None = None
 ) -> FrequencySet:
     """Ask the engine for the combinations of a table's quasi-identifiers and sensitive values, and code them.
 
     Costs one aggregation in the engine, and time and memory in proportion to the number of distinct
     combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it;
-    ``counted`` are the combinations, where the engine has been asked before.
+    ``counted`` are the combinations, where an engine has been asked before or none is needed.
     """
     names = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
     places = table.places(names)
-    counted = engine.frequencies(table, places) if counted is None else counted
+    if counted is None:
+        assert engine is not None
+        counted = engine.frequencies(table, places)
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")

@@ -41,7 +41,7 @@ from shoal.formats.parts import Parts, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
 from shoal.formats.stores import Store
 
-__all__ = ["DuckDBEngine", "frame_to_arrow"]
+__all__ = ["DuckDBEngine", "as_cells", "frame_to_arrow"]
 
 KEPT_FREE = "8MB"
 """How much memory that is free again each thread of DuckDB's may keep; its default is 16 times as much."""
@@ -148,7 +148,7 @@ class DuckDBEngine:
     def _held(self, batches: pa.RecordBatchReader, missing: tuple[str, ...]) -> str:
         """A table of this engine with what comes, as columns c0, c1, ..."""
         name, incoming = self._name(), self._name()
-        cells = _cells(batches.schema, missing)
+        cells = as_cells(batches.schema, missing)
         names = [sql.column(place) for place in range(len(batches.schema))]
         renamed = pa.schema([part.with_name(name) for part, name in zip(batches.schema, names, strict=True)])
         coming = pa.RecordBatchReader.from_batches(renamed, (batch.rename_columns(names) for batch in batches))
@@ -196,7 +196,7 @@ class DuckDBEngine:
         if parts.form == "parquet":
             schema = common_schema(parts.files)
             names, named = tuple(schema.names), True
-            query = scan_parquet(parts.files, schema, _cells(schema, given.missing), by_folder)
+            query = scan_parquet(parts.files, schema, as_cells(schema, given.missing), by_folder)
         else:
             form = detect(parts.files[0], given)
             for file in parts.files[1:]:
@@ -235,7 +235,7 @@ class DuckDBEngine:
             if pa.types.is_float16(part.type):  # DuckDB has no such type
                 table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
         renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
-        return self._view(f"SELECT {_cells(table.schema, missing)} FROM {self._register(renamed)}", names, named=True)
+        return self._view(f"SELECT {as_cells(table.schema, missing)} FROM {self._register(renamed)}", names, named=True)
 
     def _view(self, query: str, columns: tuple[str, ...], named: bool = False) -> Relation:
         check_names(columns, named)
@@ -556,7 +556,7 @@ _PLAIN = (
 """Kinds of values that have an order and a text; intervals, durations and bytes have not both."""
 
 
-def _cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
+def as_cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
     """Columns of a typed table, with NaN and the declared markers as missing."""
     cells = []
     markers = ", ".join(map(sql.literal, missing))
