@@ -1,22 +1,27 @@
 """All methods compiled at once, so that no first run has to wait for it.
 
 Numba compiles a kernel when it is first called and keeps the result on disk, see :mod:`shoal.kernels`. That takes up to
-a minute for a method, once after an installation. ``shoal compile`` calls every method on a small table beforehand.
+a minute for a method, once after an installation. ``shoal compile`` calls every method on a small table beforehand, and
+by itself what only large tables ask for.
 """
 
 from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.errors import PlanError
-from shoal.methods import METHODS
+from shoal.methods import METHODS, AntiUnification, Cbfs, FullDomain, LocalSuppression, Mondrian
 from shoal.methods.base import Progress, quiet
 from shoal.models import make_model
 from shoal.pipeline import anonymize
 from shoal.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["compile_methods", "pack_compiled"]
 
@@ -51,7 +56,7 @@ def pack_compiled() -> Path:
 
 
 def _run(methods: tuple[str, ...]) -> None:
-    """Methods on a small table, with models on a sensitive column where they take them."""
+    """Methods on a small table, with models of a sensitive column where taken; then what that does not reach."""
     columns = {name: Column(Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
     columns["age"] = Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 20)))
     schema = Schema({**columns, SENSITIVE: Column(Role.SENSITIVE)})
@@ -61,6 +66,55 @@ def _run(methods: tuple[str, ...]) -> None:
         for models in ((size,), (size, values)):
             with contextlib.suppress(PlanError):  # not every method takes every model
                 anonymize(table, Plan(schema, models, METHODS[method]()))
+    if "full-domain" in methods:
+        close = make_model("t-closeness", t=0.3)
+        anonymize(table, Plan(schema, (size, close), FullDomain(suppression=0.05)))
+        anonymize(table, Plan(schema, (size, values), AntiUnification(patterns="model-aware")))
+        columns = {name: schema.columns[name] for name in QUASI_IDENTIFIERS}
+        alone = table.select(list(columns))
+        anonymize(alone, Plan(Schema(columns), (size,), AntiUnification(patterns="overlapping")))
+        _search_a_wide_lattice()
+        _count_many_sets()
+    else:
+        anonymize(table, Plan(schema, (size,), LocalSuppression(missing="loose")))
+        numbers, numeric = _numbers(2, 2501)
+        anonymize(numbers, Plan(numeric, (size,), Mondrian(publish={"q0": "range", "q1": "range"})))
+        anonymize(numbers, Plan(numeric, (size,), Cbfs()))
+
+
+def _numbers(columns: int, rows: int) -> tuple[pa.Table, Schema]:
+    """A table of numbers, whose intervals get wider."""
+    import numpy as np
+    import pyarrow as pa
+
+    random = np.random.default_rng(0)
+    names = [f"q{number}" for number in range(columns)]
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 20))) for name in names})
+    return pa.table({name: random.integers(0, 30, rows) for name in names}), schema
+
+
+def _search_a_wide_lattice() -> None:
+    """More nodes than can have a bound each: such lattices are searched in another way."""
+    table, schema = _numbers(12, 300)
+    method = FullDomain(suppression=0.05, time_limit=1.0)  # of searching
+    anonymize(table, Plan(schema, (make_model("k-anonymity", k=3),), method))
+
+
+def _count_many_sets() -> None:
+    """Sets of columns are counted by compiled code where tables are large, which takes long: here by itself."""
+    import numpy as np
+
+    from shoal.encoding.facts import Facts
+    from shoal.kernels.facts import hide_rare, look_at_sets
+
+    fixed = np.ones(1, np.int64)
+    fixed.flags.writeable = False  # as what an engine has counted
+    for count in (np.ones(1, np.int64), fixed):
+        facts = Facts(np.zeros((1, 2), np.int64), [1, 1], count)
+        look_at_sets(facts, facts, [(0, 1)])
+    cells, one, two = np.zeros((2, 1), np.int32), np.ones(1, np.int64), np.ones(2, np.int64)
+    often, sets, found = np.zeros((1, 2), np.float32), np.asarray([(0, 1)]), np.zeros(1, np.int8)
+    hide_rare(cells, two, one, sets, one, often, np.ones(2), True, one - 1, two.copy(), 1, 16, found)
 
 
 if __name__ == "__main__":

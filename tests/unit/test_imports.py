@@ -15,11 +15,11 @@ PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
     "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
-    "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility", "identifiability",
-    "risk", "bounds", "methods", "watching", "checking", "verify", "output", "asking", "plan", "plan_schema", "reuse",
-    "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds", "roles", "profiling",
-    "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "functions", "learn", "compilation",
-    "testing", "reproduce", "web", "cli",
+    "clock", "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility",
+    "identifiability", "risk", "bounds", "methods", "watching", "checking", "verify", "output", "asking", "plan",
+    "plan_schema", "reuse", "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds",
+    "roles", "profiling", "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "functions",
+    "learn", "compilation", "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 
 

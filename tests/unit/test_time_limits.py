@@ -11,7 +11,7 @@ import pytest
 
 import shoal
 from shoal.errors import InfeasibleError
-from shoal.methods import METHODS, Levels, time_limits
+from shoal.methods import METHODS, Levels
 from shoal.methods.auto import make_method
 from shoal.methods.time_limits import answer_within
 from shoal.models.known import Known
@@ -60,20 +60,14 @@ def test_where_there_is_time_enough_the_limit_changes_nothing(name):
     assert limited.certificate["method"].get("finished", True)
 
 
-@pytest.fixture
-def compiled(monkeypatch):
-    """All methods as if they had run before."""
-    monkeypatch.setattr(time_limits, "is_first_run", lambda method: False)
-
-
-def test_what_has_no_answer_in_time_is_given_up(compiled):
+def test_what_has_no_answer_in_time_is_given_up():
     never = threading.Event()
     with pytest.raises(InfeasibleError, match=re.escape("within 0.05 seconds (time_limit)")):
         answer_within(Levels(), 0.05, lambda found: never.wait(10))
     never.set()
 
 
-def test_what_has_an_answer_in_time_is_waited_for(compiled):
+def test_what_has_an_answer_in_time_is_waited_for():
     def work(found):
         found.set()
         threading.Event().wait(0.2)
@@ -82,14 +76,9 @@ def test_what_has_an_answer_in_time_is_waited_for(compiled):
     assert answer_within(Levels(), 0.1, work) == "done"
 
 
-def test_a_fault_of_the_work_is_told_where_it_is_waited_for(compiled):
+def test_a_fault_of_the_work_is_told_where_it_is_waited_for():
     def work(found):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         answer_within(Levels(), 5.0, work)
-
-
-def test_what_must_be_compiled_first_is_not_held_to_the_limit(monkeypatch):
-    monkeypatch.setattr(time_limits, "is_first_run", lambda method: True)
-    assert answer_within(Levels(), 1e-9, lambda found: "done") == "done"

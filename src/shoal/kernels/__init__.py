@@ -31,6 +31,7 @@ import uuid
 from pathlib import Path
 from typing import Any, Literal
 
+from shoal.clock import compiling_begins, compiling_ends
 from shoal.sparing import load_numba
 
 _FOLDER = Path(__file__).parent
@@ -158,5 +159,20 @@ def _unpack(archive: Path, store: Path) -> None:
             Path(made).mkdir()  # what the context removes
 
 
+def _stop_the_clock() -> None:
+    """Have limits of time not count what is spent on compiling."""
+    from numba.core.event import Event, Listener, register
+
+    class Compiling(Listener):  # type: ignore[misc]
+        def on_start(self, event: Event) -> None:
+            compiling_begins()
+
+        def on_end(self, event: Event) -> None:
+            compiling_ends()
+
+    register("numba:compile", Compiling())
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
     _use(_store(), alone="numba" not in sys.modules)
+_stop_the_clock()

@@ -7,7 +7,6 @@ For an intruder who knows few columns other methods are tried than for one who k
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import MinLen
 
 from shoal.checked import Seconds, Share
+from shoal.clock import now
 from shoal.encoding import MethodFacts, Recoding
 from shoal.encoding.method_facts import Kind, Search
 from shoal.errors import InfeasibleError, PlanError, ShoalError
@@ -142,12 +142,12 @@ class Auto(Method):
         chosen, least = "", 0.0
         tried: list[Tried] = []
         why: ShoalError | None = None
-        start = time.monotonic()
+        start = now()
         candidates = self.candidates_for(problem.model)
         for place, method in enumerate(candidates):
             problem.progress(f"deciding: {method.name}", place / len(candidates))
             if self.time_limit is not None:
-                left = float(self.time_limit) - (time.monotonic() - start)
+                left = float(self.time_limit) - (now() - start)
                 if best is not None and left <= 0:
                     tried.append(Tried(method.name, "not tried, the time was over"))
                     continue

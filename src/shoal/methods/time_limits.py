@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import contextvars
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from shoal.clock import now
 from shoal.errors import InfeasibleError
 from shoal.methods.base import Method
-from shoal.methods.first_runs import is_first_run
 
 __all__ = ["answer_within", "deadline_of", "in_time", "is_late", "within"]
 
@@ -26,13 +25,13 @@ Answer = TypeVar("Answer")
 
 
 def deadline_of(time_limit: float | None) -> float | None:
-    """When so many seconds from now are over, by ``time.monotonic``; None for never."""
-    return None if time_limit is None else time.monotonic() + time_limit
+    """When so many seconds from now are over, by :func:`shoal.clock.now`; None for never."""
+    return None if time_limit is None else now() + time_limit
 
 
 def is_late(deadline: float | None) -> bool:
     """Whether a deadline is over."""
-    return deadline is not None and time.monotonic() > deadline
+    return deadline is not None and now() > deadline
 
 
 def in_time(deadline: float | None) -> bool | None:
@@ -50,11 +49,10 @@ def within(method: Method, seconds: float) -> Method:
 def answer_within(method: Method, time_limit: float | None, work: Callable[[threading.Event], Answer]) -> Answer:
     """What ``work`` returns; raises where the time is over before it has set its event, which says: there is an answer.
 
-    What goes on computing after that goes on by itself, until it is done or the process ends. A method that has to be
-    compiled first is not held to the limit.
+    What goes on computing after that goes on by itself, until it is done or the process ends.
     """
     found = threading.Event()
-    if time_limit is None or is_first_run(method):
+    if time_limit is None:
         return work(found)
     answers: list[Answer] = []
     faults: list[BaseException] = []
@@ -67,8 +65,11 @@ def answer_within(method: Method, time_limit: float | None, work: Callable[[thre
         found.set()
 
     worker = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    deadline = now() + time_limit
     worker.start()
-    if not found.wait(time_limit):
+    while not found.wait(max(deadline - now(), 0.0)) and not is_late(deadline):
+        pass  # the clock stood still meanwhile
+    if not found.is_set():
         raise InfeasibleError(
             f"The method {method.name} must form all groups before it has an answer, and had not done so within "
             f"{time_limit:g} seconds (time_limit). Give it more time, or use mondrian, which answers with what it has."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +10,7 @@ import numpy.typing as npt
 from shoal.methods.base import Problem, row_limit
 from shoal.methods.full_domain.few_columns import FewEvaluator
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.methods.time_limits import deadline_of, is_late
 from shoal.utility.measures import Measure
 
 __all__ = ["Evaluator", "Search", "column_losses"]
@@ -35,7 +35,7 @@ class Search:
         self.lowest, self.highest, self.nodes = lowest, highest, nodes
         self.limit = row_limit(suppression, self.measure.rows)
         self.best: Figures | None = None
-        self._end = None if time_limit is None else time.monotonic() + time_limit
+        self._end = deadline_of(time_limit)
         model = evaluator.problem.model
         # without suppression a node that fails a uniting model has no good finer node; with it, absorbing is needed
         self.settles_below = model.absorbs or (self.limit == 0 and model.unites)
@@ -64,7 +64,7 @@ class Search:
 
     def late(self) -> bool:
         """Whether the time is over."""
-        return self._end is not None and time.monotonic() > self._end
+        return is_late(self._end)
 
     def look(self, node: Node) -> tuple[Figures, bool]:
         """A node's figures, and whether it is a solution; the best one is kept."""

@@ -12,7 +12,6 @@ A lattice that is too large to be searched is descended from the top: the step t
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from shoal.encoding.facts import Facts, owners_of
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.methods.time_limits import is_late
 from shoal.models import AllOf, Limited, limited
 from shoal.utility.measures import Measure
 
@@ -147,7 +147,7 @@ def descend_lattice(
     bound = evaluator.loss(tuple(by_itself)) if evaluator.measure.by_column and problem.model.unites else 0.0
     cost = _column_costs(evaluator, lowest, highest)
     open_columns = {j for j in range(len(node)) if node[j] > by_itself[j]}
-    while open_columns and (end is None or time.monotonic() < end):
+    while open_columns and not is_late(end):
         j = max(sorted(open_columns), key=lambda j: cost[j][node[j]] - cost[j][node[j] - 1])
         trial = [*node[:j], node[j] - 1, *node[j + 1 :]]
         good = evaluator.sets.holds(trial, evaluator.sets.by_column[j])

@@ -39,6 +39,7 @@ from shoal.methods.full_domain.kernels.lattice import (
 from shoal.methods.full_domain.large import LargeSearch
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.full_domain.start import Surroundings, information
+from shoal.methods.time_limits import deadline_of
 from shoal.models import limited
 from shoal.utility.measures import Measure
 
@@ -98,7 +99,7 @@ def find_optimum(
 
 def _descend(evaluator: FewEvaluator, lowest: Node, highest: Node, nodes: int, time_limit: float | None) -> Optimum:
     """A good node for few known columns, where there are too many to look at."""
-    found = descend_lattice(evaluator, lowest, highest, None if time_limit is None else time.monotonic() + time_limit)
+    found = descend_lattice(evaluator, lowest, highest, deadline_of(time_limit))
     if found is None:
         return Optimum(None, False, math.inf, nodes, evaluator.seen)
     best, bound = found

@@ -15,7 +15,6 @@ as long as less is lost and a fixed amount of work is not used up: pairs of colu
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -366,7 +365,7 @@ class _Chooser:
         self.most = min(2, table.demands.widest)
         work = len(table.count) * len(table.demands.sets(self.most))
         self.left = min(max(WORK // max(work, 1), FEWEST_TRIES), MOST_TRIES)
-        self.end = None if time_limit is None else time.monotonic() + time_limit
+        self.end = deadline_of(time_limit)
         self.best: tuple[float, tuple[int, ...]] | None = None
         self.columns = np.zeros(len(lowest))
 
@@ -389,7 +388,7 @@ class _Chooser:
         return self.best[1]
 
     def _over(self) -> bool:
-        return self.best is not None and (self.left <= 0 or (self.end is not None and time.monotonic() > self.end))
+        return self.best is not None and (self.left <= 0 or is_late(self.end))
 
     def _try(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         self.left -= 1

@@ -18,7 +18,6 @@ El Emam et al., "De-identification methods for open health data: the case of the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
@@ -35,6 +34,7 @@ from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import Method, Problem, require_quasi_identifiers, row_limit
 from shoal.methods.full_domain.method import level_bounds
+from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
 from shoal.models.people import ByPeople
 from shoal.schema import Schema
@@ -89,7 +89,7 @@ class FactsSuppression(Method):
             self.loss, problem.frequencies, problem.ladders, weights=self.weights, aggregate=self.aggregate
         )
         limit = row_limit(self.suppression, problem.frequencies.rows)
-        end = None if self.time_limit is None else time.monotonic() + self.time_limit
+        end = deadline_of(self.time_limit)
         best = _Node(problem, highest).solve(measure, limit)
         if best is None:
             raise InfeasibleError(
@@ -100,7 +100,7 @@ class FactsSuppression(Method):
         while True:
             steps = []
             for column, (level, low) in enumerate(zip(best.node.levels, lowest, strict=True)):
-                late = late or (end is not None and time.monotonic() > end)
+                late = late or is_late(end)
                 if level == low or late:
                     continue
                 node = (*best.node.levels[:column], level - 1, *best.node.levels[column + 1 :])

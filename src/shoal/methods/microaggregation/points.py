@@ -13,7 +13,6 @@ holds a missing number publishes it as missing: it is not guessed, and no one is
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.clock import now
 from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
 from shoal.encoding.centres import means, numbers_of, typed_as
 from shoal.encoding.groups import unique_pairs
@@ -114,10 +114,10 @@ def improve(
     steps = min(more * method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
     progress(f"{method.name}: improving groups", None)
     if deadline is not None:
-        start, few = time.monotonic(), steps // 50
+        start, few = now(), steps // 50
         group = np.asarray(refine_partition(points, columns, rules, group, few, seed), np.int32)
-        rate = few / max(time.monotonic() - start, 1e-3)
-        steps = min(steps, int(rate * (deadline - time.monotonic())))
+        rate = few / max(now() - start, 1e-3)
+        steps = min(steps, int(rate * (deadline - now())))
         if steps <= few:
             return group
     return np.asarray(refine_partition(points, columns, rules, group, steps, seed), np.int32)
