@@ -44,14 +44,16 @@ def count_here(table: pa.Table, names: Sequence[str]) -> tuple[Relation, pa.Tabl
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values, where every reader sees the same in them."""
+    """The values, each listed once, where every reader sees the same in them."""
     kind = column.type
     if pa.types.is_dictionary(kind) and kind.value_type in _TEXT:  # it may list values that no row has
         column = column.cast(kind.value_type)
     elif kind not in _TEXT and not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
         return None
+    encoded = column.dictionary_encode()
     try:
-        column.validate(full=True)
+        for chunk in encoded.chunks:
+            chunk.dictionary.validate(full=True)
     except pa.ArrowInvalid:  # bytes that are no text
         return None
-    return column
+    return encoded
