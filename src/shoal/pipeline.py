@@ -175,8 +175,7 @@ def release(
             return _release_to_standard_output(plan, plan.source, more, progress)
         if address_of(plan.output.path) is not None:
             return _release_to_store(plan, more, allowed, progress)
-        costs = "" if explain is None else _explained(plan, explain, progress)
-        return _release_to_file(plan, allowed, recoding, previous, save_recoding, costs, progress)
+        return _release_to_file(plan, allowed, recoding, previous, save_recoding, explain, progress)
 
 
 def _explained(plan: Plan, seconds: float, progress: Progress) -> str:
@@ -192,7 +191,7 @@ def _release_to_file(
     recoding: Path | None,
     previous: Path | None,
     save_recoding: bool,
-    costs: str,
+    explain: float | None,
     progress: Progress,
 ) -> Release[None]:
     """Write beside the place, read back, verify and move there, with the papers."""
@@ -205,6 +204,7 @@ def _release_to_file(
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
         check_inputs(path, {**plan.inputs, "previous release": () if previous is None else (Path(previous),)})
+        costs = "" if explain is None else _explained(plan, explain, progress)  # minutes: after all that can be refused
         with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
             decided = decide(engine, plan.source, plan, watch)
             staged = folder / f"table{path.suffix.lower()}"
