@@ -399,9 +399,9 @@ def _decide_here(
         problem = replace(problem, ladders=ladders)
     with watch("applying"):
         keep, person = _published_columns(table, plan), plan.schema.person[:1]
-        shown = keep if plan.schema.linked else (*keep, *person)
-        carried = released = apply(engine, table, shown, frequencies, ladders, recoding)
-        if person:  # it is written, asked who has which rows, and verified: it is made once for all
+        beside = () if plan.schema.linked else person
+        carried = released = apply(engine, table, keep, frequencies, ladders, recoding, beside)
+        if person and not carried.ordered:  # written, asked who has which rows, and verified: it is made once for all
             carried = engine.keep(carried)
         if plan.schema.linked:
             released = engine.relabel(carried, keep.index(person[0]), pseudonyms)

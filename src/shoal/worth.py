@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import ByPattern, FrequencySet, Recoding
+from shoal.encoding.groups import group_keys
 from shoal.schema import Ladder
 from shoal.utility.loss import published
 
@@ -59,13 +60,15 @@ def _variation(
     group: npt.NDArray[np.int64], value: npt.NDArray[np.signedinteger], count: npt.NDArray[np.int64]
 ) -> float:
     """How far the shares of values in a group are from those in all, in total variation, over all rows."""
-    groups, g = np.unique(group, return_inverse=True)
-    values, v = np.unique(value, return_inverse=True)
-    cells, cell = np.unique(g * len(values) + v, return_inverse=True)
+    g, groups = group_keys(group[:, None], [int(group.max()) + 1])
+    v, values = group_keys((value - value.min())[:, None], [int(value.max()) - int(value.min()) + 1])
+    cell, cells = group_keys(np.stack([g, v], axis=1), [groups, values])
+    owner, held = np.zeros(cells, np.int64), np.zeros(cells, np.int64)
+    owner[cell], held[cell] = g, v
     rows = np.bincount(cell, weights=count)
-    size = np.bincount(g, weights=count, minlength=len(groups))
-    share = np.bincount(v, weights=count, minlength=len(values)) / count.sum()
+    size = np.bincount(g, weights=count, minlength=groups)
+    share = np.bincount(v, weights=count, minlength=values) / count.sum()
     # of each group: half the sum over values |n_gv - n_g s_v|; cells without rows add n_g s_v each
-    there = np.abs(rows - size[cells // len(values)] * share[cells % len(values)])
-    absent = size.sum() - (size[cells // len(values)] * share[cells % len(values)]).sum()
-    return float((there.sum() + absent) / 2 / count.sum())
+    expected = size[owner] * share[held]
+    absent = size.sum() - expected.sum()
+    return float((np.abs(rows - expected).sum() + absent) / 2 / count.sum())

@@ -27,6 +27,7 @@ from shoal.methods import METHODS, quiet
 from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.profiling import profile_table
 from shoal.report import render
+from shoal.risk import attacks_people
 from shoal.schema import Categories, Column, Role, Schema, Widths
 from shoal.schema.spelling import fold
 from tests.reference import people as slow
@@ -379,6 +380,21 @@ def test_what_groups_tell_of_values_is_asked_of_people(rows, excluded):
                 best.append((-times[value] / len(group), age, value))
         right += min(best)[2] in has[who]
     assert exposed["inference"] == right
+
+
+@settings(max_examples=60)
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12),
+    apart=st.sampled_from([1, 50]),  # so few cells that all are counted, and so many that keys are sorted
+)
+def test_the_commonest_value_of_a_group_is_the_first_of_equal_ones(pairs, apart):
+    group = np.asarray([group for group, _ in pairs], np.int64)
+    value = np.asarray([value * apart for _, value in pairs], np.int32)
+    most, which = attacks_people._commonest(group, value, 5)
+    for g in range(5):
+        times = Counter(int(one) for owner, one in zip(group, value, strict=True) if owner == g)
+        assert most[g] == max(times.values(), default=0)
+        assert which[g] == min((one for one in times if times[one] == most[g]), default=-1)
 
 
 def test_the_report_tells_attacks_in_people_where_it_is_known_whose_rows_they_are():

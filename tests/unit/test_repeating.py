@@ -31,13 +31,14 @@ def rows(seed):
     return "age,place,illness\n" + "".join(",".join(cell) + "\n" for cell in cells)
 
 
-def release(folder, method, output):
+def release(folder, method, output, **columns):
     plan = {
         "source": {"path": str(folder / "t.csv")},
         "columns": {
             "age": {"role": "quasi-identifier", **({} if method == "mdav" else {"hierarchy": {"flat": True}})},
             "place": {"role": "quasi-identifier", "hierarchy": {"flat": True}},
             "illness": {"role": "sensitive"},
+            **columns,
         },
         "models": [{"name": "k-anonymity", "k": 3}],
         "method": METHODS[method],
@@ -65,6 +66,44 @@ def test_repeated_rows_are_the_recoded_ones(tmp_path, monkeypatch, method, seed,
     assert taken[0] is not None
     monkeypatch.setattr(DuckDBEngine, "repeat", lambda *given: None)
     assert release(tmp_path, method, output) == repeated
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_of_people_are_repeated_too(tmp_path, monkeypatch, method, seed):
+    """Whose rows they are goes along and is taken off; it neither shows nor is heard in the order of rows."""
+    dice = random.Random(seed)
+    head, *lines = rows(seed).splitlines()
+    named = [f"{line},{dice.choice(['p', 'P', 'q', *range(50)])}" for line in lines]
+    (tmp_path / "t.csv").write_text("\n".join([f"{head},who", *named]) + "\n", encoding="utf-8")
+    taken = []
+    repeat = DuckDBEngine.repeat
+
+    def watched(*given):
+        taken.append(repeat(*given))
+        return taken[-1]
+
+    monkeypatch.setattr(DuckDBEngine, "repeat", watched)
+    repeated = release(tmp_path, method, "out.csv", who={"role": "person"})
+    assert len(taken) == 1
+    assert taken[0] is not None
+    assert b"who" not in repeated
+    monkeypatch.setattr(DuckDBEngine, "repeat", lambda *given: None)
+    assert release(tmp_path, method, "out.csv", who={"role": "person"}) == repeated
+
+
+def test_rows_with_pseudonyms_are_not_repeated(tmp_path, monkeypatch):
+    """Their order would tell the order of the names."""
+    asked = []
+    monkeypatch.setattr(recoding, "repeat_entries", lambda *given: asked.append(1))
+    table = pa.table({"age": ["1"] * 4, "illness": ["a"] * 4, "who": ["d", "c", "b", "a"]})
+    (tmp_path / "key").write_bytes(bytes(range(32)))
+    (tmp_path / "key").chmod(0o600)
+    monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(tmp_path / "key"))
+    schema = shoal.Schema({**plan_of().schema.columns, "who": shoal.Column("person", pseudonym=True)})
+    linked = shoal.Plan(schema, (shoal.TrajectoryAnonymity(2),), shoal.FullDomain())
+    assert shoal.anonymize(table, linked).table.num_rows == 4
+    assert not asked
 
 
 def plan_of(**others):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shoal.schema import Domain
 
-__all__ = ["Groups", "Histogram", "group_keys", "histogram", "row_keys", "sum_by", "unique_pairs"]
+__all__ = ["Groups", "Histogram", "different_keys", "group_keys", "histogram", "row_keys", "sum_by", "unique_pairs"]
 
 LARGEST_KEY = 2**62
 
@@ -117,6 +117,13 @@ def sum_by(owner: npt.NDArray[Any], amounts: npt.NDArray[Any], owners: int) -> n
     return sums
 
 
+def different_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different keys from low to high, and how often each occurs; sorted, which is quicker here than to hash."""
+    keys = np.sort(keys)
+    first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
+    return keys[first], np.diff(np.r_[first, len(keys)])
+
+
 def unique_pairs(
     first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -131,11 +138,11 @@ def unique_pairs(
     low = int(second.min())
     span = int(second.max()) - low + 1
     assert int(np.abs(first).max()) * span < LARGEST_KEY  # codes are numbers of rows at most
-    key, count = np.unique(first.astype(np.int64) * span + (second - low), return_counts=True)
-    return key // span, key % span + low, count.astype(np.int64)
+    key, count = different_keys(first.astype(np.int64) * span + (second - low))
+    return key // span, key % span + low, count
 
 
-def row_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+def row_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
     """One whole number per row of a code matrix, in lexicographic order of the rows, and a number above all of them."""
     key = np.zeros(len(codes), np.int64)
     span = 1
@@ -149,7 +156,7 @@ def row_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.ND
     return key, span
 
 
-def group_keys(codes: npt.NDArray[np.int32], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+def group_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
     """Number the distinct rows of a code matrix in lexicographic order.
 
     ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
@@ -178,17 +185,24 @@ def histogram(
         group, value, count = group[known], value[known], count[known]
     width = max(domain.size, 1)
     key = group * width + value
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
-    summed = np.add.reduceat(count[order], first) if len(key) else np.zeros(0, np.int64)
-    owner = key[first] // width
+    if groups * width <= 4 * len(key):  # few possible cells: count in all of them instead of sorting
+        present = np.zeros(groups * width, np.bool_)
+        present[key] = True
+        found = np.flatnonzero(present)
+        summed = sum_by(key, count, len(present))[found]
+    else:
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+        found = key[first]
+        summed = np.add.reduceat(count[order], first) if len(key) else np.zeros(0, np.int64)
+    owner = found // width
     start = np.zeros(groups + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=groups), out=start[1:])
     return Histogram(
         domain,
         start,
-        (key[first] % width).astype(np.int32),
+        (found % width).astype(np.int32),
         summed,
         sum_by(group, count, groups),
         sum_by(value, count, domain.size),

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding.frequency import FrequencySet
-from shoal.encoding.groups import LARGEST_KEY, Groups, Histogram, sum_by
+from shoal.encoding.groups import LARGEST_KEY, Groups, Histogram, different_keys, sum_by
 from shoal.engines.base import Engine, Relation
 from shoal.errors import PlanError, VerificationError
 from shoal.schema.people import People, ValueSets
@@ -78,8 +78,8 @@ class PeopleHistogram(Histogram):
         people = np.bincount(self.member[size > 0], minlength=groups).astype(np.int64)
         width = int(values.max(initial=0)) + 1
         # a person can have several values of one label, and counts once
-        pair = _different(np.repeat(np.arange(len(size)), size) * width + values)[0]
-        key, count = _different(self.member[pair // width] * width + pair % width)
+        pair = different_keys(np.repeat(np.arange(len(size)), size) * width + values)[0]
+        key, count = different_keys(self.member[pair // width] * width + pair % width)
         most = np.zeros(groups, np.int64)
         np.maximum.at(most, key // width, count)
         return people, most
@@ -91,13 +91,6 @@ class PeopleHistogram(Histogram):
             return np.zeros(len(self.known), np.int64)
         lightest = np.minimum.reduceat(units[self.sets.value].astype(np.int64), self.sets.start[:-1][known])
         return sum_by(self.member[known], lightest, len(self.known))
-
-
-def _different(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The different keys from low to high, and how often each occurs; sorted, which is quicker here than to hash."""
-    keys = np.sort(keys)
-    first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
-    return keys[first], np.diff(np.r_[first, len(keys)])
 
 
 def hitting_number(sets: set[frozenset[int]], most: int) -> int:
@@ -184,7 +177,7 @@ def people_of(frequencies: FrequencySet, place: int) -> People:
             continue
         known = frequencies.secrets[:, s] >= 0
         width = max(domain.size, 1)
-        key = _different(person[known] * width + frequencies.secrets[known, s])[0]
+        key = different_keys(person[known] * width + frequencies.secrets[known, s])[0]
         start = np.searchsorted(key // width, np.arange(count + 1)).astype(np.int64)
         sets[domain.name] = ValueSets(start, (key % width).astype(np.int32))
     return People(count, sets)

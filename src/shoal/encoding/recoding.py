@@ -102,6 +102,7 @@ class ByCell(ByGroup):
 
 
 Recoding = ByLevel | ByGroup
+Counted = dict[int, tuple[npt.NDArray[np.int32], "pa.Array", bool]]
 
 
 def recode_codes(
@@ -137,17 +138,20 @@ def apply(
     frequencies: FrequencySet,
     ladders: tuple[Ladder, ...],
     recoding: Recoding,
+    beside: tuple[str, ...] = (),
 ) -> Relation:
     """Let the engine recode the rows; ``keep`` names the columns that are published, in their order.
 
-    ``ladders`` are those of :func:`released_ladders`.
+    ``ladders`` are those of :func:`released_ladders`. Columns ``beside`` these come after them and are not published:
+    whose rows they are, for verification.
     """
     if isinstance(recoding, ByPattern):
         return engine.read(Source(frame=recoding.table))
-    places = table.places(keep)
+    places = table.places((*keep, *beside))
+    values = _counted(table, places, table.places(beside), frequencies)
     if isinstance(recoding, ByLevel):
-        return _apply_levels(engine, table, places, frequencies, ladders, recoding)
-    return _apply_groups(engine, table, places, frequencies, recoding)
+        return _apply_levels(engine, table, places, frequencies, ladders, recoding, values)
+    return _apply_groups(engine, table, places, frequencies, recoding, values)
 
 
 def _apply_levels(
@@ -157,6 +161,7 @@ def _apply_levels(
     frequencies: FrequencySet,
     ladders: tuple[Ladder, ...],
     recoding: ByLevel,
+    values: Counted | None,
 ) -> Relation:
     import pyarrow as pa
 
@@ -198,7 +203,7 @@ def _apply_levels(
             columns["rank"] = pa.array(place.astype(np.int64) * span)
             span *= len(labels)
         maps[dictionary.place] = pa.table(columns)
-    if (values := _counted(table, places, frequencies)) is not None:
+    if values is not None:
         chosen = np.arange(len(frequencies.count)) if kept is None else kept
         key = np.zeros(len(chosen), np.int64)
         cells: list[Shown | Constant] = []
@@ -211,7 +216,7 @@ def _apply_levels(
                 key += maps[column]["rank"].to_numpy()[codes] if ranked else 0
                 cells.append(Shown(column, codes, maps[column]["label"].combine_chunks(), ranked))
             else:
-                cells.append(Shown(column, codes, own, own=True))
+                cells.append(Shown(column, codes, own, own=values[column][2]))
         found = repeat_entries(engine, table, cells, key, frequencies.count[chosen])
         if found is not None:
             return found
@@ -250,21 +255,24 @@ def _places(
 
 
 def _counted(
-    table: Relation, places: Sequence[int], frequencies: FrequencySet
-) -> dict[int, tuple[npt.NDArray[np.int32], pa.Array]] | None:
-    """Of each published column its values by code, and the code of each combination; None where that is not all.
+    table: Relation, places: Sequence[int], beside: Sequence[int], frequencies: FrequencySet
+) -> Counted | None:
+    """Of each column its values by code, the code of each combination, and whether the values are published as they
+    are; None where that is not all.
 
-    A column that is not counted, or whose rows are somebody's, or of which equal values are written differently, has
-    more to say than its combinations.
+    A column that is not counted, or of which equal values are written differently, has more to say than its
+    combinations. Whose rows they are is not to be heard in their order, and it is not where it stands beside what is
+    published: rows that it orders are alike then.
     """
-    found = {
-        d.place: (frequencies.codes[:, j], _with_missing(d))
+    found: Counted = {
+        d.place: (frequencies.codes[:, j], _with_missing(d), True)
         for j, d in enumerate(frequencies.quasi)
         if table.types[d.place] in EXACT + FLOATING
     }
     for part, domain in zip(frequencies.spellings, frequencies.domains, strict=True):
-        if domain.people is None and table.types[part.written.place] in EXACT:
-            found[part.written.place] = (part.codes, _with_missing(part.written))
+        place = part.written.place
+        if (domain.people is None or place in beside) and table.types[place] in EXACT:
+            found[place] = (part.codes, _with_missing(part.written), place not in beside)
     return {place: found[place] for place in places} if set(places) <= set(found) else None
 
 
@@ -276,7 +284,12 @@ def _with_missing(dictionary: Dictionary) -> pa.Array:
 
 
 def _apply_groups(
-    engine: Engine, table: Relation, places: tuple[int, ...], frequencies: FrequencySet, recoding: ByGroup
+    engine: Engine,
+    table: Relation,
+    places: tuple[int, ...],
+    frequencies: FrequencySet,
+    recoding: ByGroup,
+    values: Counted | None,
 ) -> Relation:
     import pyarrow as pa
 
@@ -286,11 +299,11 @@ def _apply_groups(
         dictionary.place: labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
         for dictionary, labels in zip(frequencies.quasi, recoding.labels, strict=True)
     }
-    if (values := _counted(table, places, frequencies)) is not None:
+    if values is not None:
         shown = [
             Shown(place, group, published[place], ranked=True)
             if place in published
-            else Shown(place, values[place][0][row], values[place][1], own=True)
+            else Shown(place, values[place][0][row], values[place][1], own=values[place][2])
             for place in places
         ]
         found = repeat_entries(engine, table, shown, rank[group], count)

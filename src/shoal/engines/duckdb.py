@@ -335,7 +335,8 @@ class DuckDBEngine:
         names = tuple(table.columns[place] for place in places)
         view = self._view(query, names, table.named)
         own = tuple(places.index(place) for place in ranked)
-        return replace(view, types=view.types[: len(places)], ranked=own, named=table.named)
+        ordered = table.ordered and tuple(places) == tuple(range(len(places)))  # the last columns order the least
+        return replace(view, types=view.types[: len(places)], ranked=own, named=table.named, ordered=ordered)
 
     def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""

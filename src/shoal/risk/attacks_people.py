@@ -22,12 +22,14 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal.encoding import FrequencySet, Groups, read_frequency_set
+from shoal.encoding.groups import different_keys
 from shoal.encoding.people import by_people, number_people
 from shoal.engines.base import Source, require_columns
 from shoal.risk.attacks import AttackResult
@@ -137,17 +139,9 @@ class _Crowds:
     ) -> None:
         known = sets.size[person] > 0
         self.group, self.person, self.groups, self.sets = group[known], person[known], groups, sets
-        self.own = sets.of(self.person)
         self.people = np.bincount(self.group, minlength=groups)
-        width = int(self.own.value.max(initial=0)) + 1
-        key = np.sort(np.repeat(self.group, self.own.size) * width + self.own.value)
-        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
-        times, owner = np.diff(np.r_[first, len(key)]), key[first] // width
-        # the last of a group's values by how many have it, and of equal ones the first
-        order = np.lexsort((-(key[first] % width), times, owner))
-        last = order[np.flatnonzero(np.r_[owner[order][1:] != owner[order][:-1], True])] if len(order) else order
-        self.most, self.commonest = np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
-        self.most[owner[last]], self.commonest[owner[last]] = times[last], (key[first] % width)[last]
+        own = sets.of(self.person)
+        self.most, self.commonest = _commonest(np.repeat(self.group, own.size), own.value, groups)
 
     def by(self, label: npt.NDArray[np.int32]) -> _Crowds:
         """The same with labels of the values in place of them; a person can have several values of one label."""
@@ -157,19 +151,24 @@ class _Crowds:
         start = np.searchsorted(key // width, np.arange(len(sets.size) + 1))
         return _Crowds(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
 
-    @property
-    def attacked(self) -> int:
-        return len(np.unique(self.person))
+    def who(self, group: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Of everybody, whether he or she is in a group, or in one of some groups."""
+        found = np.zeros(len(self.sets.start) - 1, np.bool_)
+        found[self.person if group is None else self.person[group[self.group]]] = True
+        return found
 
-    @property
+    @cached_property
+    def attacked(self) -> int:
+        return int(self.who().sum())
+
+    @cached_property
     def guessed(self) -> float:
         """Of how many the commonest value of the table is one of theirs."""
-        everybody = self.sets.of(np.unique(self.person))
-        return float(np.bincount(everybody.value).max(initial=0))
+        return float(np.bincount(self.sets.value[np.repeat(self.who(), self.sets.size)]).max(initial=0))
 
     def in_groups(self, chosen: npt.NDArray[np.bool_]) -> int:
         """How many people are in one of some groups."""
-        return len(np.unique(self.person[chosen[self.group]]))
+        return int(self.who(chosen).sum())
 
     def of_one(self, name: str, learns: str, column: str) -> AttackResult:
         same = (self.people > 0) & (self.most == self.people)
@@ -178,20 +177,42 @@ class _Crowds:
 
     def inference(self, column: str, confidence: float) -> AttackResult:
         share = self.most / np.maximum(self.people, 1)
-        pair = np.repeat(np.arange(len(self.person)), self.own.size)
-        right = np.zeros(len(self.person), np.bool_)
-        right[pair[self.own.value == self.commonest[self.group[pair]]]] = True
-        order = np.lexsort((self.group, -share[self.group], self.person))
-        first = order[np.flatnonzero(np.r_[True, np.diff(self.person[order]) != 0])]
+        own = share[self.group]
+        surest = np.zeros(len(self.sets.start) - 1)
+        np.maximum.at(surest, self.person, own)
+        named = np.full(len(surest), -1, np.int64)
+        asked = np.flatnonzero(own == surest[self.person])[::-1]  # of equal ones the first group is written last
+        named[self.person[asked]] = self.commonest[self.group[asked]]
         figures = {
             "highest_share": float(share.max(initial=0.0)),
             "confidence": confidence,
             "people_above_confidence": self.in_groups(share >= confidence),
         }
-        exposed = int(right[first].sum())
+        exposed = int((self.sets.value == np.repeat(named, self.sets.size)).sum())
         return AttackResult(
             "inference", "the most likely value", column, self.attacked, exposed, self.guessed, figures
         )  # fmt: skip
+
+
+def _commonest(
+    group: npt.NDArray[np.int64], value: npt.NDArray[np.int32], groups: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """How often the commonest value of each group is there, and which it is, of equal ones the first; 0 and -1 of none.
+
+    The cells of all groups and values are counted where they are not many more than what there is to count.
+    """
+    width = int(value.max(initial=0)) + 1
+    key = group * width + value
+    if groups * width <= 8 * len(key):
+        cells = np.bincount(key, minlength=groups * width).reshape(groups, width)
+        most = cells.max(axis=1)
+        return most, np.where(most > 0, cells.argmax(axis=1), -1)
+    key, times = different_keys(key)
+    owner, most, which = key // width, np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
+    np.maximum.at(most, owner, times)
+    first = np.flatnonzero(times == most[owner])[::-1]
+    which[owner[first]] = key[first] % width
+    return most, which
 
 
 def _background(groups: Groups, crowds: _Crowds, column: str, excluded: int) -> AttackResult:
