@@ -17,6 +17,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.full_domain import search
+from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.methods.full_domain.start import Surroundings
 from shoal.models import (
     AlphaK,
@@ -155,7 +156,7 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
     monkeypatch.setattr(search, "LARGEST_LATTICE", 0)
     best = search.find_optimum(problem, method.measure(problem), 0.1, *bounds)
     assert best.proven
-    look = search.NodeEvaluator.look
+    look = NodeEvaluator.look
     interrupted = 0
     for last in range(2, best.seen):
 
@@ -164,7 +165,7 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
                 raise KeyboardInterrupt
             return look(evaluator, node, *bounds)
 
-        monkeypatch.setattr(search.NodeEvaluator, "look", stop)
+        monkeypatch.setattr(NodeEvaluator, "look", stop)
         try:
             found = search.find_optimum(problem, method.measure(problem), 0.1, *bounds, interruptible=True)
         except KeyboardInterrupt:  # nothing was found yet
@@ -201,7 +202,7 @@ def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure)
     bound = bind(ladders, table, models)
     method = FullDomain(loss=measure, suppression=0.2)
     lowest, highest = method.bounds(bound)
-    evaluator = search.NodeEvaluator(bound, method.measure(bound))
+    evaluator = NodeEvaluator(bound, method.measure(bound))
     large = search.LargeSearch(evaluator, 0.2, lowest, highest, 1, None)
     large.run()
     limit = int(slow_models.Fraction("0.2") * len(table))

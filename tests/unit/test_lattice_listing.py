@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,10 +16,10 @@ from shoal.engines.base import Source
 from shoal.errors import InfeasibleError
 from shoal.methods import FullDomain, Levels
 from shoal.methods.full_domain.minimal import list_minimal, list_recodings
-from shoal.models import KAnonymity, Known
-from shoal.pipeline import rehearse
+from shoal.models import AlphaK, KAnonymity, KeySet, Known, PSensitive
+from shoal.pipeline import minimal_recodings, rehearse
 from shoal.plan import Plan
-from shoal.schema import Column, Role, Schema
+from shoal.schema import Column, Role, Schema, Tree
 from shoal.web.pictures import lattice_picture, minimal_of
 
 
@@ -53,6 +55,44 @@ def test_with_few_known_columns_fewer_nodes_fail():
     few = replace(plan, models=(Known(KAnonymity(2), 1),))
     assert list_recodings(problem_of(plan), FullDomain()).holds == (False, True, True, True)
     assert list_recodings(problem_of(few), FullDomain()).holds == (True, True, True, True)
+
+
+SOME = {
+    "one fact": {"models": (Known(KAnonymity(6), 1),)},
+    "two facts, and all": {"models": (Known(KAnonymity(3), 2), KAnonymity(2))},
+    "values of two facts": {"models": (Known(PSensitive(3), 2),)},
+    "a key set": {"models": (KAnonymity(2),), "keys": (KeySet(("a", "b"), 3), KeySet(("c",)))},
+    "people": {"models": (KAnonymity(3),), "who": "person"},
+    "shares of people": {"models": (KAnonymity(2), AlphaK(0.7, 2)), "who": "person"},
+    "one fact of people": {"models": (Known(KAnonymity(6), 1),), "who": "person"},
+}
+
+
+@pytest.mark.parametrize("asked", SOME)
+def test_minimal_recodings_are_the_finest_that_a_release_at_their_levels_would_pass(asked):
+    """Each node is released, or refused, by the method that is told its levels."""
+    who, *others = SOME[asked].get("who", "drop"), *(SOME[asked].get(name, ()) for name in ("models", "keys"))
+    dice = random.Random(5)
+    columns = {name: [dice.choice(values) for _ in range(24)] for name, values in
+               {"a": "1234", "b": "12", "c": "123", "illness": "xyz", "who": range(14)}.items()}  # fmt: skip
+    ages = Tree({"1-2": ["1", "2"], "3-4": ["3", "4"]})
+    schema = Schema({"a": Column("quasi-identifier", ages), "b": Column("quasi-identifier"),
+                     "c": Column("quasi-identifier"), "illness": Column("sensitive"), "who": Column(who)})  # fmt: skip
+    plan = Plan(schema, others[0], FullDomain(), source=Source(frame=pa.table(columns)), keys=others[1])
+    passed = []
+    for levels in itertools.product(range(3), range(2), range(2)):
+        try:
+            rehearse(replace(plan, method=Levels(levels=dict(zip("abc", levels, strict=True)))))
+        except InfeasibleError:
+            continue
+        passed.append(levels)
+    finest = [one for one in passed if not any(o != one and all(map(int.__le__, o, one)) for o in passed)]
+    assert 0 < len(passed) < 12
+    assert sorted(tuple(one.levels.values()) for one in minimal_recodings(plan)) == sorted(finest)
+    listed = list_recodings(problem_of(plan), FullDomain())
+    assert [node for node, good in zip(listed.levels, listed.holds, strict=True) if good] == sorted(
+        passed, key=lambda node: (sum(node), node)
+    )
 
 
 def test_a_large_lattice_is_not_listed(monkeypatch):

@@ -345,7 +345,6 @@ def minimal(job: Job, progress: Telling) -> dict[str, Any]:
     from shoal.engines import open_engine
     from shoal.methods import FullDomain
     from shoal.methods.full_domain.minimal import list_minimal, list_recodings
-    from shoal.models import limited
 
     plan, source = _read(job)
     method = plan.method if isinstance(plan.method, FullDomain) else FullDomain()
@@ -354,10 +353,6 @@ def minimal(job: Job, progress: Telling) -> dict[str, Any]:
     progress("looking at the lattice", None)
     lattice = list_recodings(problem, method)
     told = {"lattice": None if lattice is None else lattice.to_dict()}
-    if limited(problem.model):
-        if lattice is None:
-            raise PlanError("With 'known' or key sets, all levels are listed of small lattices only; fix some levels.")
-        return told | {"minimal": [], "count": 0}
     found = list_minimal(problem, method)
     return told | {"minimal": [one.to_dict() for one in found[:200]], "count": len(found)}
 

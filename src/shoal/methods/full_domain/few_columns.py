@@ -25,7 +25,7 @@ from shoal.methods.time_limits import is_late
 from shoal.models import AllOf, Limited, limited
 from shoal.utility.measures import Measure
 
-__all__ = ["FewColumns", "FewEvaluator", "descend_lattice", "without_few"]
+__all__ = ["FewColumns", "FewEvaluator", "descend_lattice", "evaluator_of", "without_few"]
 
 
 def without_few(problem: Problem) -> Problem:
@@ -122,6 +122,11 @@ class FewEvaluator:
     def loss(self, node: Node) -> float:
         """What a node loses, whether its sets hold or not."""
         return self._whole.look(node, 0).loss
+
+
+def evaluator_of(problem: Problem, measure: Measure) -> NodeEvaluator | FewEvaluator:
+    """What looks at the nodes of a problem, whatever its models bind."""
+    return FewEvaluator(problem, measure) if limited(problem.model) else NodeEvaluator(problem, measure)
 
 
 def descend_lattice(

@@ -52,10 +52,12 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
     frequencies = problem.frequencies
     weighted = any(domain.category is not None for domain in frequencies.domains)
+    few = bool(limited(problem.model))
     listed = []
     for figures in sorted(found, key=lambda figures: (figures.loss, figures.node)):
         inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, figures.node))
-        _, kept = suppress_failing(frequencies, inverse, groups.count, problem.model)
+        # where models bind few columns at a time nothing is left out, and they are not asked of groups of all columns
+        kept = groups if few else suppress_failing(frequencies, inverse, groups.count, problem.model)[1]
         exposed_groups = exposed_rows = None
         if weighted:
             exposed = of_one_category(kept)
@@ -97,8 +99,7 @@ class Recodings:
 def list_recodings(problem: Problem, method: FullDomain) -> Recodings | None:
     """Every full-domain recoding within the method's levels, looked at one by one; None where there are too many."""
     from shoal.methods.base import row_limit
-    from shoal.methods.full_domain.few_columns import FewEvaluator
-    from shoal.methods.full_domain.lattice import NodeEvaluator
+    from shoal.methods.full_domain.few_columns import evaluator_of
 
     lowest, highest = method.bounds(problem)
     ranges = [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]
@@ -106,7 +107,7 @@ def list_recodings(problem: Problem, method: FullDomain) -> Recodings | None:
         return None
     measure = method.measure(problem)
     limit = row_limit(method.suppression, measure.rows)
-    evaluator = FewEvaluator(problem, measure) if limited(problem.model) else NodeEvaluator(problem, measure)
+    evaluator = evaluator_of(problem, measure)
     nodes = sorted(itertools.product(*ranges), key=lambda node: (sum(node), node))
     found = [evaluator.look(node, limit) for node in nodes]
     holds = tuple(figures.suppressed <= limit and figures.groups > 0 for figures in found)

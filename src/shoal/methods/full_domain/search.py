@@ -25,7 +25,7 @@ import numpy.typing as npt
 from shoal.errors import PlanError
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.base import Evaluator, Search, column_losses
-from shoal.methods.full_domain.few_columns import FewEvaluator, descend_lattice
+from shoal.methods.full_domain.few_columns import FewEvaluator, descend_lattice, evaluator_of
 from shoal.methods.full_domain.kernels.lattice import (
     count_people,
     kept_figures,
@@ -37,10 +37,9 @@ from shoal.methods.full_domain.kernels.lattice import (
     tag_box,
 )
 from shoal.methods.full_domain.large import LargeSearch
-from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
+from shoal.methods.full_domain.lattice import Figures, Node
 from shoal.methods.full_domain.start import Surroundings, information
 from shoal.methods.time_limits import deadline_of
-from shoal.models import limited
 from shoal.utility.measures import Measure
 
 __all__ = ["Optimum", "find_optimum", "load_kernels", "minimal_nodes"]
@@ -76,11 +75,9 @@ def find_optimum(
     Ties go to the lower bound, then to the lower sum of levels, then to the smaller node in lexicographic order.
     """
     nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
-    evaluator: Evaluator = NodeEvaluator(problem, measure)
-    if limited(problem.model):
-        evaluator = FewEvaluator(problem, measure)
-        if nodes > LARGEST_LATTICE:
-            return _descend(evaluator, lowest, highest, nodes, time_limit)
+    evaluator = evaluator_of(problem, measure)
+    if nodes > LARGEST_LATTICE and isinstance(evaluator, FewEvaluator):
+        return _descend(evaluator, lowest, highest, nodes, time_limit)
     if nodes > LARGEST_LATTICE:
         search: Search = LargeSearch(
             evaluator, suppression, lowest, highest, nodes, 60.0 if time_limit is None else time_limit
@@ -284,7 +281,7 @@ def minimal_nodes(problem: Problem, measure: Measure, suppression: float, lowest
             f"All minimal recodings of a lattice of {nodes:,} nodes are too many to list; fix or bound some levels "
             f"(at most {LARGEST_LATTICE:,} nodes)."
         )
-    search = _ArraySearch(NodeEvaluator(problem, measure), suppression, lowest, highest, nodes, None)
+    search = _ArraySearch(evaluator_of(problem, measure), suppression, lowest, highest, nodes, None)
     search.tells_all = True
     solutions: list[Figures] = []
     for index in map(int, np.argsort(_heights(search.shape), kind="stable")):
