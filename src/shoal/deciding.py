@@ -240,8 +240,8 @@ class DecidedSpread(Decided):
 # -- the steps -----------------------------------------------------------------------------------------------------
 
 
-def decide(engine: Engine, source: Source, plan: Plan, watch: Watch) -> Decided:
-    """Read a table, let the plan's method decide, and let the engine apply it."""
+def decide(engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded: bool = True) -> Decided:
+    """Read a table, let the plan's method decide, and let the engine apply it; told what it must lose, or not."""
     plan.method.ready()
     with _warming(plan.method, watch.progress):
         read = _read(engine, source, plan, watch)
@@ -251,6 +251,9 @@ def decide(engine: Engine, source: Source, plan: Plan, watch: Watch) -> Decided:
             return replace(_decide_spread(*spread, plan, watch), repeating=repeating)
         same, problem = _code(engine, table, plan, watch)
     found = _decide_here(engine, same, problem, plan, watch, read.pseudonyms)
+    if bounded and plan.method.reveals_source:
+        with watch("bounding"), at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
+            found = replace(found, bound=plan.method.lower_bound(problem, found.recoding))
     return replace(found, origin=table, nobodys=read.nobodys, repeating=repeating)
 
 
@@ -395,7 +398,6 @@ def _decide_here(
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
         ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
-        bound = plan.method.lower_bound(problem, recoding) if plan.method.reveals_source else None
         problem = replace(problem, ladders=ladders)
     with watch("applying"):
         keep, person = _published_columns(table, plan), plan.schema.person[:1]
@@ -415,7 +417,6 @@ def _decide_here(
     return DecidedHere(
         plan=plan, origin=table, source=table, released=released, carried=carried, rows=frequencies.rows, kept=kept,
         loss=loss, facts=recoding.facts, problem=problem, recoding=recoding, pseudonyms=pseudonyms, linking=linking,
-        bound=bound,
     )  # fmt: skip
 
 

@@ -362,13 +362,16 @@ def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
     return others
 
 
-def rehearse(plan: Plan, *, progress: Progress = quiet) -> Release[None]:
-    """What a plan would release: decided, applied and verified, with nothing written and no table kept."""
+def rehearse(plan: Plan, *, bounded: bool = True, progress: Progress = quiet) -> Release[None]:
+    """What a plan would release: decided, applied and verified, with nothing written and no table kept.
+
+    Where only its loss is asked for, ``bounded`` spares the work of telling how little it could be.
+    """
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     watch = Watch(progress)
     with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
-        decided = decide(engine, plan.source, plan, watch)
+        decided = decide(engine, plan.source, plan, watch, bounded=bounded)
         with watch("verifying"):
             checked = decided.verify(engine, decided.carried)
         certificate = _certificate(plan, decided, checked, {})

@@ -76,7 +76,7 @@ def try_methods(
         method.warm()  # what is compiled on a machine's first run is not the method's time
         start = time.process_time()
         try:
-            loss = float(rehearse(replace(small, method=method)).utility["ncp"])
+            loss = float(rehearse(replace(small, method=method), bounded=False).utility["ncp"])
         except (InfeasibleError, PlanError):
             loss = None
         seconds = time.process_time() - start
@@ -96,7 +96,7 @@ def unmet(plan: Plan, source: Source, *, engine: EngineSettings | None = None) -
     for name in plan.schema.sensitive:
         own = tuple(model for model in plan.models if getattr(model, "column", None) == name)
         try:
-            rehearse(replace(small, models=(*rest, *own), method=FullDomain(time_limit=SECONDS)))
+            rehearse(replace(small, models=(*rest, *own), method=FullDomain(time_limit=SECONDS)), bounded=False)
         except InfeasibleError:
             found.append(name)
         except PlanError:

@@ -24,16 +24,22 @@ def bound_recoding(
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
     *,
     whole: bool = True,
+    sharp: bool = True,
 ) -> Bound | None:
-    """What a recoding loses and what any must; ``shown`` and ``ranks`` as in a local problem, hierarchies without."""
-    from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
+    """What a recoding loses and what any must; ``shown`` and ``ranks`` as in a local problem, hierarchies without.
+
+    A sharp bound takes about as long as refining does; one that is not, less than cutting.
+    """
+    from shoal.bounds.recodings import ROUNDS, least_loss, local_measure, recoding_loss
 
     assert isinstance(recoding, ByGroup)
     frequencies, ladders = problem.frequencies, problem.ladders
     shown = shown or ["ancestor"] * len(ladders)
     ranks = ranks or [None] * len(ladders)
     measure = local_measure(loss, frequencies, ladders, weights)
-    least = least_loss(measure, frequencies, ladders, problem.model, shown, ranks, whole=whole)
+    least = least_loss(
+        measure, frequencies, ladders, problem.model, shown, ranks, whole=whole, rounds=ROUNDS if sharp else 0
+    )
     if least is None:
         return None
     lost = recoding_loss(measure, frequencies, recoding, shown)

@@ -84,7 +84,7 @@ class Mondrian(CuttingMethod):
         """See :class:`shoal.methods.base.Method`."""
         ranks = ranks_of(problem)
         shown = shown_by(problem, self.publish, ranks)
-        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks)
+        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, sharp=self.improves)
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""

@@ -49,13 +49,18 @@ class CuttingMethod(LocalMethod):
     time_limit: Seconds | None
     quality: Quality | None
 
+    @property
+    def improves(self) -> bool:
+        """Whether more is asked for than cutting."""
+        return self.quality in ("good", "best")
+
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
         from shoal.methods.local.release import publish_pieces
 
         deadline = deadline_of(self.time_limit)
         local, pieces = self.partition(problem, deadline)
-        if self.quality in ("good", "best"):
+        if self.improves:
             from shoal.methods.local.regrouping import improve_pieces
 
             pieces = improve_pieces(local, pieces, self.quality, deadline, problem.seed).pieces

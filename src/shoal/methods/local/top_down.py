@@ -72,7 +72,7 @@ class TopDown(CuttingMethod):
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`."""
-        return bound_recoding(problem, recoding, self.loss, self.weights)
+        return bound_recoding(problem, recoding, self.loss, self.weights, sharp=self.improves)
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""
