@@ -8,6 +8,7 @@ where nobody else's code runs: on the command line, and in the processes that sh
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
@@ -42,14 +43,14 @@ def load_numba() -> None:
 
 
 class _Refusing(MetaPathFinder):
-    """Finds nothing, and lets nobody else find one package."""
+    """Finds nothing, and lets nobody else find one package for this thread; another may be loading what needs it."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.thread = name, threading.get_ident()
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         """Raise where the package is asked for."""
-        if fullname == self.name:
+        if fullname == self.name and threading.get_ident() == self.thread:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 

@@ -122,11 +122,11 @@ ANYTHING = ("frame", "data")
 """Fields for a table of any kind: what cannot be read is told when it is read."""
 
 RESULTS = {
-    "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "ByCell", "ByGroup", "ByLevel",
-    "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
+    "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "Bound", "ByCell", "ByGroup",
+    "ByLevel", "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
     "Dictionary", "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups",
-    "Guarantee", "Histogram", "Judgement", "Ladder", "Numbered", "Opinion", "Options", "Page", "Problem", "Profile",
-    "Release", "RiskAssessment", "Sensitive", "Sheet", "Status", "Verdict", "Writing",
+    "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "Numbered", "Opinion", "Options", "Page",
+    "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Sheet", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and handed out, or kept inside; never given to it."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,17 @@ def test_other_people_keep_their_pandas_and_scipy():
     assert run(code.format("sparing.be_alone(); ") + looked) == "False False"
     found = "import pandas, scipy; print(pandas.__name__, scipy.__name__)"
     assert run(code.format("sparing.be_alone(); ") + found) == "pandas scipy"
+
+
+def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():
+    """A reader may load pandas in one thread while compiled code is loaded in another."""
+    from shoal.sparing import _Refusing
+
+    refusing = _Refusing("pandas")
+    with pytest.raises(ModuleNotFoundError):
+        refusing.find_spec("pandas", None)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(refusing.find_spec, "pandas", None).result() is None
 
 
 def test_every_public_name_is_there():

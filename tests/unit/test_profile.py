@@ -439,7 +439,7 @@ def test_command(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert "[bold]x" in shown
     assert "p1@x.org" not in shown
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(OutputError, match="does not exist; create it first"):
         plan(tmp_path / "people.csv", tmp_path / "absent" / "plan.toml", 5, False, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "plan.toml"]
 

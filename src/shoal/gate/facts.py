@@ -1,4 +1,4 @@
-"""Sets of few columns, judged once more: by bits, by products of matrices, by sums of fields, and in dictionaries.
+"""Sets of few columns, judged once more, in Python's whole numbers: by bits, by sums of fields, and in dictionaries.
 
 *Two columns*: of every column each label has a number with a bit for each row that shows it. The rows that show two
 labels are the bits that their numbers share.
@@ -6,10 +6,6 @@ labels are the bits that their numbers share.
 *More columns*: a row is a number with a field for each label of the columns that come last in a set, and a one in the
 fields of the labels that it shows. The sum of the rows that show the same in the set's other columns has in every field
 how many of them show its label too: one sum counts all sets that differ in their last column only.
-
-*Three columns, where sizes are all that is asked*: a matrix has a row for each row of the table and a one for each
-label that it shows. Of the rows that show one label, the matrix times itself has how many of them show any two others.
-Numbers stay below the largest that floating point counts exactly.
 
 The rows that can be somebody's are counted in the same way: who shows nothing has the bit, or the one, of every label.
 So no code, no packed key and no table of counts of the search is met again. Columns of very many labels are counted in
@@ -56,10 +52,6 @@ MOST_BYTES = 2**28
 """What the numbers of all rows may take together: some last columns at a time where there are many."""
 FIELDS: Mapping[int, Literal["H", "I", "Q"]] = {2: "H", 4: "I", 8: "Q"}
 """Bytes of a field, and how memory is read in such parts."""
-MOST_ONES = 2**28
-"""Cells of a matrix of ones: a gigabyte."""
-EXACT = 2**24
-"""Below this, floating point of 32 bits counts exactly."""
 FEWEST_ADDED = 1000
 """So many numbers can be added up at least before a field runs over."""
 
@@ -156,9 +148,6 @@ def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: 
     if size == 2:
         _look_at_pairs(shown, asked, places)
         return
-    if size == 3 and asked.columns == [None] and _fits(shown, places):
-        asked.by_products(places)
-        return
     wide = [j for j in places if shown.labels[j] > WIDE or size == 1]
     for chosen in itertools.combinations(wide, size):
         asked.by_dictionary(chosen)
@@ -171,12 +160,6 @@ def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: 
                 fields = fields.rest()
             for others in itertools.combinations(places[:place], size - 2):
                 asked.by_sums((*others, before), fields)
-
-
-def _fits(shown: ShownRows, places: Sequence[int]) -> bool:
-    """Whether the matrices of the labels of some columns have room, and their products are counted exactly."""
-    labels = sum(shown.labels[j] + 1 for j in places)
-    return labels * max(len(shown.times), len(shown.people[0])) < MOST_ONES and shown.rows < EXACT
 
 
 def _look_at_pairs(shown: ShownRows, asked: _Asked, places: Sequence[int]) -> None:
@@ -355,40 +338,6 @@ class _Asked:
                 if bits.people[first][label] & bits.people[second][more]:
                     self.fewest = min(self.fewest, (rows & others).bit_count())
 
-    def by_products(self, places: Sequence[int]) -> None:
-        """All sets of three columns, where sizes are all that is asked.
-
-        Who shows nothing in a column has a label of its own there, the last one, which stands for all others. Products
-        have the pairs of one column's labels too: these are groups of two columns, which were judged before, and no
-        person has two labels of one column.
-        """
-        import numpy as np
-
-        shown = self.shown
-        first = [0, *itertools.accumulate(shown.labels[j] + 1 for j in places)]
-        nothing = np.repeat([end - 1 for end in first[1:]], np.diff(first))
-        rows, people = (_ones([cells[j] for j in places], first) for cells in (shown.cells, shown.people))
-        times, one = np.asarray(shown.times, np.float32), np.ones(len(people), np.float32)
-        present = np.zeros(shown.rows + 1, np.bool_)
-        for start, end in itertools.pairwise(first[:-2]):  # a first column that two others follow
-            shows = nothing[end:] != np.arange(end, first[-1])
-            blank = nothing[end:] - end
-            hidden = np.zeros((1, 1), np.float32)
-            for label in range(end - 1, start - 1, -1):
-                both = _both(rows, label, end, times)
-                if label < end - 1:
-                    present[both[np.ix_(shows, shows)].astype(np.int64)] = True
-                both = both + both[blank] * shows[:, None]  # who shows nothing can be anything
-                both = both + both[:, blank] * shows
-                hidden = both if label == end - 1 else hidden
-                held = _both(people, label, end, one) > 0
-                if self.counts_people and held.any():
-                    can_be = both if label == end - 1 else both + hidden
-                    self.fewest = min(self.fewest, int(can_be[held].min()))
-        for size in np.flatnonzero(present).tolist():
-            if size:
-                self._note(0, size, ())
-
     def by_sums(self, first: tuple[int, ...], fields: _Fields) -> None:
         """All sets that have these columns first, and a last one that there are fields for."""
         members = members_of([self.shown.cells[j] for j in first], len(self.shown.times))
@@ -455,25 +404,6 @@ class _Asked:
             figure.parameter: figure.worst(told[place] for found in self.verdicts for _, told in found.values())
             for place, figure in enumerate(self.definition.figures(self.model))
         }
-
-
-def _ones(columns: Sequence[Sequence[Cell]], first: Sequence[int]) -> Any:
-    """A matrix with a one for the label of each cell, in the places from ``first`` on, a column's last for none."""
-    import numpy as np
-
-    found = np.zeros((len(columns[0]), first[-1]), np.float32)
-    for column, (start, end) in zip(columns, itertools.pairwise(first), strict=True):
-        found[np.arange(len(column)), [end - 1 if cell is None else start + cell for cell in column]] = 1
-    return found
-
-
-def _both(ones: Any, label: int, end: int, times: Any) -> Any:
-    """Of those that have a label, how many have any two of the labels from ``end`` on."""
-    import numpy as np
-
-    chosen = np.flatnonzero(ones[:, label])
-    part = ones[chosen, end:]
-    return part.T @ part if (times[chosen] == 1).all() else (part.T * times[chosen]) @ part
 
 
 def members_of(columns: Sequence[Sequence[Cell]], size: int) -> dict[tuple[Cell, ...], list[int]]:

@@ -1,3 +1,3 @@
 """Compiled code of the bounds."""
 
-from __future__ import annotations
+import shoal.kernels  # noqa: F401 -- names the store of compiled code before Numba is asked for it
