@@ -40,9 +40,23 @@ def release():
 def results(release):
     trials = (
         Trial(
-            "mondrian", {"strict": True}, 5, "released", "", {"ncp": 0.1}, {"ncp": 0.05}, 0.02, 0.2, 24, 0, 3, 8, 0.1,
-            True, True,
-        ),  # fmt: skip
+            "mondrian",
+            {"strict": True},
+            5,
+            "released",
+            "",
+            {"ncp": 0.1},
+            {"ncp": 0.05},
+            0.02,
+            0.2,
+            24,
+            0,
+            3,
+            8,
+            0.1,
+            True,
+            True,
+        ),
         Trial("mdav", {}, 5, "refused", f"It cannot. {EVIL}"),
     )
     return [
