@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,13 @@ def test_nothing_is_kept_once_the_kernels_are_others(tmp_path: Path, monkeypatch
     assert cache_at(store / "folder").load("two") is None
     cache_at(tmp_path / "elsewhere").save("three", "of others")
     assert cache_at(tmp_path / "elsewhere").load("three") == "of others"
+
+
+def test_no_two_processes_give_the_same_numbers_to_what_they_compile() -> None:
+    """Parts of sorts that were kept by two processes under one name served for each other: groups were others."""
+    code = (
+        "from numba.core.bytecode import FunctionIdentity\nimport shoal.kernels\n"
+        "print(next(FunctionIdentity._unique_ids))"
+    )
+    first, second = (int(subprocess.run([sys.executable, "-c", code], capture_output=True).stdout) for _ in range(2))
+    assert abs(first - second) > 10**6

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import platform
 import shutil
@@ -50,7 +51,7 @@ def _kernels() -> list[Path]:
 
 def _store() -> Path:
     """The directory for compiled code of exactly these kernels."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"numbered apart")  # a store of before is no good beside this one
     for file in _kernels():
         digest.update(file.relative_to(_FOLDER.parent).as_posix().encode() + file.read_bytes())
     home = _FOLDER / "__pycache__"
@@ -66,6 +67,7 @@ def _use(store: Path, *, alone: bool) -> None:
     load_numba()
     import numba
 
+    _number_apart()
     if alone:
         _suit_many(numba.config)
     with contextlib.suppress(OSError):
@@ -78,6 +80,18 @@ def _use(store: Path, *, alone: bool) -> None:
             store.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(store)
         _keep_in(store)
+
+
+def _number_apart() -> None:
+    """Have what this process compiles bear numbers that no other process gives.
+
+    Numba numbers functions from 1 on in each process, and a function that is made inside another, such as the parts of
+    a sort, is told from its like by that number alone. Kept code of two processes could then have two different
+    functions under one name, and where both are loaded the first would serve for both: a wrong result, and no error.
+    """
+    from numba.core.bytecode import FunctionIdentity
+
+    FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(7)))
 
 
 def _keep_in(store: Path) -> None:
