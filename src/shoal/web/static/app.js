@@ -2,7 +2,7 @@
 import * as bins from "./bins.js";
 import { call, here, project } from "./calls.js";
 import * as plan from "./plan.js";
-import { refresh, refuse } from "./swap.js";
+import { outdate, refresh, refuse } from "./swap.js";
 import * as tree from "./tree.js";
 import { followAll, start } from "./watch.js";
 
@@ -14,12 +14,14 @@ async function change(changes) {
   const before = document.getElementById("plan-text").value;
   try {
     refuse("");
+    outdate();
     const told = await call("PATCH", here("/plan"), { changes });
     undone.push(before);
     plan.clean();
     await refresh();
     if (told.error) refuse(told.error);
   } catch (error) {
+    await refresh();
     refuse(error.message);
   }
 }

@@ -2,10 +2,12 @@
 
 const text = () => document.getElementById("plan-text");
 const shade = () => document.getElementById("plan-shade");
+const dark = [0, 0];
+let lit = dark; // the lines that the last change has made, for a moment; whatever is drawn meanwhile keeps them
 let timer = 0;
 
 // Behind the text lies the same text unseen, a block for each line, so that a line can have a ground of its own.
-function draw(lit) {
+function draw() {
   const wrong = Number(document.getElementById("plan-fault")?.dataset.line || 0);
   shade().replaceChildren(
     ...text().value.split("\n").map((line, at) => {
@@ -21,19 +23,23 @@ function draw(lit) {
 
 export function show(value) {
   const field = text();
-  if (field.dataset.dirty) return draw([0, 0]);
-  if (field.value === value) return draw([0, 0]);
+  if (field.dataset.dirty || field.value === value) return draw();
   const [before, after] = [field.value.split("\n"), value.split("\n")];
   let first = 0;
   while (first < after.length && before[first] === after[first]) first++;
   let last = 0;
   while (last < after.length - first && before.at(-1 - last) === after.at(-1 - last)) last++;
   field.value = value;
-  const lit = [first, Math.max(after.length - last, first + 1)];
-  draw(lit);
+  lit = [first, Math.max(after.length - last, first + 1)];
+  draw();
   reach(first);
   clearTimeout(timer);
-  timer = setTimeout(() => draw([0, 0]), 2500);
+  timer = setTimeout(darken, 2500);
+}
+
+function darken() {
+  lit = dark;
+  draw();
 }
 
 function reach(line) {
@@ -53,7 +59,7 @@ export function told(message, line) {
   const place = document.getElementById("plan-fault");
   place.textContent = message;
   place.dataset.line = line || "";
-  draw([0, 0]);
+  draw();
   if (line) toLine(line);
 }
 
@@ -64,14 +70,14 @@ export function clean() {
 
 export function begin() {
   if (!text()) return;
-  draw([0, 0]);
+  draw();
   text().addEventListener("scroll", () => (shade().scrollTop = text().scrollTop));
   text().addEventListener("input", () => {
     text().dataset.dirty = "yes";
     document.getElementById("plan-unsaved").hidden = false;
-    draw([0, 0]);
+    darken();
   });
-  new ResizeObserver(() => draw([0, 0])).observe(text());
+  new ResizeObserver(() => draw()).observe(text());
   const fold = document.getElementById("plan-fold");
   fold.open = localStorage.getItem("plan") !== "folded";
   fold.addEventListener("toggle", () => localStorage.setItem("plan", fold.open ? "open" : "folded"));

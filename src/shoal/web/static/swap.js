@@ -14,6 +14,11 @@ export function refuse(text) {
   if (text) place.scrollIntoView({ block: "nearest" });
 }
 
+// A page that was asked for before the plan changed would show the plan as it was: it is not put in.
+export function outdate() {
+  asked++;
+}
+
 export async function refresh() {
   const mine = ++asked;
   const answer = await fetch(location.href);
