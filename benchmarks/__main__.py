@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks import against, page
 
 HERE = Path(__file__).parent
-SKIP = {"__init__", "__main__", "against", "measure", "page"}
+SKIP = {"__init__", "__main__", "against", "measure", "page", "two_trees"}
 
 
 def main(*asked: str) -> int:

@@ -14,9 +14,10 @@ SETUP = """
 import itertools
 import numpy as np, pyarrow.csv as pc
 import shoal
-from shoal.risk import assess, attack
+from shoal.assessing import assess
+from shoal.attacking import attack
 from shoal.risk.special_uniques import special_uniques
-from shoal.utility import compare
+from shoal.comparing import compare
 data = {data!r}
 names = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"]
 hierarchies = {{name: {{"csv": f"{{data}}/adult/hierarchies/arx/{{name}}.csv"}} for name in names}}

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.measure import measure, show
 from shoal.data.census import write_census
 
-PROFILE = "from shoal.profiling import profile_table"
+PROFILE = "from shoal.profiling import profile"
 
 
 class _Page:
@@ -58,7 +58,7 @@ def main(rows: int = 1_000_000) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_census(root / "large.parquet", rows)
-        alone = measure(PROFILE, f"profile_table({str(root / 'large.parquet')!r})")
+        alone = measure(PROFILE, f"profile({str(root / 'large.parquet')!r})")
         page = _Page(root)
         try:
             begin = time.perf_counter()

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from shoal.assessing import RiskAssessment, assess
+    from shoal.attacking import Attacks, attack
     from shoal.certificate import Certificate, Release
     from shoal.checking import CheckResult
+    from shoal.comparing import Comparison, compare
     from shoal.compilation import compile_methods
     from shoal.errors import (
         HierarchyError,
@@ -29,21 +32,9 @@ if TYPE_CHECKING:
         TableError,
         VerificationError,
     )
-    from shoal.exploration import Exploration
-    from shoal.functions import (
-        Draft,
-        anonymize,
-        assess,
-        attack,
-        check,
-        compare,
-        draft,
-        explain,
-        explore,
-        minimal_recodings,
-        profile,
-        release,
-    )
+    from shoal.explanation import explain
+    from shoal.exploration import Exploration, explore
+    from shoal.functions import Draft, anonymize, check, draft, minimal_recodings, release
     from shoal.identifiability import Ledger
     from shoal.identifiability.tables import Questions
     from shoal.methods import (
@@ -83,9 +74,8 @@ if TYPE_CHECKING:
         TrajectoryAnonymity,
     )
     from shoal.plan import Output, Plan
-    from shoal.profiling import Profile
+    from shoal.profiling import Profile, profile
     from shoal.reproduce.run import reproduce_papers
-    from shoal.risk import Attacks, RiskAssessment
     from shoal.schema import (
         Calendar,
         Categories,
@@ -117,7 +107,6 @@ if TYPE_CHECKING:
         sensitive,
         tree,
     )
-    from shoal.utility import Comparison
 
 __all__ = [
     "AlphaK",
@@ -232,22 +221,22 @@ _HOMES = {
         "PSensitive TCloseness TrajectoryAnonymity"
     ),
     "shoal.compilation": "compile_methods",
-    "shoal.exploration": "Exploration",
-    "shoal.functions": (
-        "Draft anonymize assess attack check compare draft explain explore minimal_recodings profile release"
-    ),
+    "shoal.assessing": "RiskAssessment assess",
+    "shoal.attacking": "Attacks attack",
+    "shoal.comparing": "Comparison compare",
+    "shoal.explanation": "explain",
+    "shoal.exploration": "Exploration explore",
+    "shoal.functions": "Draft anonymize check draft minimal_recodings release",
     "shoal.identifiability": "Ledger",
     "shoal.identifiability.tables": "Questions",
     "shoal.plan": "Output Plan",
-    "shoal.profiling": "Profile",
+    "shoal.profiling": "Profile profile",
     "shoal.reproduce.run": "reproduce_papers",
     "shoal.certificate": "Certificate Release",
-    "shoal.risk": "Attacks RiskAssessment",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
     "shoal.schema.words": (
         "cuts dates drop flat identifier intervals levels_from ordered other person prefix quasi sensitive tree"
     ),
-    "shoal.utility": "Comparison",
     "shoal.checking": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -178,11 +178,11 @@ class Release(Shown, Generic[Table]):
         A release keeps no row of its original: ``data`` is the table that it was made from, unless its plan names a
         source that can be read again. See :func:`shoal.explain`.
         """
-        from shoal import functions  # looks ahead, as above
+        from shoal import explanation  # looks ahead, as above
 
         if self.plan is None:
             raise PlanError("Only a release in memory knows its plan; ask shoal.explain with the plan of this one.")
-        return functions.explain(self.plan, data, time_limit=time_limit)
+        return explanation.explain(self.plan, data, time_limit=time_limit)
 
     def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release[None]:
         """Write the table into a folder, with certificate and report beside it: whole, or not at all.

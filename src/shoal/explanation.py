@@ -13,19 +13,22 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
+from shoal.asking import AskedEngine, as_engine
 from shoal.engines import open_engine
 from shoal.engines.base import Source
+from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, ShoalError
-from shoal.methods import HiddenCells, Method, Progress, quiet
+from shoal.methods import HiddenCells, Method, Progress
 from shoal.methods.time_limits import within
 from shoal.models import Known, Limited, Model
 from shoal.pipeline import rehearse
-from shoal.plan import Plan
+from shoal.plan import AskedPlan, Plan, as_plan
 from shoal.rehearsal import SAMPLE
 from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Sheet, Shown
+from shoal.watching import Watch, watching
 
-__all__ = ["Cost", "Explanation", "explain_plan"]
+__all__ = ["Cost", "Explanation", "explain"]
 
 SECONDS = 5.0
 """What a method that takes a limit of time may take of one trial."""
@@ -110,21 +113,40 @@ class Explanation(Shown):
         }
 
 
-def explain_plan(
-    plan: Plan, source: Source | None = None, *, time_limit: float = MOST_SECONDS, progress: Progress = quiet
+def explain(
+    plan: AskedPlan,
+    data: Any = None,
+    *,
+    time_limit: float = MOST_SECONDS,
+    engine: AskedEngine | None = None,
+    progress: Watch = None,
 ) -> Explanation:
-    """Run a plan on a sample of its table, as it is and with one thing changed at a time.
+    """Tell what a plan's loss comes from: the loss without each column and model, and with smaller parameters.
 
     Parameters
     ----------
-    source
-        The table; the plan's own by default.
+    plan
+        A plan; it is run on a sample for every change, with nothing written.
+    data
+        A table in memory; the plan's source by default.
     time_limit
         Seconds after which no further change is tried.
+    engine
+        What takes the sample, in place of the plan's engine.
     """
+    loaded, settings = as_plan(plan), as_engine(engine)
+    loaded = loaded if settings is None else replace(loaded, engine=settings)
+    with watching(progress) as show:
+        return _explain(loaded, data, time_limit, show)
+
+
+def _explain(plan: Plan, data: Any, time_limit: float, progress: Progress) -> Explanation:
+    """Run a plan on a sample of its table, as it is and with one thing changed at a time."""
     if not plan.method.reveals_source:
         raise PlanError(f"The promise of the method {plan.method.name} covers what would be told about the source.")
-    source = source or plan.source
+    source = plan.source
+    if data is not None:
+        source = Source(frame=data, csv=CsvFormat(missing=source.csv.missing if source is not None else ()))
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
     with open_engine(plan.engine, source, time_zone=source.time_zone) as engine:

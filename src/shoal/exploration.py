@@ -12,19 +12,26 @@ import csv
 import io
 import multiprocessing
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shoal.asking import AskedNames, as_names
+from shoal.engines import open_engine
+from shoal.engines.base import Source
+from shoal.engines.csv_format import CsvFormat
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods import METHODS, Method, Progress, quiet
 from shoal.methods.auto import make_method
 from shoal.models import Model, size_of_groups
-from shoal.plan import Plan, plain
+from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Page, Sheet, Shown
+from shoal.watching import Watch, watching
 
 if TYPE_CHECKING:
     from shoal.report.scatter import Point
@@ -260,26 +267,29 @@ def candidates(
 
 
 def explore(
-    plan: Plan,
+    plan: AskedPlan,
+    data: Any = None,
     *,
-    methods: Sequence[str] = (),
+    methods: AskedNames = (),
     ks: Sequence[int] = (),
     suppressions: Sequence[float] = (),
     measure: str = "ncp",
     workers: int | None = None,
     time_limit: float = 60.0,
-    progress: Progress = quiet,
+    progress: Watch = None,
     so_far: Callable[[Exploration], None] | None = None,
     lanes: Callable[[Sequence[Lane]], None] | None = None,
 ) -> Exploration:
-    """Try methods and parameters on a plan's source.
+    """Try several methods and parameters on a table, verified, side by side.
 
     Parameters
     ----------
     plan
-        With a source that is a file.
+        A plan; its own method is tried too.
+    data
+        A table in memory; the plan's source by default.
     methods, ks, suppressions
-        See :func:`candidates`.
+        What to try: names of methods, sizes of groups, largest parts of rows to leave out; see :func:`candidates`.
     measure
         The loss by which releases are compared.
     workers
@@ -291,13 +301,27 @@ def explore(
     lanes
         Called with where each trial stands, whenever one of them has something to tell.
     """
-    if plan.source is None or plan.source.path is None:
-        raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+    loaded = as_plan(plan)
     cores = os.cpu_count() or 1
     count = workers or cores
-    if plan.engine.threads is None:
-        plan = replace(plan, engine=replace(plan.engine, threads=max(1, cores // count)))
-    chosen = candidates(plan, methods, ks, suppressions)
+    if loaded.engine.threads is None:
+        loaded = replace(loaded, engine=replace(loaded.engine, threads=max(1, cores // count)))
+    with watching(progress) as show, _on_disk(loaded, data) as there:
+        chosen = candidates(there, as_names(methods, "methods"), ks, suppressions)
+        return _race(chosen, measure, count, time_limit, show, so_far, lanes)
+
+
+def _race(
+    chosen: Sequence[Candidate],
+    measure: str,
+    count: int,
+    time_limit: float,
+    progress: Progress,
+    so_far: Callable[[Exploration], None] | None,
+    lanes: Callable[[Sequence[Lane]], None] | None,
+) -> Exploration:
+    """Run the candidates, ``count`` at a time."""
+    least = size_of_groups(chosen[0].plan.models, None) or 0
     trials: list[Trial] = []
     done = Exploration(measure, ())
     race = [Lane(_trial(candidate, "", "").label) for candidate in chosen]
@@ -312,10 +336,29 @@ def explore(
     for trial in _run(chosen, count, time_limit, stand):
         trials.append(trial)
         progress(f"exploring: {trial.method}", len(trials) / len(chosen))
-        done = Exploration(measure, tuple(mark_efficient(trials, measure, size_of_groups(plan.models, None) or 0)))
+        done = Exploration(measure, tuple(mark_efficient(trials, measure, least)))
         if so_far is not None:
             so_far(done)
     return done
+
+
+@contextlib.contextmanager
+def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
+    """The plan with its table in a file that other processes can read, private and gone afterwards."""
+    if data is None:
+        if plan.source is None or plan.source.path is None:
+            raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+        yield plan
+        return
+    if isinstance(data, str | Path):
+        yield plan.with_(source=Path(data))
+        return
+    missing = plan.source.csv.missing if plan.source else ()
+    with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
+        place = Path(folder) / "table.parquet"
+        with open_engine(plan.engine, data) as engine:
+            engine.write(engine.read(Source(frame=data, csv=CsvFormat(missing=missing))), place)
+        yield replace(plan, source=Source(place))
 
 
 def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:

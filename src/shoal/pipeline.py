@@ -49,7 +49,7 @@ from shoal.output import (
     size_of,
     staging,
 )
-from shoal.plan import Plan, plain
+from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together
 from shoal.schema import Column, Role, Schema
@@ -62,9 +62,7 @@ ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
 """Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
 
 
-def anonymize(
-    data: Table, plan: Plan | Mapping[str, Any] | str | Path, *, progress: Progress = quiet
-) -> Release[Table]:
+def anonymize(data: Table, plan: AskedPlan, *, progress: Progress = quiet) -> Release[Table]:
     """Anonymize a table in memory.
 
     Parameters
@@ -81,7 +79,7 @@ def anonymize(
     Release
         With ``table``, ``certificate``, ``utility`` and ``risk``.
     """
-    plan = _as_plan(plan)
+    plan = as_plan(plan)
     watch = Watch(progress)
     with open_engine(plan.engine, data, progress=watch.part, time_zone=_time_zone(plan)) as engine:
         missing = plan.source.csv.missing if plan.source else ()
@@ -134,7 +132,7 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
 
 
 def release(
-    plan: Plan | Mapping[str, Any] | str | Path,
+    plan: AskedPlan,
     *,
     overwrite: bool | None = None,
     recoding: Path | None = None,
@@ -159,7 +157,7 @@ def release(
         Seconds in which it is found out what the loss comes from, for a picture in the report; see
         :func:`shoal.explain`. None for no such picture.
     """
-    plan = _as_plan(plan)
+    plan = as_plan(plan)
     if recoding is not None:
         plan = carry_over(plan, Path(recoding))
     if previous is not None and not plan.method.reveals_source:
@@ -182,7 +180,7 @@ def _explained(plan: Plan, seconds: float, progress: Progress) -> str:
     """What the loss comes from, as a part of the report."""
     from shoal import costs, explanation  # looks ahead: to explain a plan is to run it many times
 
-    return costs.cost_bars(explanation.explain_plan(plan, time_limit=seconds, progress=progress))
+    return costs.cost_bars(explanation.explain(plan, time_limit=seconds, progress=progress))
 
 
 def _release_to_file(
@@ -385,7 +383,7 @@ def check(
     quasi_identifiers: AskedNames = (),
     sensitive: AskedNames | Mapping[str, Column] = (),
     person: AskedNames = (),
-    plan: Plan | Mapping[str, Any] | str | Path | None = None,
+    plan: AskedPlan | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
     engine: EngineSettings | None = None,
@@ -420,7 +418,7 @@ def check(
     False
     """
     if plan is not None:
-        plan = _as_plan(plan)
+        plan = as_plan(plan)
         schema, wildcard = plan.schema.of_rows.published, plan.method.wildcard
         if plan.schema.linked and not person:
             person = plan.schema.person[:1]  # the release has it, as a pseudonym
@@ -466,15 +464,13 @@ def check(
         return check_relation(opened, table, schema, chosen, wildcard)
 
 
-def minimal_recodings(
-    plan: Plan | Mapping[str, Any] | str | Path, data: Any = None, *, progress: Progress = quiet
-) -> list[MinimalRecoding]:
+def minimal_recodings(plan: AskedPlan, data: Any = None, *, progress: Progress = quiet) -> list[MinimalRecoding]:
     """All minimal full-domain recodings that meet a plan's models; nothing is written.
 
     The plan's method must be ``full-domain`` (or none, which is the same); its loss, suppression, levels and weights
     apply. The table is ``data``, or else the plan's source.
     """
-    plan = _as_plan(plan)
+    plan = as_plan(plan)
     if not isinstance(plan.method, FullDomain):
         raise PlanError(f"Minimal recodings are those of the method full-domain; the plan has {plan.method.name}.")
     source = plan.source if data is None else Source(frame=data)
@@ -553,12 +549,6 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
 
 def _time_zone(plan: Plan | None) -> str:
     return UTC if plan is None or plan.source is None else plan.source.time_zone
-
-
-def _as_plan(plan: Plan | Mapping[str, Any] | str | Path) -> Plan:
-    if isinstance(plan, Plan):
-        return plan
-    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)
 
 
 def _like(table: Any, frame: Any) -> Any:

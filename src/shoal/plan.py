@@ -54,7 +54,7 @@ from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
 from shoal.variables import changed_by, escaped, fill_in, hiding
 
-__all__ = ["EngineSettings", "Output", "Plan", "parse_model"]
+__all__ = ["AskedPlan", "EngineSettings", "Output", "Plan", "as_plan", "parse_model"]
 
 LARGEST_SEED = 2**64 - 1
 NAMED = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
@@ -672,3 +672,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, bool | int | str) or value is None or (isinstance(value, float) and math.isfinite(value)):
         return value
     return str(value)
+
+
+AskedPlan = Plan | Mapping[str, Any] | str | Path
+"""A plan, the contents of a plan file, or the path of one."""
+
+
+def as_plan(plan: AskedPlan) -> Plan:
+    """A plan from what is understood as one."""
+    if isinstance(plan, Plan):
+        return plan
+    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)

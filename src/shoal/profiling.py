@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.asking import AskedEngine, as_engine
 from shoal.engines import open_engine
-from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source
+from shoal.engines.base import UTC, Engine, Relation, Source
 from shoal.engines.csv_format import CsvFormat, detect, other_than_utf8
 from shoal.errors import ShoalError, TableError
 from shoal.formats import ColumnLabels, format_of
@@ -30,7 +31,7 @@ from shoal.schema import Role
 from shoal.showing import Grid, Sheet, Shown
 from shoal.vocabulary import KNOWN, SENSITIVE, meaning_of, words_of
 
-__all__ = ["ColumnProfile", "PairProfile", "Profile", "profile_table", "suggest_hierarchies"]
+__all__ = ["ColumnProfile", "PairProfile", "Profile", "profile", "suggest_hierarchies"]
 
 ALWAYS_MISSING = ("?", "NA", "N/A", "n/a", "#N/A", "NULL", "null", "NaN", "nan")
 MARKERS = (*ALWAYS_MISSING, "-", ".", "None", "none", "missing", "unknown")
@@ -131,10 +132,10 @@ class Profile(Shown):
         }
 
 
-def profile_table(
-    data: Any, *, source: CsvFormat | None = None, engine: EngineSettings | None = None, time_zone: str = UTC
+def profile(
+    data: Any, *, source: CsvFormat | None = None, engine: AskedEngine | None = None, time_zone: str = UTC
 ) -> Profile:
-    """Look at a table.
+    """Look at a table: what each column is, which role would suit it and why, and what singles people out.
 
     Parameters
     ----------
@@ -157,10 +158,10 @@ def profile_table(
     --------
     >>> import pyarrow as pa
     >>> table = pa.table({"email": ["a@x.org", "b@x.org"], "age": [31, 31]})
-    >>> [(column.name, str(column.role)) for column in profile_table(table).columns]
+    >>> [(column.name, str(column.role)) for column in profile(table).columns]
     [('email', 'identifier'), ('age', 'quasi-identifier')]
     """
-    with open_engine(engine, data, time_zone=time_zone) as opened:
+    with open_engine(as_engine(engine), data, time_zone=time_zone) as opened:
         table, form, markers = _read(opened, data, source or CsvFormat())
         return replace(_look(opened, table, form, markers), time_zone=time_zone)
 

@@ -30,7 +30,7 @@ from shoal.errors import PlanError
 from shoal.methods import Auto, HiddenCells, Method
 from shoal.models import Known, Model, make_model
 from shoal.plan import Plan, build_hierarchy
-from shoal.profiling import profile_table, suggest_hierarchies
+from shoal.profiling import profile, suggest_hierarchies
 from shoal.schema import Column, Role, Schema
 
 __all__ = ["Asked", "Note", "plan_for"]
@@ -153,9 +153,9 @@ def _drafted(
     data: Any, table: Relation, named: Mapping[str, Column], missing: tuple[str, ...]
 ) -> tuple[dict[str, Column], tuple[str, ...], list[Note]]:
     """The columns as a look at the table suggests, but for those that keywords name."""
-    profile = profile_table(data, source=CsvFormat(missing=missing))
+    looked = profile(data, source=CsvFormat(missing=missing))
     columns = dict(named)
-    for found in profile.columns:
+    for found in looked.columns:
         if found.name not in named:
             hierarchy = None
             if found.role is Role.QUASI_IDENTIFIER and found.hierarchy is not None:
@@ -170,7 +170,7 @@ def _drafted(
         f"Roles were drafted by looking at the columns. {told}. Which facts others may know of a person is not in the "
         f"data: read the roles, and name them yourself (quasi_identifiers=[...], sensitive=[...])."
     )
-    return columns, (*missing, *profile.missing), [{"code": "drafted", "text": text}]
+    return columns, (*missing, *looked.missing), [{"code": "drafted", "text": text}]
 
 
 def _models(asked: Asked, schema: Schema, drafted: bool) -> tuple[tuple[Model, ...], list[Note]]:

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Categories, Column, Cuts, KAnonymity, LDiversity, Plan, Prefix, PSensitive, Role, Schema, Tree, Widths
+from shoal.assessing import assess
+from shoal.attacking import attack
 from shoal.data.patients import COLUMNS, FOLDER, TABLES
 from shoal.errors import PlanError, TableError
-from shoal.risk import assess, attack, matching
+from shoal.risk import matching
 from shoal.risk.attacks import background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality
 from shoal.risk.attacks_distance import distance_linkage

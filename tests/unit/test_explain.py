@@ -139,7 +139,7 @@ def test_the_report_has_it_as_a_picture(tmp_path, monkeypatch):
     assert "shoal release --explain" in without
     assert "without the column" not in without
     with monkeypatch.context() as patched:
-        patched.setattr("shoal.explanation.explain_plan", lambda *a, **k: pytest.fail("minutes were spent first"))
+        patched.setattr("shoal.explanation.explain", lambda *a, **k: pytest.fail("minutes were spent first"))
         with pytest.raises(OutputError):
             app(["release", "plan.toml", "--quiet", "--explain"], standalone_mode=False)
     app(["release", "plan.toml", "--quiet", "--explain", "--overwrite"], standalone_mode=False)

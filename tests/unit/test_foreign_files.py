@@ -23,7 +23,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, TableError
 from shoal.formats import ColumnLabels, Options, Writing, apart
-from shoal.profiling import profile_table
+from shoal.profiling import profile as profile_table
 
 pytest.importorskip("pyreadstat")
 pytest.importorskip("fastexcel")

@@ -19,8 +19,8 @@ ORDER = (
     "clock", "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility",
     "identifiability", "risk", "bounds", "methods", "watching", "checking", "verify", "output", "asking", "plan",
     "plan_schema", "reuse", "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds",
-    "roles", "profiling", "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "functions",
-    "learn", "compilation", "testing", "reproduce", "web", "cli",
+    "roles", "profiling", "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "given",
+    "attacking", "assessing", "comparing", "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
 )  # fmt: skip
 
 

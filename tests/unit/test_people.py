@@ -25,7 +25,7 @@ from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import InfeasibleError, PlanError, VerificationError
 from shoal.methods import METHODS, quiet
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.profiling import profile_table
+from shoal.profiling import profile as profile_table
 from shoal.report import render
 from shoal.risk import attacks_people
 from shoal.schema import Categories, Column, Role, Schema, Widths

@@ -20,7 +20,7 @@ from shoal.identifiers import identifier_reason, sensitive_reason
 from shoal.kinds import separators_of
 from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan import Plan
-from shoal.profiling import profile_table
+from shoal.profiling import profile as profile_table
 from shoal.rehearsal import Tried, least_loss
 from shoal.roles import MOST_QUASI
 

@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 from shoal import Categories, Column, Role, Schema
-from shoal.risk import assess, attack
+from shoal.assessing import assess
+from shoal.attacking import attack
+from shoal.comparing import compare
 from shoal.schema import read_table
-from shoal.utility import compare
 from tests.reference import risk as slow
 
 FIELDS = (

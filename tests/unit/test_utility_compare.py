@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Column, PlanError, Role, Schema, TableError, Tree, Widths
-from shoal.utility import compare
+from shoal.comparing import compare
 from shoal.utility.classification import classification
 from shoal.utility.distributions import column_distance, cramers_v, divergence, pair_distances
 from shoal.utility.numeric import correlation_change, numeric_loss

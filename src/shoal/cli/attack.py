@@ -12,8 +12,9 @@ import typer
 from shoal.cli.engine import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
+    from shoal.assessing import RiskAssessment
     from shoal.plan import Plan
-    from shoal.risk import AttackResult, RiskAssessment
+    from shoal.risk.attacks import AttackResult
     from shoal.risk.attacks_facts import FactsNeeded
     from shoal.schema import Schema
 
@@ -96,10 +97,10 @@ def attack(
               shoal attack released.csv --plan plan.toml --external voters.csv --original patients.csv
               shoal attack released.csv -q age,zip -s condition --categories "HIV,Cancer;Asthma;Flu" --json
     """
+    from shoal.assessing import assess
+    from shoal.attacking import attack as run
     from shoal.cli.check import names_of
     from shoal.cli.console import figure, output, progress
-    from shoal.functions import assess
-    from shoal.functions import attack as run
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     settings = settings_of(engine, master, roles)
@@ -135,7 +136,7 @@ def roles_from(
     """Roles from a plan, or from options."""
     from shoal.cli.check import categories_of, names_of
     from shoal.errors import PlanError
-    from shoal.functions import roles_of
+    from shoal.given import roles_of
     from shoal.plan import Plan
     from shoal.schema import Column, Role
 

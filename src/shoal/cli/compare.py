@@ -11,7 +11,7 @@ import typer
 from shoal.cli.engine import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.utility import Comparison
+    from shoal.comparing import Comparison
 
 __all__ = ["compare"]
 
@@ -61,7 +61,7 @@ def compare(
     """
     from shoal.cli.attack import roles_from
     from shoal.cli.console import progress
-    from shoal.functions import compare as run
+    from shoal.comparing import compare as run
 
     roles = roles_from(plan, quasi_identifiers, sensitive, None)
     with progress(as_json) as show:

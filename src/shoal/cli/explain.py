@@ -37,7 +37,7 @@ def explain(
     """
     from shoal.cli.console import figure, output, progress, rows_table, safe
     from shoal.costs import render_costs
-    from shoal.functions import explain as run
+    from shoal.explanation import explain as run
     from shoal.output import check_paper, write_paper
     from shoal.plan import Plan
 

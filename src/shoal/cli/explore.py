@@ -45,7 +45,7 @@ def explore(
     from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import InfeasibleError
     from shoal.exploration import COLUMNS
-    from shoal.functions import explore as run
+    from shoal.exploration import explore as run
     from shoal.output import check_paper, write_paper
     from shoal.plan import Plan
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,27 +15,12 @@ from shoal.engines import open_engine
 from shoal.engines.base import UTC, Engine, EngineSettings, Relation, Source, require_columns
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
-from shoal.schema import Schema
 from shoal.schema.spelling import canonical
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CodedColumn", "HasSchema", "Tables", "open_tables", "schema_of", "source_of"]
-
-
-class HasSchema(Protocol):
-    """A plan, as far as measures look at it."""
-
-    @property
-    def schema(self) -> Schema:
-        """The columns and their roles."""
-        ...
-
-
-def schema_of(plan: HasSchema | Schema) -> Schema:
-    """The schema of a plan, or the schema itself; whose rows they are is no column of a release."""
-    return (plan if isinstance(plan, Schema) else plan.schema).of_rows
+__all__ = ["CodedColumn", "Tables", "open_tables", "source_of"]
 
 
 def source_of(data: Any, form: CsvFormat | None = None) -> Source:

@@ -130,7 +130,7 @@ def _read(job: Job) -> tuple[Plan, Source]:
 def draft(job: Job, progress: Telling) -> dict[str, Any]:
     """Look at a table that has no plan yet, and draft one."""
     from shoal.drafting import draft_plan
-    from shoal.profiling import profile_table
+    from shoal.profiling import profile as profile_table
 
     table = Path(job["table"])
     if job.get("sample"):
@@ -147,7 +147,7 @@ def draft(job: Job, progress: Telling) -> dict[str, Any]:
 def look(job: Job, progress: Telling) -> dict[str, Any]:
     """The profile of the plan's table, the shape of every column, and its first rows."""
     from shoal.engines import open_engine
-    from shoal.profiling import profile_table
+    from shoal.profiling import profile as profile_table
     from shoal.schema.spelling import fold
 
     plan, source = _read(job)
@@ -361,9 +361,9 @@ def compare(job: Job, progress: Telling) -> dict[str, Any]:
     """A release beside its original, and a sample of its rows with the detail that each cell has left."""
     import numpy as np
 
+    from shoal.comparing import compare as compare_tables
     from shoal.engines.base import Source as Table
     from shoal.plan import plain
-    from shoal.utility import compare as compare_tables
     from shoal.utility.labels import read_labels
     from shoal.utility.tables import open_tables
 
@@ -396,8 +396,8 @@ def compare(job: Job, progress: Telling) -> dict[str, Any]:
 
 def attack(job: Job, progress: Telling) -> dict[str, Any]:
     """What an intruder learns from a release, with the original to hold it against."""
+    from shoal.attacking import attack as attack_table
     from shoal.plan import plain
-    from shoal.risk import attack as attack_table
 
     plan, source = _read(job)
     progress("attacking", None)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from shoal.engines.base import EngineSettings
+from shoal.asking import AskedColumn, AskedEngine, AskedNames, as_names
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
+from shoal.given import AskedRoles, given
 from shoal.schema import UNPUBLISHED, Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.classification import CLASSIFIERS, Accuracy, classification
@@ -17,7 +18,6 @@ from shoal.utility.numeric import NumericLoss, numeric_loss
 from shoal.utility.propensity import Propensity, propensity
 from shoal.utility.queries import QueryError, range_query_error
 from shoal.utility.reading import read_columns
-from shoal.utility.tables import HasSchema, open_tables, schema_of
 
 __all__ = ["Comparison", "compare"]
 
@@ -94,26 +94,30 @@ class Comparison(Shown):
 def compare(
     original: Any,
     released: Any,
-    plan: HasSchema | Schema,
+    plan: AskedRoles | None = None,
     *,
+    quasi_identifiers: AskedNames = (),
+    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
     target: str | None = None,
-    classifiers: Sequence[str] = ("tree",),
+    classifiers: AskedNames = ("tree",),
     test: Any = None,
     aligned: bool = False,
     queries: int = 500,
     seed: int = 0,
+    missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
+    time_zone: str | None = None,
 ) -> Comparison:
-    """Compare a released table with its original. Rows need not be aligned.
+    """Compare a released table with its original: what is it still good for? Rows need not be aligned.
 
     Parameters
     ----------
     original, released
         Paths (CSV or Parquet), or pandas, Polars, PyArrow or DuckDB objects.
     plan
-        A plan or a schema. Compared are its columns, identifiers aside, that both tables have; its hierarchies tell
-        what published labels cover.
+        Columns and hierarchies, which tell what published labels cover; or else ``quasi_identifiers`` and
+        ``sensitive``.
     target
         A class column: classifiers are trained on both tables to predict it (needs scikit-learn).
     classifiers
@@ -124,8 +128,12 @@ def compare(
         Whether row i of both tables is the same person; then squared error and IL1s are exact, not lower bounds.
     queries
         How many range queries to ask.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
     engine
-        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
 
     Examples
     --------
@@ -136,23 +144,25 @@ def compare(
     >>> compare(before, after, schema).columns["age"].variation
     0.0
     """
-    schema = schema_of(plan)
-    for name in classifiers:
+    asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    schema, chosen = asked.schema, as_names(classifiers, "classifiers")
+    for name in chosen:
         if name not in CLASSIFIERS:
             raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
     if queries < 1:
         raise PlanError(f"The number of queries must be at least 1; found {queries}.")
-    with open_tables(engine, original, released, test, form=source) as tables:
+    first, second, third = asked.original(original), asked.table(released), asked.table(test)
+    with asked.open(first, second, third) as tables:
         if aligned:
             tables.require_numbered()
-        there = set(tables.names(original)) & set(tables.names(released))
+        there = set(tables.names(first)) & set(tables.names(second))
         names = _compared(schema, there, target)
-        before, after = tables.rows(original, names), tables.rows(released, names)
+        before, after = tables.rows(first, names), tables.rows(second, names)
         wanted = tested = None
         if target is not None:
-            wanted = tables.rows(original, [target])[0], tables.rows(released, [target])[0]
-            if test is not None:
-                *others, truth = tables.rows(test, [*(name for name in names if name != target), target])
+            wanted = tables.rows(first, [target])[0], tables.rows(second, [target])[0]
+            if third is not None:
+                *others, truth = tables.rows(third, [*(name for name in names if name != target), target])
                 tested = (others, truth)
     if aligned and len(before[0].code) != len(after[0].code):
         raise TableError(
@@ -162,7 +172,7 @@ def compare(
     accuracy = []
     if wanted is not None:
         features = [reading for reading in readings if reading.name != target]
-        accuracy = [classification(features, wanted, classifier=name, test=tested, seed=seed) for name in classifiers]
+        accuracy = [classification(features, wanted, classifier=name, test=tested, seed=seed) for name in chosen]
     return Comparison(
         len(before[0].code),
         len(after[0].code),

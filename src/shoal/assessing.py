@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.asking import AskedEngine, AskedNames
 from shoal.encoding.groups import group_keys
-from shoal.engines.base import EngineSettings
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
+from shoal.given import AskedRoles, given
 from shoal.risk.attacks_linkage import population_counts
 from shoal.risk.individual import individual_risk
 from shoal.risk.matching import read_groups
@@ -22,7 +23,7 @@ from shoal.risk.uniqueness import Uniqueness, population_uniques
 from shoal.schema import Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
-from shoal.utility.tables import CodedColumn, HasSchema, open_tables, schema_of
+from shoal.utility.tables import CodedColumn
 
 __all__ = ["IndividualRisk", "RiskAssessment", "assess"]
 
@@ -97,37 +98,44 @@ class RiskAssessment(Shown):
 
 def assess(
     data: Any,
-    plan: HasSchema | Schema,
+    plan: AskedRoles | None = None,
     *,
+    quasi_identifiers: AskedNames = (),
     population: Any = None,
     fraction: float | None = None,
     weight: str | None = None,
     threshold: float = 0.2,
     special: bool = True,
     largest: int | None = None,
+    missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
+    time_zone: str | None = None,
 ) -> RiskAssessment:
-    """Assess the risk of a table, original or released.
+    """The risk of a table, original or released, in figures.
 
     Parameters
     ----------
     data
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     plan
-        A plan or a schema; only its quasi-identifiers and their hierarchies are looked at.
+        Roles and hierarchies; or else ``quasi_identifiers``.
     population
-        A table of everybody whom the table is a sample of, with original values: the journalist's risk is then exact.
+        A table of everybody whom the table is a sample of: the journalist's risk is then exact.
     fraction
         Which part of the population is in the table, where the population itself is not at hand.
     weight
-        A column of sampling weights (how many people a row stands for), for the individual risk.
+        A column of sampling weights, for the individual risk.
     threshold
         Above which probability a row is at risk.
     special, largest
         Whether to look for special uniques, and up to which size of column sets.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
     engine
-        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
 
     Examples
     --------
@@ -137,16 +145,17 @@ def assess(
     >>> assess(table, Schema({"age": Column(Role.QUASI_IDENTIFIER)})).reidentification.prosecutor.highest
     1.0
     """
-    given = schema_of(plan)
-    schema = Schema({name: given.columns[name] for name in given.quasi_identifiers})
+    asked = given(plan, quasi_identifiers, (), missing, source, engine, time_zone)
+    schema = Schema({name: asked.schema.columns[name] for name in asked.schema.quasi_identifiers})
     if population is not None and fraction is not None:
         raise PlanError("Give either a population table or a sampling fraction, not both.")
     if fraction is not None and not 0 < fraction <= 1:
         raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
-    with open_tables(engine, data, population, form=source) as tables:
-        published = read_groups(tables, data, schema)
-        columns = None if population is None else tables.rows(population, published.names)
-        weighted = None if weight is None else tables.rows(data, (*published.names, weight))
+    table, everybody = asked.table(data), asked.table(population)
+    with asked.open(table, everybody) as tables:
+        published = read_groups(tables, table, schema)
+        columns = None if everybody is None else tables.rows(everybody, published.names)
+        weighted = None if weight is None else tables.rows(table, (*published.names, weight))
     sizes = published.groups.size
     people = probability = None
     if columns is not None:

@@ -7,28 +7,32 @@ the audits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from shoal.engines.base import EngineSettings
+from shoal import pipeline
+from shoal.asking import AskedColumn, AskedEngine, AskedModels, AskedNames, as_models, as_names
+from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
+from shoal.given import AskedRoles, given
 from shoal.models import Model, size_of_groups
+from shoal.plan import Plan
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
-from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection
+from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality, row_column
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_facts import FactsNeeded, facts_needed
 from shoal.risk.attacks_linkage import linkage
 from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
-from shoal.schema import Schema
+from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.utility.labels import number_of
-from shoal.utility.tables import CodedColumn, HasSchema, Tables, open_tables, schema_of
+from shoal.utility.tables import CodedColumn, Tables, open_tables
 
 __all__ = ["Attacks", "attack"]
 
@@ -84,38 +88,43 @@ class Attacks(Shown):
 
 def attack(
     released: Any,
-    plan: HasSchema | Schema,
+    plan: AskedRoles | None = None,
     *,
+    quasi_identifiers: AskedNames = (),
+    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
     external: Any = None,
     original: Any = None,
     previous: Any = None,
-    person: Sequence[str] = (),
-    household: Sequence[str] = (),
-    models: Sequence[Model] | None = None,
+    person: AskedNames = (),
+    household: AskedNames = (),
+    models: AskedModels | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
     aligned: bool = False,
+    locality: bool = False,
+    missing: AskedNames = (),
     source: CsvFormat | None = None,
-    engine: EngineSettings | None = None,
+    engine: AskedEngine | None = None,
+    time_zone: str | None = None,
 ) -> Attacks:
-    """Run every attack that what is given allows.
+    """Attack a table, made here or elsewhere: everything that what is given allows.
 
     Parameters
     ----------
     released
         The table under attack: a path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     plan
-        A plan or a schema: roles, hierarchies, categories. A plan's models are used too.
+        Roles, hierarchies, categories and models; or else ``quasi_identifiers`` and ``sensitive``.
     external
-        A table of people with some of the quasi-identifiers.
+        A table of people with some of the quasi-identifiers, to link with.
     original
-        The table that the release was made from.
+        The table that the release was made from: everybody is linked, and audits run.
     previous
         An earlier release of the same rows; needs ``original``.
     person
-        Columns of the table under attack that say together whose rows they are.
+        Columns of the table under attack that say together whose rows they are: people are attacked, not only rows.
     household
-        Columns of the table under attack that say together who lives together.
+        Columns of the table under attack that say together who lives together: households are attacked too.
     models
         The models that the release was made for (the plan's by default); the minimality attack reasons from them.
     excluded
@@ -124,10 +133,14 @@ def attack(
         From which share of the most likely value a person counts as all but exposed.
     aligned
         Whether row i of the original is row i of the release.
-    source
-        How the CSV files are written.
+    locality
+        Whether to rerun the plan's method on parts of the original; needs a plan and ``original``.
+    missing
+        Texts that stand for a missing value, beside those of the plan.
     engine
-        What reads the tables; by default Spark for Spark's own frames, and DuckDB otherwise.
+        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+    time_zone
+        The zone in which instants are read; the plan's, or UTC, by default.
 
     Examples
     --------
@@ -138,25 +151,32 @@ def attack(
     >>> attack(table, schema).named("homogeneity").exposed
     3
     """
-    schema = schema_of(plan)
-    chosen: Sequence[Model] = getattr(plan, "models", ()) if models is None else models
+    asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    owners, homes = as_names(person, "persons"), as_names(household, "households")
     if previous is not None and original is None:
         raise PlanError("Two releases are laid together through the original table; give it too.")
-    with open_tables(engine, released, external, original, previous, form=source) as tables:
+    if locality and (asked.plan is None or original is None):
+        raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
+    chosen = () if asked.plan is None else asked.plan.models
+    if models is not None:
+        chosen = as_models(models)
+    schema, least = asked.schema, size_of_groups(chosen, SMALL_CROWD)
+    table, others, earlier = (asked.table(data) for data in (released, external, previous))
+    before = asked.original(original)
+    with asked.open(table, others, before, earlier) as tables:
         if aligned:
             tables.require_numbered()
-        published = read_groups(tables, released, schema)
-        shown = tables.rows(released, schema.quasi_identifiers)
-        least = size_of_groups(chosen, SMALL_CROWD)
-        people = attack_people(tables, released, schema, person, least, excluded, confidence) if person else None
-        homes = attack_households(tables, released, schema, household, least) if household else ()
-        others = None if external is None else _shared(tables, external, schema, "external")
-        behind = None if original is None else _shared(tables, original, schema, "original")
-        earlier = None if previous is None else read_groups(tables, previous, schema)
+        published = read_groups(tables, table, schema)
+        shown = tables.rows(table, schema.quasi_identifiers)
+        people = attack_people(tables, table, schema, owners, least, excluded, confidence) if owners else None
+        at_home = attack_households(tables, table, schema, homes, least) if homes else ()
+        outside = None if others is None else _shared(tables, others, schema, "external")
+        behind = None if before is None else _shared(tables, before, schema, "original")
+        laid = None if earlier is None else read_groups(tables, earlier, schema)
         numbered = tables.engine.numbered
     groups = published.groups
     results: list[AttackResult] = [] if people is None else list(people.results)
-    results += homes
+    results += at_home
     for histogram in groups.histograms if people is None else ():  # what they tell of people was asked
         name = histogram.domain.name
         results.append(homogeneity(groups, name))
@@ -164,11 +184,13 @@ def attack(
             results.append(similarity(groups, name))
         results.append(inference(groups, name, confidence))
         results.append(background_knowledge(groups, name, excluded))
-    if others is not None:
-        found = linkage(published, others, schema)
+    if outside is not None:
+        found = linkage(published, outside, schema)
         results += found if numbered else [replace(result, rows=()) for result in found]
     if behind is not None:
-        results += _with_original(published, shown, behind, schema, chosen, earlier, aligned)
+        results += _with_original(published, shown, behind, schema, chosen, laid, aligned)
+    if locality and asked.plan is not None:
+        results.append(_locality(asked.plan, before, asked.engine))
     facts = facts_needed(shown, schema, behind)
     return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
@@ -227,3 +249,16 @@ def _numeric(
     if not pairs:
         return None
     return np.stack([one for one, _ in pairs], axis=1), np.stack([two for _, two in pairs], axis=1)
+
+
+def _locality(plan: Plan, original: Source | None, engine: EngineSettings | None) -> AttackResult:
+    """The method of a plan, run again on parts of the original: whose row depends on rows far away?"""
+    with open_tables(engine, original) as tables:
+        table = tables.arrow(original)
+    schema = Schema({**plan.schema.columns, row_column(table.column_names): Column(Role.OTHER)})
+    # a rehearsal: a method with a budget must not spend it on an audit
+    method, models = plan.method.rehearsal(), plan.model.parts
+    here = plan.engine.here
+    source = None if original is None else Source(time_zone=original.time_zone)
+    marked = replace(plan, schema=schema, method=method, models=models, source=source, output=None, engine=here)
+    return audit_locality(table, plan.schema, lambda part: pipeline.anonymize(part, marked).table)
