@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,7 @@ from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, ShoalError
 from shoal.methods import HiddenCells, Method, Progress
 from shoal.methods.time_limits import within
-from shoal.models import Known, Limited, Model
+from shoal.models import Model
 from shoal.pipeline import rehearse
 from shoal.plan import AskedPlan, Plan, as_plan
 from shoal.rehearsal import SAMPLE
@@ -33,7 +33,6 @@ __all__ = ["Cost", "Explanation", "explain"]
 SECONDS = 5.0
 """What a method that takes a limit of time may take of one trial."""
 MOST_SECONDS = 120.0
-SMALLER = (20, 10, 5, 4, 3, 2)
 
 
 @dataclass(frozen=True)
@@ -191,25 +190,9 @@ def _without(plan: Plan) -> Iterator[Change]:
 def _with(plan: Plan) -> Iterator[Change]:
     """The plan with one whole parameter of one model lowered."""
     for place, model in enumerate(plan.models):
-        for name, lower, less in _lowered(model):
+        for name, lower, less in model.eased():
             models = (*plan.models[:place], less, *plan.models[place + 1 :])
             yield {**_called(model), "parameter": name, "value": lower}, partial(replace, plan, models=models)
-
-
-def _lowered(model: Model) -> Iterator[tuple[str, int, Model]]:
-    """A model with one whole parameter lowered: its name, what it is then, and the model; ``known`` falls by one."""
-    if isinstance(model, Limited):
-        for name, lower, less in _lowered(model.of):
-            yield name, lower, replace(model, of=less)
-    if isinstance(model, Known):
-        if model.known > 1:
-            yield "known", model.known - 1, replace(model, known=model.known - 1)
-        return
-    for part in fields(model):
-        value = getattr(model, part.name)
-        if not isinstance(value, bool) and isinstance(value, int) and value > 2:
-            lower = next(number for number in SMALLER if number < value)
-            yield part.name, lower, replace(model, **{part.name: lower})
 
 
 def _called(model: Model) -> dict[str, Any]:
@@ -233,7 +216,7 @@ def _leaving_out(method: Method, column: str) -> Method:
 
 
 def _run(build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
-    """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a record."""
+    """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a row."""
     try:
         release = rehearse(build(), bounded=False)
     except ShoalError as error:

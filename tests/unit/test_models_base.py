@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import shoal
 from shoal.checked import exact_number
 from shoal.errors import PlanError
-from shoal.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
+from shoal.models import OWN, AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
 from shoal.models.base import Assessment, Condition
 
 
@@ -114,3 +117,27 @@ def test_the_last_parameter_inside_its_bounds_is_taken():
     assert AlphaK(1, 2).k == KAnonymity(2).k == 2
     assert PSensitive(1).p == LDiversity(1).l == 1
     assert LDiversity(2, kind="recursive", c=Fraction(1, 100)).l == 2
+
+
+def names_used(path):
+    """The names that a module's code uses, without its texts."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+
+
+def test_no_room_but_the_models_own_names_a_model():
+    """Whatever is to be said of a model it says itself; papers that are reproduced have models of theirs."""
+    package = Path(shoal.__file__).parent
+    concrete = {model.__name__ for model in OWN.values()}
+    places = [
+        f"{path.relative_to(package)}: {name}"
+        for path in sorted(package.rglob("*.py"))
+        if path.relative_to(package).parts[0] not in ("models", "reproduce", "__init__.py")
+        for name in names_used(path)
+        if name in concrete
+    ]
+    assert len(concrete) == 10
+    assert places == []

@@ -9,7 +9,7 @@ Two kinds of monotonicity serve the search methods:
 * a model with ``unites = True`` survives the union of two groups that meet it, so that a table stays good
   when it is generalized further;
 * a model with ``absorbs = True`` survives the union of a group that meets it with *any* group. Only then
-  may a search with record suppression conclude from a node to its generalizations.
+  may a search that leaves rows out conclude from a node to its generalizations.
 
 A missing sensitive value never helps: it is no distinct value, weighs nothing, and has no part in shares and
 distributions, which are over the known values. A group of which no value is known meets no such model.
@@ -18,8 +18,8 @@ distributions, which are over the known values. A group of which no value is kno
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -36,6 +36,9 @@ from shoal.schema import Domain
 from shoal.schema.base import changed
 
 __all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel"]
+
+SMALLER = (20, 10, 5, 4, 3, 2)
+"""What a whole parameter is lowered to, to see what it costs."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,14 @@ class Model(Checked):
     def resized(self, least: int) -> Model:
         """The same model for groups of another size; itself where it is not about sizes alone."""
         return self
+
+    def eased(self) -> Iterator[tuple[str, int, Model]]:
+        """The model with one whole parameter lowered: its name, what it is then, and the model."""
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if not isinstance(value, bool) and isinstance(value, int) and value > 2:
+                lower = next(number for number in SMALLER if number < value)
+                yield part.name, lower, replace(self, **{part.name: lower})
 
     @property
     def start(self) -> Model | None:

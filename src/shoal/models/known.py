@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -129,6 +129,11 @@ class Limited(Model):
         """Raise where there are no such columns."""
         raise NotImplementedError
 
+    def eased(self) -> Iterator[tuple[str, int, Model]]:
+        """See :class:`shoal.models.base.Model`."""
+        for name, lower, less in self.of.eased():
+            yield name, lower, replace(self, of=less)
+
     def check(self, domains: tuple[Domain, ...]) -> None:
         """See :class:`shoal.models.base.Model`."""
         self.of.check(domains)
@@ -169,6 +174,12 @@ class Known(Limited):
                 f"'known' must be at most the number of quasi-identifiers, {len(names)}; found {self.known}. Where the "
                 f"intruder may know all of them, leave 'known' out."
             )
+
+    def eased(self) -> Iterator[tuple[str, int, Model]]:
+        """See :class:`shoal.models.base.Model`: ``known`` falls by one."""
+        yield from super().eased()
+        if self.known > 1:
+            yield "known", self.known - 1, replace(self, known=self.known - 1)
 
     def resized(self, least: int) -> Known:
         """See :class:`shoal.models.base.Model`."""
