@@ -57,10 +57,17 @@ def problem_of(source: Source, schema: Schema, k: int) -> Problem:
 def synthetic(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: int = 5, seed: int = 0) -> Problem:
     """A table of skewed columns with hierarchies of given heights, for lattices of a given size."""
     random = np.random.default_rng(seed)
-    columns, ladders, dictionaries = [], [], []
-    for place, (values, height) in enumerate(zip(leaves, heights, strict=True)):
+    columns = []
+    for values in leaves:
         share = 1 / np.arange(1, values + 1)
         columns.append(random.choice(values, rows, p=share / share.sum()))
+    return of_columns(columns, leaves, heights, k)
+
+
+def of_columns(columns: list[np.ndarray], leaves: tuple[int, ...], heights: tuple[int, ...], k: int) -> Problem:
+    """A table of codes, each column with so many values and a hierarchy of a given height."""
+    ladders, dictionaries = [], []
+    for place, (values, height) in enumerate(zip(leaves, heights, strict=True)):
         names = [f"{value:04d}" for value in range(values)]
         fan = max(2, int(np.ceil(values ** (1 / height))))
         levels = [names, *([f"{level}-{value // fan**level}" for value in range(values)] for level in range(1, height))]

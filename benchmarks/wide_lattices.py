@@ -18,15 +18,13 @@ import time
 
 import numpy as np
 
+from benchmarks.full_domain import of_columns
 from benchmarks.measure import measure, show
-from shoal.encoding import Dictionary, FrequencySet
 from shoal.methods import FullDomain, Problem
 from shoal.methods.base import row_limit
 from shoal.methods.full_domain.base import column_losses
 from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.methods.full_domain.search import find_optimum
-from shoal.models import KAnonymity, combine
-from shoal.schema.ladder import build_ladder
 
 SHAPES = {
     "16 columns": (
@@ -52,25 +50,14 @@ def wide_table(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: 
     """A table of skewed columns that hang together: each follows one of three hidden traits, more or less closely."""
     random = np.random.default_rng(seed)
     hidden = random.normal(size=(rows, 3))
-    columns, ladders, dictionaries = [], [], []
-    for place, (values, height) in enumerate(zip(leaves, heights, strict=True)):
+    columns = []
+    for values in leaves:
         closeness = random.uniform(0.2, 0.9)
         score = closeness * hidden[:, random.integers(3)] + (1 - closeness**2) ** 0.5 * random.normal(size=rows)
         share = 1 / np.arange(1, values + 1) ** random.uniform(0.5, 1.5)
         ends = np.quantile(score, np.cumsum(share / share.sum())[:-1])
         columns.append(np.searchsorted(ends, score))
-        names = [f"{value:04d}" for value in range(values)]
-        fan = max(2, int(np.ceil(values ** (1 / height))))
-        levels = [names, *([f"{level}-{value // fan**level}" for value in range(values)] for level in range(1, height))]
-        levels.append(["*"] * values)
-        ladders.append(build_ladder(levels, False, levels))
-        dictionaries.append(Dictionary(f"q{place}", place, None, tuple(names), False))
-    codes, count = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
-    none = np.zeros((len(codes), 0), np.int32)
-    frequencies = FrequencySet(
-        tuple(dictionaries), (), (), np.ascontiguousarray(codes, np.int32), none, count.astype(np.int64)
-    )
-    return Problem(frequencies, tuple(ladders), combine([KAnonymity(k)]))
+    return of_columns(columns, leaves, heights, k)
 
 
 def lightning(problem: Problem, suppression: float, seconds: float) -> tuple[float, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +14,6 @@ import typer
 from shoal.cli.engine import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.engines.base import EngineSettings
     from shoal.identifiability import Answer
     from shoal.identifiability.mechanisms import Span
     from shoal.identifiability.tables import Questions
@@ -84,13 +85,9 @@ def query_group(context: typer.Context) -> None:
         print(context.get_help())
 
 
-@app.command("count")
-def count(
+def _open(
     table: Table,
     ledger: LedgerFile,
-    rho: Rho,
-    where: Where = None,
-    label: Label = None,
     expect_head: ExpectHead = None,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
@@ -101,26 +98,62 @@ def count(
     engine: EngineName = None,
     master: Master = None,
     time_zone: TimeZone = "UTC",
-    as_json: Json = False,
-) -> None:
+) -> Questions:
+    """Questions about a table; every command takes these options."""
+    from shoal.engines.csv_format import CsvFormat
+    from shoal.identifiability import Ledger
+    from shoal.identifiability.tables import Questions
+
+    settings = settings_of(engine, master, memory=memory)
+    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
+    form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
+    opened = Ledger.open(ledger, expected=expect_head)
+    whose = None if person is None else tuple(_listed(person))
+    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person, time_zone=time_zone)
+
+
+Told = tuple["Answer", list[str] | None]
+"""An answer, and the declared values that it is about."""
+
+
+def _question(name: str) -> Callable[[Callable[..., Told]], None]:
+    """Make a command of a function that asks: it takes what the function takes, between what all questions do."""
+
+    def register(ask: Callable[..., Told]) -> None:
+        known = {"Questions": Any, "Answer": Any}
+        own = list(inspect.signature(ask, eval_str=True, locals=known).parameters.values())[1:]
+        shared = list(inspect.signature(_open, eval_str=True, locals=known).parameters.values())
+        as_json = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json)
+        options = [*shared[:2], *own, *shared[2:], as_json]
+
+        def run(**given: Any) -> None:
+            questions = _open(**{part.name: given[part.name] for part in shared})
+            answer, values = ask(questions, **{part.name: given[part.name] for part in own})
+            _show(questions, answer, given["as_json"], values)
+
+        run.__name__, run.__doc__ = ask.__name__, ask.__doc__
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in options]
+        )
+        app.command(name)(run)
+
+    return register
+
+
+@_question("count")
+def count(questions: Questions, rho: Rho, where: Where = None, label: Label = None) -> Told:
     """How many rows there are with these values.
 
     \b
     Example:  shoal query count patients.csv --ledger patients.ledger --rho 1/500 --where smokes=yes
     """
-    settings = settings_of(engine, master, memory=memory)
-    questions = _questions(
-        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
-    )
     chosen = _conditions(where)
-    answer = questions.count(rho, chosen, _label(label, "count", chosen))
-    _show(questions, answer, as_json)
+    return questions.count(rho, chosen, _label(label, "count", chosen)), None
 
 
-@app.command("sum")
+@_question("sum")
 def sum_(
-    table: Table,
-    ledger: LedgerFile,
+    questions: Questions,
     rho: Rho,
     column: ColumnName,
     lower: Lower,
@@ -128,18 +161,7 @@ def sum_(
     step: Step = "1",
     where: Where = None,
     label: Label = None,
-    expect_head: ExpectHead = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    memory: Memory = None,
-    person: Person = None,
-    rows_per_person: RowsPerPerson = None,
-    engine: EngineName = None,
-    master: Master = None,
-    time_zone: TimeZone = "UTC",
-    as_json: Json = False,
-) -> None:
+) -> Told:
     """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
 
     What is missing or is no number counts as 0, clipped to the range.
@@ -147,37 +169,21 @@ def sum_(
     \b
     Example:  shoal query sum patients.csv --ledger patients.ledger --rho 1/500 --column days --lower 0 --upper 60
     """
-    settings = settings_of(engine, master, memory=memory)
-    questions = _questions(
-        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
-    )
     chosen = _conditions(where)
     label = _label(label, f"sum of {column!r} in {lower} .. {upper}", chosen)
-    _show(questions, questions.sum(rho, column, _span(lower, upper, step), chosen, label), as_json)
+    return questions.sum(rho, column, _span(lower, upper, step), chosen, label), None
 
 
-@app.command("mean")
+@_question("mean")
 def mean(
-    table: Table,
-    ledger: LedgerFile,
+    questions: Questions,
     rho: Rho,
     column: ColumnName,
     lower: Lower,
     upper: Upper,
     step: Step = "1",
     label: Label = None,
-    expect_head: ExpectHead = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    memory: Memory = None,
-    person: Person = None,
-    rows_per_person: RowsPerPerson = None,
-    engine: EngineName = None,
-    master: Master = None,
-    time_zone: TimeZone = "UTC",
-    as_json: Json = False,
-) -> None:
+) -> Told:
     """The mean of a column over all rows, whose number is public.
 
     For a mean over some rows ask for a sum and a count. What is missing or is no number counts as 0, clipped.
@@ -185,107 +191,38 @@ def mean(
     \b
     Example:  shoal query mean patients.csv --ledger patients.ledger --rho 1/500 --column age --lower 0 --upper 100
     """
-    settings = settings_of(engine, master, memory=memory)
-    questions = _questions(
-        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
-    )
     label = _label(label, f"mean of {column!r} in {lower} .. {upper}", {})
-    _show(questions, questions.mean(rho, column, _span(lower, upper, step), label), as_json)
+    return questions.mean(rho, column, _span(lower, upper, step), label), None
 
 
-@app.command("histogram")
+@_question("histogram")
 def histogram(
-    table: Table,
-    ledger: LedgerFile,
-    rho: Rho,
-    column: ColumnName,
-    values: Values,
-    where: Where = None,
-    label: Label = None,
-    expect_head: ExpectHead = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    memory: Memory = None,
-    person: Person = None,
-    rows_per_person: RowsPerPerson = None,
-    engine: EngineName = None,
-    master: Master = None,
-    time_zone: TimeZone = "UTC",
-    as_json: Json = False,
-) -> None:
+    questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
+) -> Told:
     """How many rows have each of several values of a column; all of them for the price of one question.
 
     \b
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    settings = settings_of(engine, master, memory=memory)
-    questions = _questions(
-        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
-    )
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
-    _show(questions, questions.histogram(rho, column, declared, chosen, label), as_json, declared)
+    return questions.histogram(rho, column, declared, chosen, label), declared
 
 
-@app.command("best-of")
+@_question("best-of")
 def best_of(
-    table: Table,
-    ledger: LedgerFile,
-    rho: Rho,
-    column: ColumnName,
-    values: Values,
-    where: Where = None,
-    label: Label = None,
-    expect_head: ExpectHead = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    missing: Missing = None,
-    memory: Memory = None,
-    person: Person = None,
-    rows_per_person: RowsPerPerson = None,
-    engine: EngineName = None,
-    master: Master = None,
-    time_zone: TimeZone = "UTC",
-    as_json: Json = False,
-) -> None:
+    questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
+) -> Told:
     """Which of several values of a column is the most frequent. Its count is not told, which costs less.
 
     \b
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    settings = settings_of(engine, master, memory=memory)
-    questions = _questions(
-        table, ledger, expect_head, delimiter, encoding, missing, settings, person, rows_per_person, time_zone
-    )
     chosen, declared = _conditions(where), _listed(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
-    _show(questions, questions.best_of(rho, column, declared, chosen, label), as_json, declared)
-
-
-def _questions(
-    table: Path,
-    ledger: Path,
-    expect_head: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    missing: list[str] | None,
-    settings: EngineSettings,
-    person: list[str] | None,
-    rows_per_person: int | None,
-    time_zone: str,
-) -> Questions:
-    from shoal.engines.csv_format import CsvFormat
-    from shoal.identifiability import Ledger
-    from shoal.identifiability.tables import Questions
-
-    delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
-    form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
-    opened = Ledger.open(ledger, expected=expect_head)
-    whose = None if person is None else tuple(_listed(person))
-    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person, time_zone=time_zone)
+    return questions.best_of(rho, column, declared, chosen, label), declared
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:

@@ -26,7 +26,7 @@ from shoal.encoding.frequency import encode_column
 from shoal.encoding.groups import histogram
 from shoal.encoding.spread import SensitiveLists, codes_in, list_sensitive, list_values
 from shoal.engines.base import Relation, Spread
-from shoal.errors import InfeasibleError, ShoalError
+from shoal.errors import ShoalError
 from shoal.methods.base import Outcome, Progress, require_whole
 from shoal.methods.microaggregation.blocks import Forest, hash_rows, sample_rate, sampled
 from shoal.methods.microaggregation.moments import Moments, moments
@@ -214,9 +214,6 @@ def aggregate_spread(
     places = table.places(schema.quasi_identifiers)
     sensitive = list_sensitive(counted, table, schema)
     model.check(sensitive.domains)
-    k = method.group_size(model)
-    if counted.rows < k:
-        raise InfeasibleError(f"Groups of {k} rows need at least {k} rows; the table has {counted.rows}. Lower k.")
     shared = shared_by_blocks(method, model, seed, sensitive.domains, sensitive.totals, counted.rows)
     require_whole(_whole(shared), model)
     progress(f"{method.name}: cutting blocks", None)
