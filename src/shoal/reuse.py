@@ -119,7 +119,8 @@ def carry_over(plan: Plan, path: Path) -> Plan:
             f"mean something else. Use the same hierarchy, or make a new recoding."
         )
     suppression = getattr(plan.method, "suppression", 0.0)
-    return replace(plan, method=Carried(levels, suppression, heights, hashlib.sha256(raw).hexdigest()))
+    carried = Carried(levels, suppression, heights=heights, digest=hashlib.sha256(raw).hexdigest())
+    return replace(plan, method=carried)
 
 
 def lay_together(tables: Tables, released: Path, previous: Path, plan: Plan) -> dict[str, Any]:

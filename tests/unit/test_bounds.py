@@ -13,6 +13,7 @@ from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
 from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
 from shoal.encoding.frequency import Dictionary, FrequencySet
 from shoal.encoding.groups import Groups, histogram
+from shoal.errors import ShoalError
 from shoal.methods import Mondrian, Problem, Refine, TopDown
 from shoal.methods.microaggregation.bounding import least_squares
 from shoal.models import (
@@ -330,7 +331,9 @@ def test_what_groups_publish_is_what_is_lost():
         bound = method.lower_bound(problem, recoding)
         shown = ["ancestor"] * 3
         measure = local_measure(method.loss, problem.frequencies, problem.ladders, method.weights)
-        assert bound.loss == pytest.approx(recoding_loss(measure, problem.frequencies, recoding, shown))
+        assert bound.loss == pytest.approx(
+            recoding_loss(measure, problem.frequencies, problem.ladders, recoding, shown)
+        )
         assert 0 <= bound.lower_bound <= bound.loss
         if (told := recoding.facts.to_dict()).get("loss_after") is not None:
             assert bound.loss == pytest.approx(told["loss_after"], rel=1e-12)
@@ -341,6 +344,14 @@ def test_a_bound_is_rounded_down():
     assert rounded_down(-1e-20) == 0.0
     assert Bound("ncp", 0.5, rounded_down(0.5)).optimal
     assert not Bound("ncp", 0.5 + 1e-10, rounded_down(0.5)).optimal
+
+
+def test_a_bound_above_the_loss_is_a_fault_and_is_not_hidden():
+    assert Bound("ncp", 0.5, 0.5 * (1 + 1e-10)).to_dict()["lower_bound"] == 0.5  # by rounding alone
+    with pytest.raises(ShoalError, match=r"0\.5 .*0\.500001: one of the two is wrong"):
+        Bound("ncp", 0.5, 0.500001)
+    with pytest.raises(ShoalError):
+        Bound("ncp", 0.0, 1e-9)
 
 
 # -- where it is told --------------------------------------------------------------------------------------------------
@@ -395,6 +406,3 @@ def test_there_is_no_bound_where_nothing_is_proven():
     for block, told in ((None, True), (60, True), (20, False)):  # blocks may be on several machines
         release = shoal.anonymize(numbers, shoal.Plan(schema, (KAnonymity(2),), shoal.Mdav(block=block)))
         assert ("bound" in release.certificate.content) is told
-    table = pa.table({"place": list("aabbeeff")})
-    plan = shoal.Plan(PLACE, (KAnonymity(2),), shoal.LocalSuppression(missing="loose"))
-    assert "bound" not in shoal.anonymize(table, plan).certificate.content

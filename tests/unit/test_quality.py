@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import shoal
+from shoal.bounds.recodings import local_measure
 from shoal.data.census import census_table
+from shoal.methods.local.exact import least_partition
 from shoal.methods.local.problem import Pieces
 from shoal.methods.local.regrouping import _joined, _neighbourhoods, regroup
 from shoal.methods.local.search import loss_of
 from shoal.pipeline import anonymize
-from tests.unit.test_bounds import MODELS, tiny
+from tests.unit.test_bounds import MODELS, optimum, tiny
 
 SCHEMA = shoal.Schema(
     {
@@ -99,3 +103,90 @@ def test_microaggregation_has_qualities_too(monkeypatch):
 
 def test_auto_hands_it_on():
     assert all(getattr(m, "quality", "best") == "best" for m in shoal.Auto(quality="best").candidates)
+
+
+def test_every_method_has_it():
+    for name, method in shoal.methods.OWN.items():
+        assert "quality" in {part.name for part in dataclasses.fields(method)}, name
+
+
+def test_hidden_cells_try_more_levels(monkeypatch):
+    from shoal.methods.local import cell_search
+
+    tries = []
+    plain = cell_search._Chooser._try
+    monkeypatch.setattr(cell_search._Chooser, "_try", lambda self, at: tries.append(at) or plain(self, at))
+    table = census_table(300, seed=3).select(["age", "education", "sex", "occupation"])
+    columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in table.column_names}
+    columns["age"] = SCHEMA.columns["age"]
+    schema, models = shoal.Schema(columns), (shoal.Known(shoal.KAnonymity(4), 2),)
+    made, released = {}, {}
+    for quality in (None, "fast", "good", "best"):
+        tries.clear()
+        released[quality] = anonymize(table, shoal.Plan(schema, models, shoal.HiddenCells(quality=quality)))
+        made[quality] = len(tries)
+    assert made["fast"] == 5 < made["good"] == made[None] <= made["best"]
+    assert released["good"].table == released[None].table
+
+
+def test_patterns_are_formed_in_more_orders(table):
+    assert shoal.AntiUnification(quality="best").orders == [("<", ">"), (">", "<"), ("<",), (">",)]
+    assert shoal.AntiUnification(order=(">",), quality="good").orders == [(">",)]
+    lost = {}
+    for quality in (None, "fast", "good", "best"):
+        method = shoal.AntiUnification(quality=quality, patterns="model-aware", indifferent=1)
+        release = anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), method))
+        lost[quality] = release.utility["ncp"]
+    assert lost["fast"] == lost[None] >= lost["good"] >= lost["best"]
+    single = shoal.AntiUnification(order=(">",), patterns="model-aware", indifferent=1)
+    other = anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), single)).utility["ncp"]
+    assert lost["best"] <= other
+
+
+def test_a_large_lattice_is_searched_for_as_long_as_it_says(monkeypatch, table):
+    from shoal.methods.full_domain import search
+
+    asked = []
+
+    def stop(evaluator, suppression, lowest, highest, nodes, seconds):
+        asked.append(seconds)
+        raise shoal.InfeasibleError("enough")
+
+    monkeypatch.setattr(search, "LARGEST_LATTICE", 1)
+    monkeypatch.setattr(search, "LargeSearch", stop)
+    for method in (
+        shoal.FullDomain(),
+        shoal.FullDomain(quality="fast"),
+        shoal.FullDomain(quality="best"),
+        shoal.FullDomain(quality="best", time_limit=3),
+    ):
+        with pytest.raises(shoal.InfeasibleError):
+            anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), method))
+    assert asked == [60.0, 10.0, 600.0, 3.0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_best_of_few_rows_is_the_optimum(name):
+    """Against all partitions, found by other means; with models that a union may break, no more than a good one."""
+    rng = np.random.default_rng([6, *name.encode()])
+    found = 0
+    for _ in range(8):
+        problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
+        method = shoal.Refine(quality="best", loss=str(rng.choice(["ncp", "precision"])))
+        measure = local_measure(method.loss, problem.frequencies, problem.ladders, {})
+        best = optimum(problem, measure, ["ancestor"] * 3, True)
+        try:
+            recoding = method.decide(problem)
+        except shoal.InfeasibleError:
+            continue
+        lost = method.lower_bound(problem, recoding).loss
+        assert lost >= best * (1 - 1e-9)
+        if problem.model.unites:
+            assert lost == pytest.approx(best)
+            found += 1
+    assert found or not problem.model.unites
+
+
+def test_many_rows_have_no_exact_answer():
+    problem = tiny(np.random.default_rng(1), MODELS["k"], rows=13)
+    assert least_partition(shoal.TopDown().partition(problem)[0]) is None

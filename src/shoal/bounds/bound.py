@@ -6,15 +6,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shoal.errors import ShoalError
+
 __all__ = ["Bound", "least_geometric", "rounded_down"]
 
 ROUNDING = 1e-12
 """Relative: far more than the rounding of all sums and products on the way, far less than anybody reads."""
+EQUAL = 1e-9
+"""Relative: so far the sums of a loss and of its bound may be apart where both are the same figure."""
 
 
 @dataclass(frozen=True)
 class Bound:
     """What a release loses, in the measure that its method minimizes, and what no release of its kind can undercut.
+
+    A release that loses less than its bound says that one of the two is wrong: that is a fault, and is not hidden.
 
     >>> Bound("ncp", 0.25, 0.25).optimal, Bound("ncp", 0.25, 0.2).optimal
     (True, False)
@@ -26,6 +32,13 @@ class Bound:
     reported: Mapping[str, float] = field(default_factory=dict)
     """The same for figures under ``loss`` of the certificate that follow from it."""
 
+    def __post_init__(self) -> None:
+        if self.lower_bound > self.loss + EQUAL * max(self.loss, 1e-3):
+            raise ShoalError(
+                f"The release loses {self.loss:.9g} ({self.measure}), and is said to lose no less than "
+                f"{self.lower_bound:.9g}: one of the two is wrong. This is a fault in shoal; nothing was written."
+            )
+
     @property
     def optimal(self) -> bool:
         """Whether the release is proven to lose least, up to the rounding of sums."""
@@ -36,7 +49,7 @@ class Bound:
         return {
             "measure": self.measure,
             "loss": self.loss,
-            "lower_bound": min(self.lower_bound, self.loss),
+            "lower_bound": min(self.lower_bound, self.loss),  # above it by rounding alone
             "optimal": self.optimal,
             **({"reported": dict(self.reported)} if self.reported else {}),
         }

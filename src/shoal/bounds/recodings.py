@@ -22,14 +22,15 @@ import numpy.typing as npt
 from shoal.bounds.bound import rounded_down
 from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
 from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
-from shoal.encoding import ByGroup, FrequencySet
+from shoal.encoding import ByLevel, FrequencySet, Recoding
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.encoding.rules import CATEGORIES, WEIGHT, Rule
 from shoal.models import AllOf
 from shoal.schema import Ladder
+from shoal.utility.loss import published
 from shoal.utility.measures import make_measure
 
-__all__ = ["LocalMeasure", "least_loss", "local_measure", "recoding_loss"]
+__all__ = ["Levels", "LocalMeasure", "least_loss", "local_measure", "make_cells", "recoding_loss", "totals_of"]
 
 STEPS, STEPS_PER_ITEM = 80_000_000, 400
 """So many steps are taken at most for the cells of some columns: beyond, the columns are dealt with in two parts."""
@@ -38,6 +39,7 @@ ROUNDS = 4
 LEAST_RISE = 1e-9
 
 Floats = npt.NDArray[np.float64]
+Levels = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,27 @@ def local_measure(
     return LocalMeasure(name, weight, leaf, heights)
 
 
-def recoding_loss(measure: LocalMeasure, frequencies: FrequencySet, recoding: ByGroup, shown: Sequence[str]) -> float:
-    """What a recoding loses, told from what its groups publish; a row that is left out loses all columns."""
-    cost = np.zeros(len(recoding.height))
+def recoding_loss(
+    measure: LocalMeasure,
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    recoding: Recoding,
+    shown: Sequence[str],
+) -> float:
+    """What a recoding loses, told from what it publishes; a row that is left out loses all columns."""
+    if isinstance(recoding, ByLevel):
+        fate = published(frequencies, tuple(ladders), recoding)
+        height, share, rows, left = fate.height, fate.share, np.where(fate.group >= 0, fate.count, 0), fate.group < 0
+        out = int(fate.count[left].sum())
+    else:
+        height, share = recoding.height, recoding.share
+        rows = sum_by(recoding.group, recoding.count, len(height))
+        out = frequencies.rows - int(recoding.count.sum())
+    cost = np.zeros(len(height))
     for a, how in enumerate(shown):
         heights = measure.heights and how == "ancestor"
-        cost += measure.weight[a] * recoding.height[:, a] if heights else measure.scaled(recoding.share[:, a], a)
-    rows = sum_by(recoding.group, recoding.count, len(cost))
-    left = frequencies.rows - int(recoding.count.sum())
-    return (math.fsum(rows * cost) + left * float(measure.weight.sum())) / frequencies.rows
+        cost += measure.weight[a] * height[:, a] if heights else measure.scaled(share[:, a], a)
+    return (math.fsum(rows * cost) + out * float(measure.weight.sum())) / frequencies.rows
 
 
 def least_loss(
@@ -114,28 +128,35 @@ def least_loss(
     *,
     whole: bool,
     rounds: int = ROUNDS,
+    levels: Levels | None = None,
 ) -> float | None:
     """The least that a local recoding can lose whose groups meet the model; None where nothing is known.
 
     ``whole`` tells that no row may be left out; where rows may be, each of them loses all columns. ``shown`` and
-    ``ranks`` are as in :class:`shoal.methods.local.problem.LocalProblem`.
+    ``ranks`` are as in :class:`shoal.methods.local.problem.LocalProblem`. ``levels`` are those at which labels may be
+    along hierarchies, column by column, the highest among them; all of them without it.
     """
-    totals = [
-        np.bincount(code[code >= 0], weights=frequencies.count[code >= 0], minlength=domain.size).astype(np.int64)
-        for code, domain in zip(frequencies.secrets.T, frequencies.domains, strict=True)
-    ]
-    rules = model.absorbing_rules(frequencies.domains, totals, whole=whole)
+    rules = model.absorbing_rules(frequencies.domains, totals_of(frequencies), whole=whole)
     if rules is None:
         return None
     columns = [a for a, how in enumerate(shown) if how == "ancestor" and measure.weight[a] > 0]
     ranges = [a for a, how in enumerate(shown) if how != "ancestor" and measure.weight[a] > 0]
     columns.sort(key=lambda a: (len(ladders[a].codes[0]), a))  # few values first: that takes fewest steps
     most = math.inf if whole else 1.0
-    given = (measure, frequencies, ladders, model.least, rules)
+    levels = levels or [range(ladder.height + 1) for ladder in ladders]
+    given = (measure, frequencies, ladders, levels, model.least, rules)
     total = _along_hierarchies(*given, columns, rounds, most) if columns else 0.0
     if ranges and model.least > 1:
         total += _in_ranges(measure, frequencies, ladders, model.least, ranges, ranks)
     return rounded_down(total / frequencies.rows)
+
+
+def totals_of(frequencies: FrequencySet) -> list[npt.NDArray[np.int64]]:
+    """How often each value of each sensitive column is in the table."""
+    return [
+        np.bincount(code[code >= 0], weights=frequencies.count[code >= 0], minlength=domain.size).astype(np.int64)
+        for code, domain in zip(frequencies.secrets.T, frequencies.domains, strict=True)
+    ]
 
 
 # -- along hierarchies -----------------------------------------------------------------------------------------------
@@ -145,6 +166,7 @@ def _along_hierarchies(
     measure: LocalMeasure,
     frequencies: FrequencySet,
     ladders: Sequence[Ladder],
+    levels: Levels,
     least: int,
     rules: Sequence[tuple[int, Rule]],
     columns: Sequence[int],
@@ -152,17 +174,15 @@ def _along_hierarchies(
     most: float,
 ) -> float:
     """What all rows lose together at least in some columns; no price is above ``most`` times their whole loss."""
-    cells = _cells(measure, frequencies, ladders, least, rules, columns)
+    cells, _ = make_cells(measure, frequencies, ladders, levels, least, rules, columns)
     top = math.fsum(measure.weight[list(columns)])
     room = make_room(cells)
     budget = STEPS + STEPS_PER_ITEM * len(cells.copies)
     price, left = least_costs(cells, room, top, budget)
     if left < 0 and len(columns) > 1:
         half = len(columns) // 2
-        parts = (columns[:half], columns[half:])
-        return math.fsum(
-            _along_hierarchies(measure, frequencies, ladders, least, rules, part, rounds, most) for part in parts
-        )
+        given = (measure, frequencies, ladders, levels, least, rules)
+        return math.fsum(_along_hierarchies(*given, part, rounds, most) for part in (columns[:half], columns[half:]))
     if left < 0:
         return 0.0
     ceiling = top * min(most, cells.least)  # so far a cell of all rows allows
@@ -180,43 +200,45 @@ def _along_hierarchies(
     return math.fsum(price * cells.copies)
 
 
-def _cells(
+def make_cells(
     measure: LocalMeasure,
     frequencies: FrequencySet,
     ladders: Sequence[Ladder],
+    levels: Levels,
     least: int,
     rules: Sequence[tuple[int, Rule]],
     columns: Sequence[int],
-) -> Cells:
-    """The distinct combinations of some columns, and of what rules look at, for the kernels."""
+) -> tuple[Cells, npt.NDArray[np.int64]]:
+    """The distinct combinations of some columns, and of what rules look at, for the kernels; and which is whose."""
     marks = np.stack([_marks(frequencies, *rule) for rule in rules]) if rules else np.zeros((0, len(frequencies.count)))
     sizes = [len(ladders[a].codes[0]) for a in columns]
     keys = np.concatenate([frequencies.codes[:, list(columns)], marks.T.astype(np.int32) + 1], axis=1)
     item, items = group_keys(keys, [*sizes, *(int(mark.max(initial=0)) + 2 for mark in marks)])
     first = np.zeros(items, np.int64)
     first[item[::-1]] = np.arange(len(item))[::-1]
-    at = np.zeros((len(columns), max(ladders[a].height for a in columns) + 1), np.int64)
+    at = np.zeros((len(columns), max(len(levels[a]) for a in columns)), np.int64)
     lift, cost, place = [], [], 0
     for depth, a in enumerate(columns):
-        for level in range(ladders[a].height + 1):
-            at[depth, level] = place
+        for number, level in enumerate(levels[a]):
+            at[depth, number] = place
             lift.append(ladders[a].codes[level])
             cost.append(np.zeros(sizes[depth]))
             cost[-1][: ladders[a].size(level)] = measure.level_cost(ladders[a], level, a)
             place += sizes[depth]
-    return Cells(
+    cells = Cells(
         np.ascontiguousarray(frequencies.codes[first][:, list(columns)].T, np.int32),
         np.ascontiguousarray(sum_by(item, frequencies.count, items), np.int64),
         np.concatenate(lift).astype(np.int32),
         at,
         np.concatenate(cost),
-        np.asarray([ladders[a].height for a in columns], np.int64),
+        np.asarray([len(levels[a]) - 1 for a in columns], np.int64),
         max(sizes),
         max(least, 1),
         np.ascontiguousarray(marks[:, first], np.int64),
         np.asarray([rule.whole for _, rule in rules], np.int64),
         np.asarray([rule.kind == WEIGHT for _, rule in rules], np.bool_),
     )
+    return cells, item
 
 
 def _marks(frequencies: FrequencySet, place: int, rule: Rule) -> npt.NDArray[np.int64]:

@@ -13,9 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import MinLen
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Share
 from shoal.clock import now
-from shoal.encoding import MethodFacts, Recoding
+from shoal.encoding import ByLevel, MethodFacts, Recoding
 from shoal.encoding.method_facts import Kind, Search
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
@@ -167,6 +168,22 @@ class Auto(Method):
             assert why is not None
             raise why
         return replace(best, facts=AutoFacts(chosen=chosen, tried=tuple(tried), best=best.facts))
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`: that of the method which was chosen.
+
+        Levels are chosen among recodings that may be local: what these must lose, levels must.
+        """
+        facts = recoding.facts
+        assert isinstance(facts, AutoFacts)
+        if not isinstance(recoding, ByLevel):
+            candidates = self.candidates_for(problem.model)
+            return next(one for one in candidates if one.name == facts.chosen).lower_bound(problem, recoding)
+        from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding
+
+        if limited(problem.model):
+            return bound_cells(problem, recoding, "ncp", {}, all_levels(problem.ladders))
+        return bound_recoding(problem, recoding, "ncp", {}, whole=self.suppression == 0, sharp=False)
 
 
 def _require_served(method: Method, schema: Schema, model: AllOf) -> None:

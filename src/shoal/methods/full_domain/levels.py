@@ -12,7 +12,15 @@ from shoal.checked import Share
 from shoal.encoding import ByLevel, Groups, recode_codes
 from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers, row_limit, suppress_failing
+from shoal.methods.base import (
+    Method,
+    Problem,
+    Quality,
+    require_feasible,
+    require_quasi_identifiers,
+    row_limit,
+    suppress_failing,
+)
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
 
@@ -29,10 +37,13 @@ class Levels(Method):
         The level of each quasi-identifier by name; 0 is the value itself.
     suppression
         The largest part of the rows that may be left out, as groups that fail the models.
+    quality
+        Changes nothing: the levels are given.
     """
 
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
     suppression: Share = 0.0
+    quality: Quality | None = None
     name: ClassVar[str] = "levels"
     serves_few: ClassVar[bool] = True
     serves_linked: ClassVar[bool] = True

@@ -16,7 +16,7 @@ from shoal.checked import Seconds, Share, Weight
 from shoal.encoding import ByLevel, MethodFacts
 from shoal.encoding.method_facts import Search
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Problem, require_feasible, require_quasi_identifiers
+from shoal.methods.base import Method, Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.full_domain.levels import recode_at, require_all_rows
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -25,6 +25,8 @@ from shoal.utility.measures import AggregateName, Measure, MeasureName, make_mea
 __all__ = ["FullDomain", "level_bounds"]
 
 Level = Annotated[int, Ge(0)]
+PATIENCE = {"fast": 10.0, "good": 60.0, "best": 600.0}
+"""Seconds for a lattice that is too large to be searched to the end, where no time_limit is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +62,10 @@ class FullDomain(Method):
         it can be. Without it, only lattices of more than ten million nodes are cut short, after a minute.
     interruptible
         Whether Ctrl-C takes the best solution found so far.
+    quality
+        Lattices of up to ten million nodes are searched to the end whatever it says, and nothing loses less. Larger
+        ones are searched for ten seconds (``fast``), a minute (``good``, and without it) or ten minutes (``best``),
+        unless ``time_limit`` says otherwise.
     """
 
     loss: MeasureName = "ncp"
@@ -70,6 +76,7 @@ class FullDomain(Method):
     aggregate: AggregateName | None = None
     time_limit: Seconds | None = None
     interruptible: bool = False
+    quality: Quality | None = None
     name: ClassVar[str] = "full-domain"
     answers_early: ClassVar[bool] = True
     serves_few: ClassVar[bool] = True
@@ -94,7 +101,10 @@ class FullDomain(Method):
         if not self.suppression:
             require_feasible(problem)
         measure = self.measure(problem)
-        found = find_optimum(problem, measure, self.suppression, lowest, highest, self.time_limit, self.interruptible)
+        found = find_optimum(
+            problem, measure, self.suppression, lowest, highest, self.time_limit, self.interruptible,
+            patience=PATIENCE[self.quality or "good"],
+        )  # fmt: skip
         if found.best is None:
             # the top node tells best what stands in the way
             return recode_at(problem, highest, self.suppression)

@@ -69,10 +69,12 @@ def find_optimum(
     highest: Node,
     time_limit: float | None = None,
     interruptible: bool = False,
+    patience: float = 60.0,
 ) -> Optimum:
     """The node of least loss among those whose failing rows are at most ``suppression`` of all.
 
-    Ties go to the lower bound, then to the lower sum of levels, then to the smaller node in lexicographic order.
+    Ties go to the lower bound, then to the lower sum of levels, then to the smaller node in lexicographic order. A
+    lattice that is too large to be searched to the end is searched for ``patience`` seconds, unless there is a limit.
     """
     nodes = math.prod(high - low + 1 for low, high in zip(lowest, highest, strict=True))
     evaluator = evaluator_of(problem, measure)
@@ -80,7 +82,7 @@ def find_optimum(
         return _descend(evaluator, lowest, highest, nodes, time_limit)
     if nodes > LARGEST_LATTICE:
         search: Search = LargeSearch(
-            evaluator, suppression, lowest, highest, nodes, 60.0 if time_limit is None else time_limit
+            evaluator, suppression, lowest, highest, nodes, patience if time_limit is None else time_limit
         )
     else:
         search = _ArraySearch(evaluator, suppression, lowest, highest, nodes, time_limit)

@@ -52,7 +52,7 @@ from shoal.identifiability.guarantee import Guarantee, population_guarantee, sam
 from shoal.identifiability.ledger import Booking, Ledger, Status
 from shoal.identifiability.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
 from shoal.identifiability.universe import read_universe
-from shoal.methods.base import Method, Problem, require_quasi_identifiers
+from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
 from shoal.schema import BaseHierarchy, Flat, Role, Schema
@@ -211,10 +211,13 @@ class PopulationGrid(_Grid):
         (see :func:`shoal.identifiability.universe.read_universe`), or one number that no cell is below.
     count_column
         The name of the column of counts in that file.
+    quality
+        Changes nothing: the promise leaves no choice to a search.
     """
 
     universe: Annotated[int, Ge(0)] | Path = 0
     count_column: Name = "count"
+    quality: Quality | None = None
     name: ClassVar[str] = "population-grid"
 
     def __post_init__(self) -> None:
@@ -314,6 +317,8 @@ class SampledGrid(_Grid):
         The E that the private choice may use.
     design
         ``independent``: rows are sampled independently of each other. No other design is proved.
+    quality
+        Changes nothing: the promise leaves no choice to a search.
     """
 
     beta: Number = 0
@@ -322,6 +327,7 @@ class SampledGrid(_Grid):
     choose: str = "declared"
     choice: Annotated[Number, Gt(1)] | None = None
     design: str = "independent"
+    quality: Quality | None = None
     name: ClassVar[str] = "sampled-grid"
 
     def __post_init__(self) -> None:

@@ -9,10 +9,13 @@ import numpy.typing as npt
 
 from shoal.bounds.bound import Bound, least_geometric, rounded_down
 from shoal.encoding import Recoding
-from shoal.encoding.recoding import ByGroup
 from shoal.methods.base import Problem
+from shoal.models import limited
+from shoal.schema import Ladder
 
-__all__ = ["bound_recoding"]
+__all__ = ["all_levels", "bound_cells", "bound_recoding", "levels_between"]
+
+Levels = Sequence[Sequence[int]]
 
 
 def bound_recoding(
@@ -25,25 +28,54 @@ def bound_recoding(
     *,
     whole: bool = True,
     sharp: bool = True,
+    levels: Levels | None = None,
 ) -> Bound | None:
     """What a recoding loses and what any must; ``shown`` and ``ranks`` as in a local problem, hierarchies without.
 
-    A sharp bound takes about as long as refining does; one that is not, less than cutting.
+    A sharp bound takes about as long as refining does; one that is not, less than cutting. ``levels`` are those at
+    which labels may be, column by column, beside the highest; all of them without it.
     """
     from shoal.bounds.recodings import ROUNDS, least_loss, local_measure, recoding_loss
 
-    assert isinstance(recoding, ByGroup)
     frequencies, ladders = problem.frequencies, problem.ladders
     shown = shown or ["ancestor"] * len(ladders)
     ranks = ranks or [None] * len(ladders)
     measure = local_measure(loss, frequencies, ladders, weights)
     least = least_loss(
-        measure, frequencies, ladders, problem.model, shown, ranks, whole=whole, rounds=ROUNDS if sharp else 0
-    )
+        measure, frequencies, ladders, problem.model, shown, ranks, whole=whole, rounds=ROUNDS if sharp else 0,
+        levels=None if levels is None else _with_top(levels, ladders),
+    )  # fmt: skip
     if least is None:
         return None
-    lost = recoding_loss(measure, frequencies, recoding, shown)
+    lost = recoding_loss(measure, frequencies, ladders, recoding, shown)
     return Bound(f"{loss}, the mean over columns", lost, least, _reported(loss, weights, least, len(ladders)))
+
+
+def bound_cells(problem: Problem, recoding: Recoding, loss: str, weights: Mapping[str, float], levels: Levels) -> Bound:
+    """The same of levels and hidden cells for an intruder who knows few columns."""
+    from shoal.bounds.few_columns import least_loss_of_few
+    from shoal.bounds.recodings import local_measure, recoding_loss
+
+    frequencies, ladders = problem.frequencies, problem.ladders
+    measure = local_measure(loss, frequencies, ladders, weights)
+    parts, names = limited(problem.model), problem.names
+    least = least_loss_of_few(measure, frequencies, ladders, parts, names, _with_top(levels, ladders))
+    lost = recoding_loss(measure, frequencies, ladders, recoding, ["ancestor"] * len(ladders))
+    return Bound(f"{loss}, the mean over columns", lost, least, _reported(loss, weights, least, len(ladders)))
+
+
+def all_levels(ladders: Sequence[Ladder]) -> Levels:
+    """Every level of every column."""
+    return [range(ladder.height + 1) for ladder in ladders]
+
+
+def levels_between(lowest: Sequence[int], highest: Sequence[int]) -> Levels:
+    """The levels from one to another, column by column."""
+    return [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]
+
+
+def _with_top(levels: Levels, ladders: Sequence[Ladder]) -> Levels:
+    return [sorted({*some, ladder.height}) for some, ladder in zip(levels, ladders, strict=True)]
 
 
 def _reported(loss: str, weights: Mapping[str, float], least: float, columns: int) -> dict[str, float]:

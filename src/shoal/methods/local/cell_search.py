@@ -26,7 +26,7 @@ from shoal.encoding import ByCell, FrequencySet, MethodFacts, recode_codes
 from shoal.encoding.facts import Facts, Owners, owners_of
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.encoding.method_facts import AtLevels
-from shoal.methods.base import Problem, require_feasible
+from shoal.methods.base import Problem, Quality, require_feasible
 from shoal.methods.time_limits import deadline_of, in_time, is_late
 from shoal.models import Limited, limited
 from shoal.models.known import MANY
@@ -37,6 +37,8 @@ __all__ = ["hide_cells"]
 WORK = 150_000_000
 """Entries times sets of columns that may be counted for trying levels: some seconds to half a minute."""
 MOST_TRIES, FEWEST_TRIES = 16, 5
+TRIES = {"fast": (0, 1), "good": (1, 1), "best": (10, 4)}
+"""By quality: how much of that work, and how many times as many tries."""
 FAILS, UNKNOWN = 1, 2
 """What compiled code says of a set: see :mod:`shoal.kernels.facts`."""
 STEP = 0.25
@@ -109,6 +111,7 @@ def hide_cells(
     highest: Sequence[int],
     importance: Mapping[str, float],
     time_limit: float | None,
+    quality: Quality | None = None,
 ) -> ByCell:
     """The levels and hidden cells that lost least of those tried, as a recoding."""
     require_feasible(problem)
@@ -124,7 +127,7 @@ def hide_cells(
         owners = Owners(unit, owners.person, owners.count)
     table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands, owners)
     deadline = deadline_of(time_limit)
-    levels = _Chooser(problem, table, lowest, highest, time_limit).run()
+    levels = _Chooser(problem, table, lowest, highest, time_limit, quality or "good").run()
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
     hiding.run(demands.widest, to_the_end=True, deadline=deadline)
@@ -359,12 +362,14 @@ class _Chooser:
         lowest: Sequence[int],
         highest: Sequence[int],
         time_limit: float | None,
+        quality: Quality,
     ) -> None:
         self.problem, self.table = problem, table
         self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
         self.most = min(2, table.demands.widest)
         work = len(table.count) * len(table.demands.sets(self.most))
-        self.left = min(max(WORK // max(work, 1), FEWEST_TRIES), MOST_TRIES)
+        more, times = TRIES[quality]
+        self.left = min(max(more * WORK // max(work, 1), FEWEST_TRIES), times * MOST_TRIES)
         self.end = deadline_of(time_limit)
         self.best: tuple[float, tuple[int, ...]] | None = None
         self.columns = np.zeros(len(lowest))

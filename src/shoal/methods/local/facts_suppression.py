@@ -20,20 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, Share, Weight
-from shoal.encoding import ByGroup, FrequencySet, Groups, MethodFacts, recode_codes, released_ladders
+from shoal.encoding import ByGroup, FrequencySet, Groups, MethodFacts, Recoding, recode_codes, released_ladders
 from shoal.encoding.groups import group_keys, sum_by
 from shoal.encoding.linked import link
 from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
-from shoal.methods.base import Method, Problem, require_quasi_identifiers, row_limit
+from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers, row_limit
 from shoal.methods.full_domain.method import level_bounds
+from shoal.methods.local.bounding import bound_recoding, levels_between
+from shoal.methods.local.options import LocalLoss
 from shoal.methods.time_limits import deadline_of, is_late
 from shoal.models import AllOf
 from shoal.models.people import ByPeople
@@ -43,6 +46,8 @@ from shoal.utility.measures import AggregateName, Measure, MeasureName, make_mea
 __all__ = ["FactsSuppression"]
 
 Level = Annotated[int, Ge(0)]
+WIDTH = {"fast": 1, "good": 3, "best": 12}
+"""How many nodes are kept after each step, by quality."""
 Node = tuple[int, ...]
 Whole = npt.NDArray[np.int64]
 
@@ -61,6 +66,9 @@ class FactsSuppression(Method):
         Bounds of levels by column: a number fixes the level, a pair gives the lowest and the highest.
     time_limit
         Seconds after which the best solution found is taken.
+    quality
+        From how many nodes at once steps down are tried: ``fast``, as without it, from the best one; ``good`` from the
+        best three, ``best`` from the best twelve.
     """
 
     loss: MeasureName = "ncp"
@@ -69,6 +77,7 @@ class FactsSuppression(Method):
     weights: Mapping[str, Weight] = field(default_factory=dict)
     aggregate: AggregateName | None = None
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "facts-suppression"
     answers_early: ClassVar[bool] = True
     serves_linked: ClassVar[bool] = True
@@ -96,22 +105,31 @@ class FactsSuppression(Method):
                 f"At the highest levels more than {limit:,} of {problem.frequencies.rows:,} rows would have to be left "
                 f"out ({self.suppression:.2%}). Raise the suppression limit, or lower the models' parameters."
             )
-        seen, late = 1, False
-        while True:
-            steps = []
-            for column, (level, low) in enumerate(zip(best.node.levels, lowest, strict=True)):
-                late = late or is_late(end)
-                if level == low or late:
-                    continue
-                node = (*best.node.levels[:column], level - 1, *best.node.levels[column + 1 :])
-                found = _Node(problem, node).solve(measure, limit)
-                seen += 1
-                problem.progress(f"{seen:,} nodes looked at, best loss {best.loss:.5g}", None)
-                if found is not None and found.loss < best.loss:
-                    steps.append(found)
-            if not steps:
-                return best.node.publish(best.kept, seen)
-            best = min(steps, key=lambda step: (step.loss, step.node.levels))
+        seen, kept = 1, [best]
+        while kept:
+            steps: dict[Node, _Solution] = {}
+            for above in kept:
+                for column, (level, low) in enumerate(zip(above.node.levels, lowest, strict=True)):
+                    node = (*above.node.levels[:column], level - 1, *above.node.levels[column + 1 :])
+                    if level == low or node in steps or is_late(end):
+                        continue
+                    found = _Node(problem, node).solve(measure, limit)
+                    seen += 1
+                    problem.progress(f"{seen:,} nodes looked at, best loss {best.loss:.5g}", None)
+                    if found is not None and found.loss < above.loss:
+                        steps[node] = found
+            kept = sorted(steps.values(), key=lambda step: (step.loss, step.node.levels))[
+                : WIDTH[self.quality or "fast"]
+            ]
+            best = min([best, *kept], key=lambda step: step.loss)
+        return best.node.publish(best.kept, seen)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`: every group of released rows has the models' least people."""
+        if self.loss not in get_args(LocalLoss):
+            return None
+        levels = levels_between(*level_bounds(self.levels, problem))
+        return bound_recoding(problem, recoding, self.loss, self.weights, whole=False, sharp=False, levels=levels)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from shoal.kernels.rules import make_tally
 from shoal.methods.base import Quality
+from shoal.methods.local.exact import least_partition
 from shoal.methods.local.kernels.exchange import exchange_rows, hold, make_holding, read_holding
 from shoal.methods.local.kernels.nearness import near_items
 from shoal.methods.local.problem import LocalProblem, Pieces
@@ -27,7 +28,9 @@ __all__ = ["WORK", "improve_pieces", "regroup"]
 
 WORK = {"good": 900_000, "best": 6_000_000}
 """Rounds times pieces; a million of them takes about eight seconds."""
-FEWEST_ROUNDS = 4
+FEWEST_ROUNDS, MOST_ROUNDS = 4, 2_000
+STILL = 100
+"""After so many rounds without a gain there are no more: in a small table few sets of groups are left to try."""
 MOST_GROUPS = (3, 4, 6, 9)
 """How many groups are joined at most, by turns at random."""
 MOST_ROWS, ROWS_A_GROUP = 20, 8
@@ -43,11 +46,17 @@ Ints = npt.NDArray[np.int64]
 def improve_pieces(
     local: LocalProblem, pieces: Pieces, quality: Quality | None, deadline: float | None = None, seed: int = 0
 ) -> Refined:
-    """Refine a partition that meets the models and, where ``good`` or ``best`` is asked for, regroup it."""
+    """Refine a partition that meets the models and, where ``good`` or ``best`` is asked for, regroup it.
+
+    Of very few rows the ``best`` is found among all partitions.
+    """
     refined = refine_pieces(local, pieces, deadline)
     if quality is None or quality == "fast":
         return refined
-    rounds = max(FEWEST_ROUNDS, WORK[quality] // max(len(refined.pieces.item), 1))
+    exact = least_partition(local) if quality == "best" else None
+    if exact is not None:
+        return Refined(exact, refined.changes, True)
+    rounds = min(max(FEWEST_ROUNDS, WORK[quality] // max(len(refined.pieces.item), 1)), MOST_ROUNDS)
     return replace(refined, pieces=regroup(local, refined.pieces, rounds, deadline, seed))
 
 
@@ -55,11 +64,14 @@ def regroup(local: LocalProblem, pieces: Pieces, rounds: int, deadline: float | 
     """Groups of less loss, or the same. The same seed and rounds give the same groups, unless a deadline ends them."""
     near = near_items(local.setting.space, local.setting.values)
     rng = np.random.default_rng([seed, 0x5E7])
+    still = 0
     for number in range(1, rounds + 1):
-        if is_late(deadline):
+        if is_late(deadline) or still == STILL:
             break
+        before = pieces
         pieces = _round(local, pieces, near, rng, "rate" if number % 2 else "loss")
-        if number % REFINED_EVERY == 0 or number == rounds:
+        still = still + 1 if pieces is before else 0
+        if (number % REFINED_EVERY == 0 and still < REFINED_EVERY) or number == rounds:
             pieces = refine_pieces(local, pieces, deadline).pieces
     return pieces
 
@@ -87,6 +99,8 @@ def _round(
     before = np.bincount(chosen[inside], weights=loss[inside], minlength=sets)
     after = np.bincount(new_owner, weights=new_loss, minlength=sets)
     better = after < before - 1e-9
+    if not better.any():
+        return pieces
     stays = ~(inside & better[np.maximum(chosen, 0)])
     old, new = stays[pieces.group], better[new_owner][found.group]
     return _as_pieces(

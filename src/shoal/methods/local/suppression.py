@@ -29,7 +29,7 @@ from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding
 from shoal.methods.local.hidden_cells import require_few
 from shoal.methods.local.options import LocalMethod
 from shoal.methods.time_limits import deadline_of
@@ -52,7 +52,7 @@ class LocalSuppression(LocalMethod):
     time_limit
         Seconds after which the stars so far are taken. The result then depends on the machine.
     quality
-        See :class:`shoal.methods.local.refine.Refine`; not for models of few known columns.
+        See :class:`shoal.methods.local.refine.Refine`. For models of few known columns it changes nothing.
     """
 
     importance: Mapping[str, Weight] = field(default_factory=dict)
@@ -106,8 +106,10 @@ class LocalSuppression(LocalMethod):
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`: a cell that is suppressed counts by its column's importance."""
-        if self.missing == "loose" or limited(problem.model):
-            return None
         from shoal.methods.local.star_patterns import with_stars
 
-        return bound_recoding(with_stars(problem), recoding, "precision", self.importance)
+        starred = with_stars(problem)
+        if limited(problem.model):
+            return bound_cells(starred, recoding, "precision", self.importance, all_levels(starred.ladders))
+        # read loosely, k people are behind every row, but the others of them need not show as little
+        return bound_recoding(starred, recoding, "precision", self.importance, sharp=self.missing == "strict")

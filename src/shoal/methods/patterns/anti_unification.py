@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, MinLen
 
+from shoal.bounds import Bound
 from shoal.checked import Seconds, exact_number
 from shoal.encoding import (
     ByGroup,
@@ -39,15 +40,18 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
     Method,
     Problem,
+    Quality,
     require_feasible,
     require_quasi_identifiers,
     suppress_failing,
     told_count,
 )
+from shoal.methods.local.bounding import bound_recoding
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
 from shoal.schema import TOP, Role, Schema
+from shoal.utility.loss import losses
 
 __all__ = ["READINGS", "AntiUnification", "PatternFacts"]
 
@@ -152,6 +156,10 @@ class AntiUnification(Method):
 
     time_limit
         Seconds after which model-aware patterns are not formed anew; an error where there are none by then.
+    quality
+        How many orders of passes are tried, of which the one is taken that loses least (ncp): ``fast``, as without it,
+        the given one; ``good`` its reverse too; ``best`` each pass by itself too. Nothing changes for overlapping
+        patterns.
 
     The least records of a pattern, k, come from the plan's k-anonymity. Where model-aware patterns have none, k is what
     the other models need at least: p records for p different values, l for l-diversity.
@@ -163,6 +171,7 @@ class AntiUnification(Method):
     keep_rest: bool = False
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
     time_limit: Seconds | None = None
+    quality: Quality | None = None
     name: ClassVar[str] = "anti-unification"
 
     def __post_init__(self) -> None:
@@ -211,9 +220,45 @@ class AntiUnification(Method):
         lifted = _lift(problem, self.levels)
 
         def work(found: Event) -> Recoding:
-            return self._overlapping(lifted) if self.patterns == "overlapping" else self._disjoint(lifted, found)
+            return self._overlapping(lifted) if self.patterns == "overlapping" else self._best(lifted, found)
 
         return answer_within(self, self.time_limit, work)
+
+    @property
+    def orders(self) -> list[tuple[Order, ...]]:
+        """The orders of passes to try, each once."""
+        more = {"good": [self.order[::-1]], "best": [self.order[::-1], ("<",), (">",)]}
+        return list(dict.fromkeys([self.order, *more.get(self.quality or "fast", [])]))
+
+    def _best(self, lifted: _Lifted, found: Event) -> ByGroup:
+        """The groups that lose least, of all orders that are tried in time."""
+        deadline = deadline_of(self.time_limit)
+        problem = lifted.problem
+        tried: list[tuple[float, ByGroup]] = []
+        why: InfeasibleError | None = None
+        for order in self.orders:
+            if tried and is_late(deadline):
+                break
+            try:
+                one = replace(self, order=order)._disjoint(lifted, found)
+            except InfeasibleError as error:
+                why = why or error
+                continue
+            tried.append((losses(problem.frequencies, problem.ladders, one)["ncp"], one))
+        if not tried:
+            assert why is not None
+            raise why
+        return min(tried, key=lambda one: one[0])[1]
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`: of groups that show a column at its first level or not at all.
+
+        However many columns a group does not show. A pattern set has no rows that could lose anything.
+        """
+        if self.patterns == "overlapping":
+            return None
+        levels = [(level,) for level in _first_levels(problem, self.levels)]
+        return bound_recoding(problem, recoding, "ncp", {}, whole=self.keep_rest, sharp=False, levels=levels)
 
     def _disjoint(self, lifted: _Lifted, found: Event) -> ByGroup:
         if self.keep_rest:
@@ -414,7 +459,8 @@ class _Outcome:
     rounds: int
 
 
-def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
+def _first_levels(problem: Problem, given: Mapping[str, int]) -> tuple[int, ...]:
+    """The level at which each column starts."""
     levels = []
     for name, ladder in zip(problem.names, problem.ladders, strict=True):
         column = problem.schema.columns.get(name)
@@ -425,6 +471,11 @@ def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
                 f"The level of column {name!r} must be a whole number from 0 to {ladder.height}; found {level!r}."
             )
         levels.append(level)
+    return tuple(levels)
+
+
+def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
+    levels = _first_levels(problem, given)
     frequencies = problem.frequencies
     codes, sizes = recode_codes(frequencies.codes, problem.ladders, levels)
     secrets = frequencies.secrets + 1
@@ -435,7 +486,7 @@ def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
     count = np.bincount(inverse, weights=frequencies.count, minlength=number).astype(np.int64)
     table = replace(frequencies.of(first, count), codes=np.ascontiguousarray(codes[first]))
     classes = group_keys(table.secrets + 1, of_domains)[0].astype(np.int32)
-    return _Lifted(problem, tuple(levels), table, inverse, classes)
+    return _Lifted(problem, levels, table, inverse, classes)
 
 
 def _accept(table: FrequencySet, model: AllOf, totals: Sequence[Counts]) -> Callable[[Counts, Counts, int], Any]:
