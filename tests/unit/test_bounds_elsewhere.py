@@ -106,7 +106,7 @@ def test_nothing_that_is_read_loosely_has_fewer_stars(k):
         measure = local_measure("precision", problem.frequencies, problem.ladders, {})
         best = (hidden[fine] * measure.weight).sum(axis=(1, 2)).min() / len(codes)
         given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
-        least = least_loss(*given, whole=True, rounds=0)
+        least = least_loss(*given, whole=True, effort=0)
         assert least <= best * (1 + 1e-12)
         some += best > 0
         tight += 0 < least >= best * (1 - 1e-9)
@@ -131,7 +131,7 @@ def test_no_patterns_lose_less(name):
         at = [int(rng.integers(0, 2)), 0, int(rng.integers(0, 3))]
         levels = [sorted({level, ladder.height}) for level, ladder in zip(at, problem.ladders, strict=True)]
         given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
-        least = least_loss(*given, whole=whole, rounds=0, levels=levels)
+        least = least_loss(*given, whole=whole, effort=0, levels=levels)
         best = optimum(_at_levels(problem, levels), measure, ["ancestor"] * 3, whole)
         assert least <= best * (1 + 1e-12)
         tight += np.isfinite(best) and 0 < least >= best * (1 - 1e-9)

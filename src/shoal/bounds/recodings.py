@@ -34,8 +34,8 @@ __all__ = ["Levels", "LocalMeasure", "least_loss", "local_measure", "make_cells"
 
 STEPS, STEPS_PER_ITEM = 80_000_000, 400
 """So many steps are taken at most for the cells of some columns: beyond, the columns are dealt with in two parts."""
-ROUNDS = 4
-"""How often prices rise, unless that takes more steps."""
+ROUNDS, MORE_ROUNDS = 4, 12
+"""How often prices rise, unless that takes more steps; and with more effort than the usual one."""
 LEAST_RISE = 1e-9
 
 Floats = npt.NDArray[np.float64]
@@ -127,14 +127,15 @@ def least_loss(
     ranks: Sequence[npt.NDArray[np.int32] | None],
     *,
     whole: bool,
-    rounds: int = ROUNDS,
+    effort: int = 1,
     levels: Levels | None = None,
 ) -> float | None:
     """The least that a local recoding can lose whose groups meet the model; None where nothing is known.
 
     ``whole`` tells that no row may be left out; where rows may be, each of them loses all columns. ``shown`` and
     ``ranks`` are as in :class:`shoal.methods.local.problem.LocalProblem`. ``levels`` are those at which labels may be
-    along hierarchies, column by column, the highest among them; all of them without it.
+    along hierarchies, column by column, the highest among them; all of them without it. ``effort`` is how many times
+    the usual number of steps may be taken; with 0 no prices rise.
     """
     rules = model.absorbing_rules(frequencies.domains, totals_of(frequencies), whole=whole)
     if rules is None:
@@ -145,7 +146,7 @@ def least_loss(
     most = math.inf if whole else 1.0
     levels = levels or [range(ladder.height + 1) for ladder in ladders]
     given = (measure, frequencies, ladders, levels, model.least, rules)
-    total = _along_hierarchies(*given, columns, rounds, most) if columns else 0.0
+    total = _along_hierarchies(*given, columns, effort, most) if columns else 0.0
     if ranges and model.least > 1:
         total += _in_ranges(measure, frequencies, ladders, model.least, ranges, ranks)
     return rounded_down(total / frequencies.rows)
@@ -170,24 +171,24 @@ def _along_hierarchies(
     least: int,
     rules: Sequence[tuple[int, Rule]],
     columns: Sequence[int],
-    rounds: int,
+    effort: int,
     most: float,
 ) -> float:
     """What all rows lose together at least in some columns; no price is above ``most`` times their whole loss."""
     cells, _ = make_cells(measure, frequencies, ladders, levels, least, rules, columns)
     top = math.fsum(measure.weight[list(columns)])
     room = make_room(cells)
-    budget = STEPS + STEPS_PER_ITEM * len(cells.copies)
+    budget = max(effort, 1) * (STEPS + STEPS_PER_ITEM * len(cells.copies))
     price, left = least_costs(cells, room, top, budget)
     if left < 0 and len(columns) > 1:
         half = len(columns) // 2
         given = (measure, frequencies, ladders, levels, least, rules)
-        return math.fsum(_along_hierarchies(*given, part, rounds, most) for part in (columns[:half], columns[half:]))
+        return math.fsum(_along_hierarchies(*given, part, effort, most) for part in (columns[:half], columns[half:]))
     if left < 0:
         return 0.0
     ceiling = top * min(most, cells.least)  # so far a cell of all rows allows
     furthest = np.where(price > 0, ceiling - price, 0.0)
-    for _ in range(rounds):
+    for _ in range(0 if effort == 0 else ROUNDS if effort == 1 else MORE_ROUNDS):
         if not furthest.any():
             break
         rise, left = rises(cells, room, price, furthest, left)

@@ -183,7 +183,7 @@ class Auto(Method):
 
         if limited(problem.model):
             return bound_cells(problem, recoding, "ncp", {}, all_levels(problem.ladders))
-        return bound_recoding(problem, recoding, "ncp", {}, whole=self.suppression == 0, sharp=False)
+        return bound_recoding(problem, recoding, "ncp", {}, whole=self.suppression == 0, effort=0)
 
 
 def _require_served(method: Method, schema: Schema, model: AllOf) -> None:

@@ -9,13 +9,23 @@ import numpy.typing as npt
 
 from shoal.bounds.bound import Bound, least_geometric, rounded_down
 from shoal.encoding import Recoding
-from shoal.methods.base import Problem
+from shoal.methods.base import Method, Problem
 from shoal.models import limited
 from shoal.schema import Ladder
 
-__all__ = ["all_levels", "bound_cells", "bound_recoding", "levels_between"]
+__all__ = ["all_levels", "bound_cells", "bound_recoding", "effort_of", "levels_between"]
 
 Levels = Sequence[Sequence[int]]
+EFFORT = {"good": 4, "best": 20}
+"""How many times the usual work a bound takes, by the quality of the method, which takes longer too."""
+
+
+def effort_of(method: Method, usual: int = 1) -> int:
+    """The effort for the bound of a method: no more than the usual one, or 1, where its time is limited."""
+    quality = getattr(method, "quality", None)
+    if quality not in EFFORT:
+        return usual
+    return 1 if getattr(method, "time_limit", None) is not None else EFFORT[quality]
 
 
 def bound_recoding(
@@ -27,22 +37,23 @@ def bound_recoding(
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
     *,
     whole: bool = True,
-    sharp: bool = True,
+    effort: int = 1,
     levels: Levels | None = None,
 ) -> Bound | None:
     """What a recoding loses and what any must; ``shown`` and ``ranks`` as in a local problem, hierarchies without.
 
-    A sharp bound takes about as long as refining does; one that is not, less than cutting. ``levels`` are those at
-    which labels may be, column by column, beside the highest; all of them without it.
+    With an effort of 0 each row is looked at by itself, which takes less time than cutting; with one of 1 about as
+    long as refining does. ``levels`` are those at which labels may be, column by column, beside the highest; all of
+    them without it.
     """
-    from shoal.bounds.recodings import ROUNDS, least_loss, local_measure, recoding_loss
+    from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
 
     frequencies, ladders = problem.frequencies, problem.ladders
     shown = shown or ["ancestor"] * len(ladders)
     ranks = ranks or [None] * len(ladders)
     measure = local_measure(loss, frequencies, ladders, weights)
     least = least_loss(
-        measure, frequencies, ladders, problem.model, shown, ranks, whole=whole, rounds=ROUNDS if sharp else 0,
+        measure, frequencies, ladders, problem.model, shown, ranks, whole=whole, effort=effort,
         levels=None if levels is None else _with_top(levels, ladders),
     )  # fmt: skip
     if least is None:

@@ -129,7 +129,7 @@ class FactsSuppression(Method):
         if self.loss not in get_args(LocalLoss):
             return None
         levels = levels_between(*level_bounds(self.levels, problem))
-        return bound_recoding(problem, recoding, self.loss, self.weights, whole=False, sharp=False, levels=levels)
+        return bound_recoding(problem, recoding, self.loss, self.weights, whole=False, effort=0, levels=levels)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
 from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.bounding import bound_recoding, effort_of
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -84,7 +84,7 @@ class Mondrian(CuttingMethod):
         """See :class:`shoal.methods.base.Method`."""
         ranks = ranks_of(problem)
         shown = shown_by(problem, self.publish, ranks)
-        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, sharp=self.improves)
+        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, effort=effort_of(self, 0))
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""

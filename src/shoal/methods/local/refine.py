@@ -15,7 +15,7 @@ from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.methods.base import Problem, Quality, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.bounding import bound_recoding, effort_of
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
 from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
@@ -128,7 +128,9 @@ class Refine(LocalMethod):
         """See :class:`shoal.methods.base.Method`."""
         ranks, whole = ranks_of(problem), isinstance(self.start, CuttingMethod)
         shown = self._shown(problem, ranks)
-        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, whole=whole)
+        return bound_recoding(
+            problem, recoding, self.loss, self.weights, shown, ranks, whole=whole, effort=effort_of(self)
+        )
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ from shoal.checked import Seconds, Weight
 from shoal.encoding import ByGroup, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding
+from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding, effort_of
 from shoal.methods.local.hidden_cells import require_few
 from shoal.methods.local.options import LocalMethod
 from shoal.methods.time_limits import deadline_of
@@ -112,4 +112,5 @@ class LocalSuppression(LocalMethod):
         if limited(problem.model):
             return bound_cells(starred, recoding, "precision", self.importance, all_levels(starred.ladders))
         # read loosely, k people are behind every row, but the others of them need not show as little
-        return bound_recoding(starred, recoding, "precision", self.importance, sharp=self.missing == "strict")
+        effort = effort_of(self) if self.missing == "strict" else 0
+        return bound_recoding(starred, recoding, "precision", self.importance, effort=effort)

@@ -24,7 +24,7 @@ from shoal.checked import Number, Seconds, Weight
 from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.bounding import bound_recoding, effort_of
 from shoal.methods.local.mondrian import ranks_of, shown_by
 from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
@@ -151,7 +151,9 @@ class Switching(LocalMethod):
         problem = replace(problem, model=self.goal(problem.model))
         ranks, whole = ranks_of(problem), isinstance(self.start, CuttingMethod)
         shown = shown_by(problem, getattr(self.start, "publish", {}), ranks)
-        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, whole=whole)
+        return bound_recoding(
+            problem, recoding, self.loss, self.weights, shown, ranks, whole=whole, effort=effort_of(self)
+        )
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from shoal.bounds import Bound
 from shoal.checked import Seconds, Weight
 from shoal.encoding import Recoding
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.bounding import bound_recoding, effort_of
 from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
 from shoal.models import AllOf
 from shoal.schema import Schema
@@ -72,7 +72,7 @@ class TopDown(CuttingMethod):
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`."""
-        return bound_recoding(problem, recoding, self.loss, self.weights, sharp=self.improves)
+        return bound_recoding(problem, recoding, self.loss, self.weights, effort=effort_of(self, 0))
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
         """See :class:`shoal.methods.local.options.CuttingMethod`."""

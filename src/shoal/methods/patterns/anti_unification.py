@@ -258,7 +258,7 @@ class AntiUnification(Method):
         if self.patterns == "overlapping":
             return None
         levels = [(level,) for level in _first_levels(problem, self.levels)]
-        return bound_recoding(problem, recoding, "ncp", {}, whole=self.keep_rest, sharp=False, levels=levels)
+        return bound_recoding(problem, recoding, "ncp", {}, whole=self.keep_rest, effort=0, levels=levels)
 
     def _disjoint(self, lifted: _Lifted, found: Event) -> ByGroup:
         if self.keep_rest:
