@@ -349,9 +349,9 @@ def test_a_bound_is_rounded_down():
 def test_a_bound_above_the_loss_is_a_fault_and_is_not_hidden():
     assert Bound("ncp", 0.5, 0.5 * (1 + 1e-10)).to_dict()["lower_bound"] == 0.5  # by rounding alone
     with pytest.raises(ShoalError, match=r"0\.5 .*0\.500001: one of the two is wrong"):
-        Bound("ncp", 0.5, 0.500001)
+        Bound("ncp", 0.5, 0.500001).to_dict()
     with pytest.raises(ShoalError):
-        Bound("ncp", 0.0, 1e-9)
+        Bound("ncp", 0.0, 1e-9).to_dict()
 
 
 # -- where it is told --------------------------------------------------------------------------------------------------
