@@ -75,7 +75,7 @@ wheel: $(COMPILED)
 	scripts/wheel
 
 reproduce: $(COMPILED)
-	.venv/bin/shoal reproduce
+	.venv/bin/shoal reproduce --overwrite
 
 bench: $(COMPILED)
 	.venv/bin/python -m benchmarks

@@ -283,7 +283,7 @@ def _read(engine: Engine, source: Source, plan: Plan, watch: Watch) -> _Read:
         output = plan.output
         key = read_key(output.pseudonym_key, output.path) if output else read_key(None)
     with watch("reading"):
-        read = engine.read(source)
+        read = engine.read(replace(source, with_nan=plan.schema.named(Role.OTHER)))
         require_columns(read, tuple(plan.schema.columns))
         require_roles(read, plan.schema.columns)
         table = one_zero(engine, read, plan.schema)

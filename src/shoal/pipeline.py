@@ -87,7 +87,7 @@ def anonymize(data: Table, plan: AskedPlan, *, progress: Progress = quiet) -> Re
         with watch("applying"):
             held = engine.hold(decided.carried, data)
         with watch("verifying"):
-            carried = engine.read(Source(frame=held))
+            carried = engine.read(Source(frame=held, with_nan=plan.schema.quasi_identifiers))
             checked = decided.verify(engine, carried)
             released = _without(held, plan.schema.person[:1])
             if plan.schema.linked:
@@ -112,7 +112,8 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
         with open_engine(plan.engine, made.table, time_zone=_time_zone(plan)) as engine:
-            engine.write(engine.read(Source(frame=made.table)), staged)
+            others = plan.schema.named(Role.OTHER)
+            engine.write(engine.read(Source(frame=made.table, with_nan=others)), staged)
         checked = check(staged, plan=plan, source=RELEASED)
         if not checked.holds or checked.rows != made.certificate["released"]:
             raise OutputError(
@@ -211,7 +212,7 @@ def _release_to_file(
                 writing = _writing(plan, decided)
                 back = engine.write(harmless.table if harmless else decided.released, staged, writing)
             with watch("verifying"):
-                written = engine.read(back)
+                written = engine.read(replace(back, with_nan=plan.schema.quasi_identifiers))
                 written = harmless.restore(engine, written) if harmless else written
                 if plan.schema.person:
                     written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
@@ -457,7 +458,8 @@ def check(
                 return check_relation(None, here[0], schema, chosen, counted=here[1])
     zone = time_zone or _time_zone(plan)
     with open_engine(settings, data, progress=watch.part, time_zone=zone) as opened, watch("checking"):
-        table = opened.read(Source(Path(data), csv=given) if is_path else Source(frame=data, csv=given))
+        place, frame = (Path(data), None) if is_path else (None, data)
+        table = opened.read(Source(place, frame, given, with_nan=schema.quasi_identifiers))
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table

@@ -51,3 +51,10 @@ def test_a_demand_of_a_key_set_replaces_the_one_of_its_name_and_column_alone():
     assert [part.of for part in bind_keys(general, (for_all,))] == [
         shoal.PSensitive(4), shoal.KAnonymity(5)
     ]  # fmt: skip
+
+
+def test_a_key_set_has_twelve_columns_at_most():
+    names = tuple("abcdefghijklm")
+    assert KeySet(names[:12]).columns == names[:12]
+    with pytest.raises(shoal.PlanError, match="at most 12 columns; found 13"):
+        KeySet(names)

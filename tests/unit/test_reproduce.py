@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shoal.cli.app import app
+from shoal.errors import OutputError
 from shoal.report.lines import line_chart
 from shoal.reproduce import enhanced_models, identifiability, microaggregation, switching
 from shoal.reproduce.page import Section, to_html, to_markdown
@@ -25,6 +26,17 @@ def test_without_data_it_says_what_is_missing(tmp_path, monkeypatch):
     assert "sdcMicro" in page
     assert "Table 8" in page  # needs no data
     assert (tmp_path / "pages" / "papers.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_no_page_of_somebody_is_replaced_unless_told(tmp_path, monkeypatch):
+    monkeypatch.delenv("SHOAL_DATA", raising=False)
+    (tmp_path / "papers.md").write_text("mine")
+    arguments = ["reproduce", "--out", str(tmp_path), "--paper", "microaggregation", "--json"]
+    assert isinstance(CliRunner().invoke(app, arguments).exception, OutputError)
+    assert [place.name for place in tmp_path.iterdir()] == ["papers.md"]
+    assert (tmp_path / "papers.md").read_text() == "mine"
+    assert CliRunner().invoke(app, [*arguments, "--overwrite"]).exit_code == 0
+    assert (tmp_path / "papers.md").read_text() != "mine"
 
 
 def test_an_unknown_paper_is_an_error(tmp_path):

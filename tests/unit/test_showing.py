@@ -167,6 +167,20 @@ def test_the_report_is_a_page_that_a_notebook_frames(release, tmp_path):
         page.save(tmp_path / "nowhere" / "report.html")
 
 
+def test_a_page_takes_the_place_of_nothing_unless_told(release, tmp_path):
+    place, linked = tmp_path / "mine.html", tmp_path / "linked.html"
+    place.write_text("mine")
+    linked.symlink_to(place)
+    page = release.report()
+    for refused, overwrite in ((place, False), (linked, False), (linked, True), (tmp_path, True)):
+        with pytest.raises(shoal.OutputError):
+            page.save(refused, overwrite=overwrite)
+    assert place.read_text() == "mine"
+    page.save(place, overwrite=True)
+    assert place.read_text() == page.html
+    assert sorted(tmp_path.iterdir()) == [linked, place]
+
+
 def test_an_exploration_can_be_drawn(results):
     page = results[-2].plot("k-anonymity(k=5)")
     assert "<svg" in page.html

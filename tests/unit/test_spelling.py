@@ -22,6 +22,8 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
+from shoal.engines import open_engine
+from shoal.engines.base import Source
 from shoal.errors import HierarchyError, PlanError
 from shoal.schema import Categories, Column, Ordered, Role, Schema, Table, Tree
 from shoal.schema.spelling import canonical, fold, fold_with_care
@@ -157,6 +159,50 @@ def test_another_column_keeps_its_negative_zeros(tmp_path: Path) -> None:
 def test_a_check_counts_the_two_zeros_as_the_two_values_that_a_reader_sees() -> None:
     table = pa.table({"a": pa.array([-0.0, 0.0, 0.0], pa.float32())})
     assert shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["a"]).smallest_group == 1
+
+
+NAN, INF = float("nan"), float("inf")
+STRANGE = pa.table(
+    {
+        "a": pa.array([NAN, None, INF, INF, -INF, -INF], pa.float64(), from_pandas=False),
+        "o": pa.array([NAN, None, NAN, -0.0, -INF, INF], pa.float64(), from_pandas=False),
+    }
+)
+
+
+@pytest.mark.parametrize("form", ["arrow", "polars", "csv", "parquet", "duckdb", "xlsx"])
+def test_another_column_keeps_what_is_not_a_number_and_a_quasi_identifier_shows_it_as_missing(
+    tmp_path: Path, form: str
+) -> None:
+    roles = {"a": "quasi-identifier", "o": "other"}
+    if form in ("arrow", "polars"):
+        frame = STRANGE if form == "arrow" else pl.from_arrow(STRANGE)
+        table = pl.DataFrame(shoal.anonymize(frame, plan_of(roles)).table).to_arrow()
+    else:
+        pq.write_table(STRANGE, tmp_path / "source.parquet")
+        path = tmp_path / f"released.{form}"
+        shoal.release(plan_of(roles, source={"path": str(tmp_path / "source.parquet")}, output={"path": str(path)}))
+        with open_engine() as engine:
+            read = engine.read(Source(path, with_nan=("a", "o")))
+            table = engine.head(read, 9).rename_columns(["a", "o"])
+    told = [repr(None if cell is None else float(cell)) for cell in table.column("o").to_pylist()]
+    assert Counter(told) == Counter(map(repr, STRANGE.column("o").to_pylist()))
+    assert Counter(map(str, table.column("a").to_pylist())) == {"None": 2, "inf": 2, "-inf": 2}
+
+
+def test_a_check_counts_what_is_not_a_number_and_what_is_missing_as_a_reader_sees_them(tmp_path: Path) -> None:
+    pq.write_table(STRANGE, tmp_path / "table.parquet")
+    for table in (STRANGE, pl.from_arrow(STRANGE), tmp_path / "table.parquet"):
+        checked = shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["a"])
+        assert (checked.groups, checked.smallest_group) == (4, 1)
+
+
+def test_a_release_that_is_saved_keeps_what_is_not_a_number(tmp_path: Path) -> None:
+    made = shoal.anonymize(STRANGE, plan_of({"a": "quasi-identifier", "o": "other"}))
+    saved = made.save(tmp_path, "released.parquet")
+    assert saved.path is not None
+    told = Counter(map(repr, pq.read_table(saved.path).column("o").to_pylist()))
+    assert told == Counter(map(repr, STRANGE.column("o").to_pylist()))
 
 
 def test_a_quasi_identifier_of_blanks_is_missing() -> None:

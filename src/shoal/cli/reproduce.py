@@ -20,6 +20,7 @@ def reproduce(
     paper: Annotated[
         list[str] | None, typer.Option(help=f"Only this one; may be repeated: {', '.join(PAPERS)}.")
     ] = None,
+    overwrite: Annotated[bool, typer.Option(help="Replace pages and pictures that exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Run the experiments of the papers and write them as a Markdown and an HTML page.
@@ -34,7 +35,7 @@ def reproduce(
     from shoal.reproduce.run import reproduce_papers
 
     with progress(as_json) as show:
-        seconds, missing = reproduce_papers(out, paper or (), show)
+        seconds, missing = reproduce_papers(out, paper or (), show, overwrite=overwrite)
     if as_json:
         print(json.dumps({"pages": ["papers.md", "papers.html"], "seconds": seconds, "lacking": missing}))
         return

@@ -2,7 +2,7 @@
 
 What counts as equal must be equal byte for byte in what is published, in a CSV as in a typed table or a frame, and what
 differs there must count as different. Text has the form of :func:`shoal.schema.spelling.canonical`; of the two zeros of
-floating point, which every engine holds for equal, the positive one is published.
+floating point, which every engine holds for equal, the positive one is published; what is not a number is missing.
 """
 
 from __future__ import annotations

@@ -166,6 +166,8 @@ class Source(Checked):
     values: Literal["codes", "labels"] = "codes"
     reading: Options | None = None
     """How a release is read back that was just written; no plan says it."""
+    with_nan: tuple[str, ...] = ()
+    """Columns in which NaN is told from a missing value, as it is in the table; no plan says it."""
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the plan says where a variable's value was filled in, by key."""
 

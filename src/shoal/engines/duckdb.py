@@ -8,7 +8,7 @@ import io
 import re
 import stat
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +32,7 @@ from shoal.engines.duckdb_files import (
 )
 from shoal.engines.scratch import make_scratch
 from shoal.errors import OutputError, ShoalError, TableError
-from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Options, Writing, format_of, writer_of
+from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Writing, format_of, writer_of
 from shoal.formats.addresses import address_of
 from shoal.formats.apart import load_apart
 from shoal.formats.drivers import answer
@@ -106,35 +106,38 @@ class DuckDBEngine:
         if source.database is not None:
             return self._read_database(source)
         if source.path is None:
-            return self._read_frame(source.frame, source.csv.missing)
+            return self._read_frame(source.frame, source.csv.missing, source.with_nan)
         path = self._fetched(source.path)
         parts = None if path == STANDARD else find_parts(path, source.format)
         if parts is not None:
             source.require_taken(FORMATS[parts.form])
-            return self._read_parts(parts, source.csv)
+            return self._read_parts(parts, source)
         if path != STANDARD:
             _require_file(path)
         path = self._laid_out(path)
         form = format_of(path, source.format)
         source.require_taken(form)
         if form.name in ("csv", "parquet"):
-            return self._read_parts(Parts(form.name, (path,)), source.csv)
-        return self._read_other(form, path, source.options, source.csv.missing)
+            return self._read_parts(Parts(form.name, (path,)), source)
+        return self._read_other(form, path, source)
 
     def _read_database(self, source: Source) -> Relation:
         if source.driver is not None:
             with answer(source.database or "", source.driver, source.table, source.query) as batches:
                 names = tuple(batches.schema.names)
-                name = self._held(batches, source.csv.missing)
+                name = self._held(batches, source.csv.missing, source.with_nan)
             return self._view(sql.replaced(name, len(names), {}), names, named=True)
         with Postgres(source.database or "", fault=TableError) as server:
-            found = self.take(server, server.columns(source.table, source.query), source.csv.missing)
+            asked = server.columns(source.table, source.query)
+            found = self.take(server, asked, source.csv.missing, source.with_nan)
             return replace(found, labels={} if source.table is None else server.labels(source.table))
 
-    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
+    def take(
+        self, server: Postgres, asked: Asked, missing: tuple[str, ...] = (), with_nan: Collection[str] = ()
+    ) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
         with server.batches(asked.statement) as batches:
-            name = self._held(batches, missing)
+            name = self._held(batches, missing, with_nan)
         if asked.flagged:
             ((place,),) = self._run(f"SELECT min({sql.column(len(asked.names))}) FROM {name}").fetchall()
             if place is not None:
@@ -145,10 +148,10 @@ class DuckDBEngine:
         exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in asked.kinds.items()}
         return self._view(sql.replaced(name, len(asked.names), exact), asked.names, named=True)
 
-    def _held(self, batches: pa.RecordBatchReader, missing: tuple[str, ...]) -> str:
+    def _held(self, batches: pa.RecordBatchReader, missing: tuple[str, ...], with_nan: Collection[str]) -> str:
         """A table of this engine with what comes, as columns c0, c1, ..."""
         name, incoming = self._name(), self._name()
-        cells = as_cells(batches.schema, missing)
+        cells = as_cells(batches.schema, missing, with_nan)
         names = [sql.column(place) for place in range(len(batches.schema))]
         renamed = pa.schema([part.with_name(name) for part, name in zip(batches.schema, names, strict=True)])
         coming = pa.RecordBatchReader.from_batches(renamed, (batch.rename_columns(names) for batch in batches))
@@ -189,14 +192,15 @@ class DuckDBEngine:
             self._unpacked[path] = lay_out(path, self._room() / name)
         return self._unpacked[path]
 
-    def _read_parts(self, parts: Parts, given: CsvFormat) -> Relation:
+    def _read_parts(self, parts: Parts, source: Source) -> Relation:
         """One table of one or many files, CSV or Parquet."""
+        given = source.csv
         parts = replace(parts, files=tuple(map(self._laid_out, parts.files)))
         by_folder = bool(parts.keys)
         if parts.form == "parquet":
             schema = common_schema(parts.files)
             names, named = tuple(schema.names), True
-            query = scan_parquet(parts.files, schema, as_cells(schema, given.missing), by_folder)
+            query = scan_parquet(parts.files, schema, as_cells(schema, given.missing, source.with_nan), by_folder)
         else:
             form = detect(parts.files[0], given)
             for file in parts.files[1:]:
@@ -222,12 +226,12 @@ class DuckDBEngine:
         ]
         return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM ({query})"
 
-    def _read_other(self, form: Format, path: Path, options: Options, missing: tuple[str, ...]) -> Relation:
+    def _read_other(self, form: Format, path: Path, source: Source) -> Relation:
         """A file that is not read by DuckDB itself: by another process, as an Arrow table."""
-        table, labels = load_apart(form, path, options, self._spill.path, self._memory)
-        return replace(self._read_frame(table, missing), labels=labels)
+        table, labels = load_apart(form, path, source.options, self._spill.path, self._memory)
+        return replace(self._read_frame(table, source.csv.missing, source.with_nan), labels=labels)
 
-    def _read_frame(self, frame: Any, missing: tuple[str, ...]) -> Relation:
+    def _read_frame(self, frame: Any, missing: tuple[str, ...], with_nan: Collection[str]) -> Relation:
         table = frame_to_arrow(frame)
         names = tuple(table.column_names)
         check_names(names, named=True)
@@ -235,7 +239,8 @@ class DuckDBEngine:
             if pa.types.is_float16(part.type):  # DuckDB has no such type
                 table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
         renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
-        return self._view(f"SELECT {as_cells(table.schema, missing)} FROM {self._register(renamed)}", names, named=True)
+        cells = as_cells(table.schema, missing, with_nan)
+        return self._view(f"SELECT {cells} FROM {self._register(renamed)}", names, named=True)
 
     def _view(self, query: str, columns: tuple[str, ...], named: bool = False) -> Relation:
         check_names(columns, named)
@@ -557,8 +562,8 @@ _PLAIN = (
 """Kinds of values that have an order and a text; intervals, durations and bytes have not both."""
 
 
-def as_cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
-    """Columns of a typed table, with NaN and the declared markers as missing."""
+def as_cells(schema: pa.Schema, missing: tuple[str, ...], with_nan: Collection[str] = ()) -> str:
+    """Columns of a typed table, with the declared markers as missing, and NaN but in the columns ``with_nan``."""
     cells = []
     markers = ", ".join(map(sql.literal, missing))
     for place, part in enumerate(schema):
@@ -577,7 +582,7 @@ def as_cells(schema: pa.Schema, missing: tuple[str, ...]) -> str:
             cell = f"CAST({name} AS VARCHAR)"
         if pa.types.is_dictionary(part.type):
             cell = f"CAST({name} AS VARCHAR)" if _is_text(value_type) else name
-        if pa.types.is_floating(value_type):
+        if pa.types.is_floating(value_type) and part.name not in with_nan:
             cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
         if missing:
             cell = f"CASE WHEN CAST({name} AS VARCHAR) IN ({markers}) THEN NULL ELSE {cell} END"

@@ -146,7 +146,7 @@ class SparkEngine:
             path = source.path
             with self._set("spark.sql.sources.partitionColumnTypeInference.enabled", "false"):
                 frame, names, missing, named = self._run(lambda: open_files(self._spark, path, source))
-            return self._table(frame, names, missing, source.csv.trim, named)
+            return self._table(frame, names, missing, source, named)
         if source.database is not None:
             raise TableError(NO_DATABASE)
         frame = source.frame
@@ -158,10 +158,10 @@ class SparkEngine:
             table = frame_to_arrow(frame)
             names = tuple(table.column_names)
             frame = self._local(table.rename_columns([sql.column(place) for place in range(len(names))]))
-        return self._table(frame, names, source.csv.missing, named=True)
+        return self._table(frame, names, source.csv.missing, source, named=True)
 
     def _table(
-        self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], trim: bool = False, named: bool = False
+        self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], source: Source, named: bool
     ) -> Relation:
         """A view in which columns are called c<i>, and NaN and the declared markers are missing."""
         check_names(names, named)
@@ -169,7 +169,8 @@ class SparkEngine:
         view = self._register(renamed)
         cells = []
         for part, name in zip(renamed.schema, names, strict=True):
-            cells.append(f"{_cell(part.name, part.dataType.simpleString(), name, missing, trim)} AS {part.name}")
+            cell = _cell(part.name, part.dataType.simpleString(), name, missing, source)
+            cells.append(f"{cell} AS {part.name}")
         return replace(self._view(f"SELECT {', '.join(cells)} FROM {view}", names), named=named)
 
     def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
@@ -506,7 +507,7 @@ def _bytes(setting: str) -> int:
     return int(setting) if setting.isdecimal() else megabytes(setting) << 20
 
 
-def _cell(name: str, kind: str, column: str, missing: Sequence[str], trim: bool) -> str:
+def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Source) -> str:
     """A column of a table as it is read: plain values only, NaN and the markers as missing."""
     if kind.startswith(("array", "map", "struct", "variant")):
         raise TableError(f"Column {column!r} holds {kind}; only plain values can be anonymized. Unnest it first.")
@@ -517,10 +518,10 @@ def _cell(name: str, kind: str, column: str, missing: Sequence[str], trim: bool)
         cell = f"CAST({name} AS STRING)"
     elif kind.startswith(("string ", "char", "varchar")):
         cell = f"CAST({name} AS STRING) COLLATE UTF8_BINARY"  # a collation may hold values for equal that differ
-    elif kind in ("float", "double"):
+    elif kind in ("float", "double") and column not in source.with_nan:
         cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
     text = f"CAST({name} AS STRING)"
-    if trim and kind == "string":
+    if source.csv.trim and source.path is not None and kind == "string":
         cell = text = f"trim(BOTH {sql.hex_literal(BLANKS)} FROM {name})"
     if missing:
         markers = ", ".join(map(sql.hex_literal, missing))

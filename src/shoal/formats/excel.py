@@ -150,7 +150,7 @@ def _holdable(table: pa.Table) -> pa.Table:
             ends = pc.min_max(column).as_py()
             fits = ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) <= LARGEST_EXACT
         elif pa.types.is_floating(kind):
-            fits = not pc.any(pc.is_inf(column)).as_py()
+            fits = pc.all(pc.is_finite(column)).as_py() is not False
         elif pa.types.is_date(kind):
             first = pc.min(column).as_py()
             fits = first is None or first >= FIRST_DAY

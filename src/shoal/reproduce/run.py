@@ -9,11 +9,13 @@ from pathlib import Path
 
 from shoal.errors import OutputError, PlanError
 from shoal.methods import Progress, quiet
+from shoal.output import check_paper, write_paper
 from shoal.reproduce import PAPERS
 from shoal.reproduce.page import to_html, to_markdown
 
 __all__ = ["reproduce_papers"]
 
+PAGES = ("papers.md", "papers.html")
 TITLE = "The papers' experiments, reproduced"
 INTRODUCTION = (
     "Every table and figure of the five papers that shoal implements, computed by shoal on this machine, "
@@ -23,7 +25,11 @@ INTRODUCTION = (
 
 
 def reproduce_papers(
-    out: Path | str = Path("reproduced"), papers: Sequence[str] = (), progress: Progress = quiet
+    out: Path | str = Path("reproduced"),
+    papers: Sequence[str] = (),
+    progress: Progress = quiet,
+    *,
+    overwrite: bool = False,
 ) -> tuple[dict[str, float], list[str]]:
     """Run the experiments of the papers and write them as a Markdown and an HTML page.
 
@@ -33,6 +39,8 @@ def reproduce_papers(
         A folder, made if it does not exist.
     papers
         Names in :data:`shoal.reproduce.PAPERS`; all by default.
+    overwrite
+        Whether pages and pictures that exist are replaced.
 
     Returns
     -------
@@ -43,6 +51,9 @@ def reproduce_papers(
     for name in chosen:
         if name not in PAPERS:
             raise PlanError(f"There is no paper named {name!r}; known are {', '.join(PAPERS)}.")
+    _make(folder)
+    for name in PAGES:
+        check_paper(folder / name, overwrite, {})
     results = []
     seconds = {}
     for number, name in enumerate(chosen):
@@ -51,12 +62,18 @@ def reproduce_papers(
         module = importlib.import_module(f"shoal.reproduce.{name}")
         results.append((module.TITLE, module.sections()))
         seconds[name] = time.perf_counter() - start
+    pages = (to_markdown(TITLE, INTRODUCTION, results), to_html(TITLE, INTRODUCTION, results))
+    texts = dict(zip(PAGES, pages, strict=True))
+    texts |= {section.picture: section.chart for _, sections in results for section in sections if section.chart}
+    for name in texts:
+        check_paper(folder / name, overwrite, {})
+    for name, text in texts.items():
+        write_paper(folder / name, text)
+    return seconds, [section.title for _, sections in results for section in sections if section.lacking]
+
+
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "papers.md").write_text(to_markdown(TITLE, INTRODUCTION, results), encoding="utf-8")
-        (folder / "papers.html").write_text(to_html(TITLE, INTRODUCTION, results), encoding="utf-8")
-        for section in (section for _, sections in results for section in sections if section.chart):
-            (folder / section.picture).write_text(section.chart, encoding="utf-8")
     except OSError as error:
         raise OutputError(f"The pages cannot be written to {str(folder)!r}: {error.strerror}.") from None
-    return seconds, [section.title for _, sections in results for section in sections if section.lacking]

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import OutputError
 from shoal.showing.markup import prose, table, text
 from shoal.showing.style import STYLE
 
@@ -98,13 +97,13 @@ class Page:
             f'height="640" style="border:1px solid #8886"></iframe>'
         )
 
-    def save(self, path: Path | str) -> Path:
-        """Write it to a file."""
+    def save(self, path: Path | str, *, overwrite: bool = False) -> Path:
+        """Write it to a file, whole or not at all; nothing but a regular file is replaced, and that only if told so."""
+        from shoal import output  # looks ahead: files are written in one place
+
         place = Path(path)
-        try:
-            place.write_text(self.html, encoding="utf-8", newline="\n")
-        except OSError as error:
-            raise OutputError(f"The page cannot be written to {str(place)!r}: {error.strerror}.") from None
+        output.check_paper(place, overwrite, {})
+        output.write_paper(place, self.html)
         return place
 
     def open(self) -> Path:
