@@ -117,10 +117,21 @@ def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str,
 def _parsed(key: str, value: str) -> dict[str, Any]:
     for text in (value, json.dumps(value)):  # a word without quotes is text
         try:
-            return tomllib.loads(f"{key} = {text}")
+            made, alone = tomllib.loads(f"{key} = {text}"), tomllib.loads(f"{key} = 0")
         except (tomllib.TOMLDecodeError, RecursionError, ValueError):
             continue
+        if _is_at(made, alone):  # a value of several lines may go on with other keys
+            return made
     return {"": key}
+
+
+def _is_at(made: Any, alone: Any) -> bool:
+    """Whether nothing is said but at the one key that ``alone`` has."""
+    if not isinstance(alone, Mapping):
+        return True
+    return (
+        isinstance(made, Mapping) and list(made) == list(alone) and all(_is_at(made[key], alone[key]) for key in alone)
+    )
 
 
 def _merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

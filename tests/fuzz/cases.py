@@ -57,13 +57,18 @@ def make_case(seed: int) -> Case:
     secrets = (f"Qz{chance.getrandbits(40):010x}", str(chance.randrange(10**11, 10**12)))
     header, rows = _table(chance, secrets)
     document = _plan(chance, header)
+    if chance.random() < 0.4:
+        _tell_more(chance, rows, document)
     parquet = chance.random() < 0.3
     name = "source.parquet" if parquet else "source.csv"
     document["source"]["path"] = name
     output = chance.choice(["released.csv", "released.parquet"])
     document["output"] = {"path": output}
+    if chance.random() < 0.9:
+        document["output"]["pseudonym_key"] = "keys/key"
     files = {name: _parquet(chance, header, rows) if parquet else _csv(chance, header, rows)}
     files["place.csv"] = _hierarchy(chance)
+    files["keys/key"] = b"k" * chance.choice([64] * 9 + [1])
     files["good.csv"] = _plain(header, rows)
     files["kept.recoding"] = _recoding(chance)
     files["ledger"] = _ledger(chance)
@@ -206,6 +211,40 @@ def _plan(chance: random.Random, header: list[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _tell_more(chance: random.Random, rows: list[list[str]], document: dict[str, Any]) -> None:
+    """Say whose rows they are, what is published of people, and what an intruder knows; odd together now and then."""
+    columns, models = document["columns"], document["models"]
+    if chance.random() < 0.6:
+        people = max(1, len(rows) // chance.choice([1, 2, 4]))
+        for row in rows:
+            if row[0].startswith("n"):
+                row[0] = chance.choice([f"n{chance.randrange(people)}"] * 9 + ["", " n1", "N1"])
+        columns["name"] = {"role": chance.choice(["person"] * 6 + ["household"])}
+        if chance.random() < 0.3:
+            columns["name"]["pseudonym"] = True
+            models.append({"name": "trajectory-anonymity", "k": 2} | chance.choice([{}, {"known_rows": 2}]))
+        if chance.random() < 0.4:
+            moved = chance.choice([{"shift": {"days": chance.choice([1, 30, 36500])}}, {"relative_to": "first"}])
+            columns["born"] = {"role": chance.choice(["quasi-identifier", "other"]), **moved}
+    quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
+    linked = columns["name"].get("pseudonym", False)
+    if quasi and chance.random() < (0.05 if linked else 0.5):
+        most = chance.randrange(1, len(quasi) + 1)
+        for model in models:
+            model["known"] = most if chance.random() < 0.95 else chance.choice(STRANGE)
+        document["method"] = chance.choice([{"name": "hidden-cells"}, {"name": "full-domain"}, document["method"]])
+    elif quasi and chance.random() < (0.05 if linked else 0.4):
+        known = chance.sample(quasi, chance.randrange(1, len(quasi) + 1))
+        document["keys"] = [{"columns": known, "k": chance.choice([2, 4])}]
+    if columns["name"]["role"] == "person" and chance.random() < 0.8:
+        document["method"] = chance.choice([
+            {"name": "full-domain", "suppression": 0.5}, {"name": "mondrian"}, {"name": "top-down"},
+            {"name": "hidden-cells"}, document["method"],
+        ])  # fmt: skip
+    if chance.random() < 0.05:
+        document["method"]["name"] = chance.choice(["${HOME}", "$${x", "${}", "${a b}", "${" * 50])
+
+
 KEEP_K_ONLY = ("mdav", "univariate", "cbfs", "v-mdav", "k-first", "anti-unification")
 
 
@@ -335,6 +374,13 @@ WRITTEN = [
 ]  # fmt: skip
 
 
+CHANGES = [
+    "seed=3", "seed", "=", "columns.age.role=drop", "columns.age=1", "models=[]", "models.0.k=9", "method.name=\n[a]",
+    "seed=1\nmethod.name='x'", "columns.'ill'.role=\"other\"", "[a]=1", "a.b.c.d=[[[[[[", "seed=" + "[" * 5000,
+    "columns.age.hierarchy={ intervals = [0] }", "\0=1", "engine.threads=9" + "9" * 400, "source.path=-",
+]  # fmt: skip
+
+
 def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[str, ...], ...]:
     form = ("--json",) if chance.random() < 0.6 else ()
     ask = ("--ledger", "ledger", "--rho", chance.choice(["1/500", "0.002", "0", "x", "1e-400", "1/0"]))
@@ -362,5 +408,8 @@ def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[st
         ("compare", "good.csv", output, "--plan", "plan.toml", "--queries", "20"),
         ("attack", output, "--plan", "plan.toml", "--original", "good.csv"),
     ]
-    chosen = [("release", "plan.toml"), *chance.sample(pool, 2), chance.choice(after)]
+    first = ("release", "plan.toml")
+    if chance.random() < 0.1:
+        first += ("--set", chance.choice(CHANGES))
+    chosen = [first, *chance.sample(pool, 2), chance.choice(after)]
     return tuple((*command, *form) for command in chosen)

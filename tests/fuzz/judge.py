@@ -21,6 +21,7 @@ from tests.reference import models as slow
 __all__ = ["judge"]
 
 Group = list[Any]
+UNPUBLISHED = ("identifier", "drop", "person", "household")
 
 
 def judge(folder: Path, arguments: Sequence[str], done: Outcome, secrets: Sequence[str]) -> str | None:
@@ -38,7 +39,7 @@ def judge(folder: Path, arguments: Sequence[str], done: Outcome, secrets: Sequen
         except ValueError as error:
             return f"no JSON: {error}"
     if arguments[0] == "release":
-        return _judge_release(folder, Path(arguments[1]))
+        return None if "--set" in arguments else _judge_release(folder, Path(arguments[1]))
     return None
 
 
@@ -54,7 +55,7 @@ def _judge_release(folder: Path, plan: Path) -> str | None:
     columns = document["columns"]
     header, rows = _read(released)
     dropped = [
-        name for name, column in columns.items() if column["role"] == "identifier" and not column.get("pseudonym")
+        name for name, column in columns.items() if column["role"] in UNPUBLISHED and not column.get("pseudonym")
     ]
     if set(header) != set(columns) - set(dropped):
         return "the release has other columns than the plan says"
@@ -64,7 +65,10 @@ def _judge_release(folder: Path, plan: Path) -> str | None:
         return (
             f"certified {certificate['released']} rows, {certificate['groups']} groups; has {len(rows)}, {len(groups)}"
         )
+    people = any(column["role"] in ("person", "household") for column in columns.values())
     for model in document.get("models", []):
+        if "known" in model or document.get("keys") or (people and model["name"] != "k-anonymity"):
+            continue  # not of rows that share all values; of k people there are at least k rows
         wrong = _judge_model(model, columns, header, groups)
         if wrong:
             return wrong

@@ -14,7 +14,10 @@ __all__ = ["run_case"]
 def run_case(case: Case, folder: Path) -> str | None:
     """The first thing that is wrong, with its command; None where nothing is."""
     for name, raw in case.files.items():
-        (folder / name).write_bytes(raw)
+        place = folder / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(raw)
+        place.chmod(0o600)  # of a key nobody else may know
     for command in case.commands:
         with within(folder):
             done = call(command)

@@ -132,6 +132,15 @@ def test_changes_that_are_none_are_refused(change):
         changed_by({}, [change])
 
 
+def test_a_change_says_nothing_but_at_its_key():
+    """A value may come from elsewhere, such as the name of a file."""
+    for value in ("1\noutput.overwrite=true", "'a'\n[output]\noverwrite = true", '"a"\r\nseed = 3'):
+        assert changed_by({}, [f"source.path={value}"]) == {"source": {"path": value}}
+    assert changed_by({}, ["source.missing=['a',\n 'b']"]) == {"source": {"missing": ["a", "b"]}}
+    with pytest.raises(PlanError, match="KEY=VALUE"):
+        changed_by({}, ["seed\nk = 1\nx=3"])
+
+
 def test_changes_reach_into_sections_and_replace_lists():
     document = {"models": [{"name": "k-anonymity", "k": 2}], "columns": {"a b": {"role": "other"}}}
     changes = ['models=[{name="k-anonymity", k=9}]', 'columns."a b".role=drop']
