@@ -140,6 +140,29 @@ def test_what_is_no_date_is_refused_without_telling_it(key):
         released(["9999-12-31"] * 5, pa.string(), names=[late] * 4 + [None], shift=Shift(36500))
 
 
+@pytest.mark.parametrize("column", [{"shift": Shift(36_500)}, {"relative_to": "first"}])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(2**62, pa.timestamp("us")), (-(2**62), pa.timestamp("us", "UTC")), (2**40, pa.timestamp("s"))],
+)
+def test_an_instant_beyond_the_calendar_is_refused_and_no_fault(key, column, value, kind):
+    values = pa.array([value, 0, 0, None, 0], pa.int64()).cast(kind)
+    with pytest.raises(PlanError, match="found 1 different date of people"):
+        released(values, kind, **column)
+
+
+def test_a_moment_before_the_first_day_of_the_calendar_is_refused_and_no_fault(key):
+    early = ["0001-01-01T00:00:00+14:00", "2020-01-01T00:00:00+00:00", None, None, None]
+    for column in ({"shift": Shift(1)}, {"relative_to": "first"}):
+        with pytest.raises(PlanError, match="found 1 different date of people"):
+            released(early, pa.string(), **column)
+
+
+def test_days_of_early_years_keep_their_form(key):
+    moved = released(["0900-01-01"] * 5, pa.string(), names=["ann"] * 2 + ["bob"] * 3, shift=Shift(1)).table["day"]
+    assert {len(day) for day in moved.to_pylist()} == {10}
+
+
 def test_a_plan_needs_a_person_and_a_key_and_is_its_own_document(monkeypatch):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     moved = Column(Role.QUASI_IDENTIFIER, shift=Shift(5))

@@ -56,14 +56,14 @@ def move_dates(engine: Engine, people: Numbered, schema: Schema, key: bytes) -> 
         (owner, place), column = table.places((schema.person[0], name)), schema.columns[name]
         counted = engine.frequencies(table, (owner, place))
         person = [int(number) for number in counted.column(f"c{owner}").to_pylist()]
-        values = counted.column(f"c{place}").to_pylist()
+        values = _cells(counted.column(f"c{place}"))
         if column.shift is not None:
             days = column.shift.days
             offsets = [days_moved(key, named, days) for named in people.names]
             moved = _moved(name, column, values, [offsets[n] if n < len(offsets) else None for n in person])
-            made = _array(moved, counted.column(f"c{place}").type)
+            made = _array(name, column, moved, counted.column(f"c{place}").type)
         else:
-            made = _array(_since_first(name, column, values, person), None)
+            made = _array(name, column, _since_first(name, column, values, person), None)
         table = _replaced(engine, table, counted, owner, place, made)
     return replace(table, labels=people.table.labels)
 
@@ -102,7 +102,7 @@ def _since_first(name: str, column: Column, values: Sequence[Any], person: Seque
     for value in values:
         try:
             dates.append(None if value is None else read(value))
-        except ValueError:
+        except (ValueError, OverflowError):
             faults += 1
     _refuse(name, faults, column)
     first: dict[int, datetime] = {}
@@ -144,13 +144,32 @@ def _reader(column: Column) -> tuple[Callable[[Any], datetime], Callable[[dateti
             if form:
                 return moved.strftime(form)
             zone = "+00:00" if datetime.fromisoformat(like.strip()).tzinfo else ""
-            return moved.isoformat() + zone if len(like.strip()) > 10 else f"{moved:%Y-%m-%d}"
+            return moved.isoformat() + zone if len(like.strip()) > 10 else moved.date().isoformat()
         return moved if isinstance(like, datetime) else moved.date()
 
     return read, write
 
 
-def _array(values: list[Any], kind: pa.DataType | None) -> pa.Array:
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; in place of an instant before or after all dates of a calendar, something that is none."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return [_cell(cell) for cell in column]
+
+
+def _cell(cell: pa.Scalar) -> Any:
+    try:
+        return cell.as_py()
+    except (ValueError, OverflowError):
+        return NotImplemented
+
+
+def _array(name: str, column: Column, values: list[Any], kind: pa.DataType | None) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(values, pa.int64() if kind is None else kind)
+    try:
+        return pa.array(values, pa.int64() if kind is None else kind)
+    except (pa.ArrowInvalid, OverflowError):  # moved beyond what the column's type holds
+        _refuse(name, 1, column)
+        raise
