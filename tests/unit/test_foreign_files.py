@@ -314,6 +314,15 @@ def test_files_that_are_cut_off_are_refused_or_read_without_a_crash(tmp_path, su
 # -- databases ---------------------------------------------------------------------------------------
 
 
+def test_whole_numbers_that_no_float_holds_are_not_rounded_for_others_beside_them(tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as base:
+        base.execute("CREATE TABLE t (exact, mixed)")
+        base.executemany("INSERT INTO t VALUES (?, ?)", [(2**53 + 1, 1), (0.5, 0.5)])
+    table, _ = read(tmp_path / "t.sqlite")
+    assert sorted(table.column(0).to_pylist()) == ["0.5", str(2**53 + 1)]
+    assert sorted(table.column(1).to_pylist()) == [0.5, 1.0]
+
+
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
 def test_a_database_of_several_tables_must_be_told_which(tmp_path, suffix):
     place = tmp_path / f"t{suffix}"

@@ -278,6 +278,7 @@ STRANGE = {
     "an interval": pa.array([(1, 0, 0), (1, 0, 0), (0, 77, 0), (0, 77, 0)], pa.month_day_nano_interval()),
     "a duration": pa.array([1, 1, 77, 77], pa.duration("us")),
     "bytes": pa.array([b"77"] * 4, pa.binary(2)),
+    "decimals beyond 38 digits": pa.array([77, 77, 10**60, 10**60], pa.decimal256(76, 0)),
 }
 FAR = {
     "whole numbers beyond 2^53": pa.array([2**53 + 7, 2**53 + 77, 5, 6], pa.int64()),

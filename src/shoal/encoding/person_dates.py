@@ -151,7 +151,7 @@ def _reader(column: Column) -> tuple[Callable[[Any], datetime], Callable[[dateti
 
 
 def _cells(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; in place of an instant before or after all dates of a calendar, something that is none."""
+    """The values of a column; in place of an instant before or after all dates of the calendar, what is no date."""
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):

@@ -559,7 +559,7 @@ _PLAIN = (
     pa.types.is_date, pa.types.is_time, pa.types.is_timestamp, pa.types.is_string, pa.types.is_large_string,
     pa.types.is_string_view,
 )  # fmt: skip
-"""Kinds of values that have an order and a text; intervals, durations and bytes have not both."""
+"""Kinds of values that have an order and a text; intervals, durations, bytes and long decimals have not both."""
 
 
 def as_cells(schema: pa.Schema, missing: tuple[str, ...], with_nan: Collection[str] = ()) -> str:
@@ -573,7 +573,7 @@ def as_cells(schema: pa.Schema, missing: tuple[str, ...], with_nan: Collection[s
             raise TableError(
                 f"Column {part.name!r} holds {value_type}; only plain values can be anonymized. Unnest it first."
             )
-        if not any(is_kind(value_type) for is_kind in _PLAIN):
+        if pa.types.is_decimal256(value_type) or not any(is_kind(value_type) for is_kind in _PLAIN):
             raise TableError(
                 f"Column {part.name!r} holds {value_type}, which has no text. Convert it to text or numbers."
             )

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from shoal.errors import PlanError, TableError
 from shoal.formats import ColumnLabels, Options, Writing
-from shoal.formats.numbers import as_told
+from shoal.formats.numbers import LARGEST_EXACT, as_told
 
 __all__ = ["RELEASE", "chosen_table", "load", "tables_in", "write"]
 
@@ -95,7 +95,7 @@ def _column(values: list[Any], name: str) -> pa.Array:
         raise TableError(f"Column {name!r} holds bytes, which have no text. Leave it out by a query.")
     if len(kinds) == 1:
         return pa.array(values, KINDS[kinds.pop()])
-    if kinds == {int, float}:
+    if kinds == {int, float} and all(abs(value) <= LARGEST_EXACT for value in values if type(value) is int):
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 

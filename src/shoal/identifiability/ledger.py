@@ -495,7 +495,7 @@ class Ledger(Checked):
                 f"{_reported(error)}. Nothing was booked. Check the disk and the permissions of the "
                 "file and its directory."
             ) from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # what SQLite reports may quote a damaged file
             raise LedgerUnreadableError(
                 f"The ledger must be a SQLite file. SQLite reports {_reported(error)}. Nothing was "
                 "booked. Check the path, or take the file from a backup."
@@ -560,7 +560,7 @@ def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Ite
             connection.execute("ROLLBACK")
 
 
-def _reported(error: sqlite3.Error) -> str:
+def _reported(error: Exception) -> str:
     """The name of an error of SQLite; the text of one may quote what the file holds."""
     return str(getattr(error, "sqlite_errorname", "text that is not UTF-8"))
 
