@@ -112,8 +112,8 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
         with open_engine(plan.engine, made.table, time_zone=_time_zone(plan)) as engine:
-            others = plan.schema.named(Role.OTHER)
-            engine.write(engine.read(Source(frame=made.table, with_nan=others)), staged)
+            untouched = plan.schema.named(Role.OTHER)
+            engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
         checked = check(staged, plan=plan, source=RELEASED)
         if not checked.holds or checked.rows != made.certificate["released"]:
             raise OutputError(
