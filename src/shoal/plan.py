@@ -52,7 +52,7 @@ from shoal.output import certificate_of, report_of
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
 from shoal.schema.base import as_text, changed, plan_value
 from shoal.showing import Grid, Sheet, Shown
-from shoal.variables import changed_by, escaped, fill_in, hiding
+from shoal.variables import NO_VARIABLE, changed_by, escaped, fill_in, hiding, is_tried_elsewhere
 
 __all__ = ["AskedPlan", "EngineSettings", "Output", "Plan", "as_plan", "parse_model"]
 
@@ -350,7 +350,12 @@ class Plan(Shown, Checked):
         folder = folder or Path()
         document, written = fill_in(_spelled_out(document))
         with hiding(written):
-            return cls._from_filled(document, written, folder)
+            try:
+                return cls._from_filled(document, written, folder)
+            except PlanError as error:
+                if is_tried_elsewhere(document):
+                    raise PlanError(f"{error} {NO_VARIABLE}") from None
+                raise
 
     @classmethod
     def _from_filled(cls, document: Mapping[str, Any], written: Mapping[tuple[str, ...], str], folder: Path) -> Plan:

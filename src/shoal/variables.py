@@ -1,9 +1,9 @@
 """What is filled into a plan from outside: ``${NAME}`` from the environment, and single values from the command line.
 
 ``${NAME}`` stands in the texts of [source], [output], [engine] and [method], and in the path of a hierarchy's file;
-``$${`` is a plain ``${`` there. In what else a plan says of columns and models it is no variable: those are names and
-values of the table, which are data. What it stood for is used and not told: certificate and report show what was
-written, and so do errors, and logs of the command line.
+``$${`` is a plain ``${`` there. What it stood for is used and not told: certificate and report show what was written,
+and so do errors, and logs of the command line. In what else a plan says of columns and models it is no variable: there
+names and values of the table stand, which are data, and what is promised, which a certificate has to tell.
 """
 
 from __future__ import annotations
@@ -18,11 +18,16 @@ from typing import Any
 
 from shoal.errors import PlanError, ShoalError
 
-__all__ = ["changed_by", "escaped", "fill_in", "hiding", "shown"]
+__all__ = ["NO_VARIABLE", "changed_by", "escaped", "fill_in", "hiding", "is_tried_elsewhere", "shown"]
 
 SECTIONS = ("source", "output", "engine", "method")
 SHORTEST = 3
-"""Characters below which a value is found in any text, and tells nothing."""
+"""Characters below which a value is found in any text, and tells nothing; it is looked for in quotes alone."""
+
+NO_VARIABLE = (
+    "In what a plan says of columns, models and keys, ${NAME} is no variable: set such a value by --set, for example "
+    "--set columns.age.role=other."
+)
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _filled: dict[str, str] = {}
@@ -94,9 +99,23 @@ def hiding(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
     except ShoalError as error:
         variables = {found[1] for text in written.values() for found in _VARIABLE.finditer(text) if found[1]}
         values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables}
-        names = {value: name for value, name in values.items() if len(value) >= SHORTEST}
+        long = {value: name for value, name in values.items() if len(value) >= SHORTEST}
+        names = long | {f"'{value}'": f"'{name}'" for value, name in values.items() if value not in long}
         error.args = tuple(_named(part, names) if isinstance(part, str) else part for part in error.args)
         raise
+
+
+def is_tried_elsewhere(document: Mapping[str, Any]) -> bool:
+    """Whether a plan's contents have what looks like a variable where there are none."""
+
+    def tried(value: Any) -> bool:
+        if isinstance(value, Mapping):
+            return any(map(tried, value.values()))
+        if isinstance(value, list | tuple):
+            return any(map(tried, value))
+        return isinstance(value, str) and any(found[1] for found in _VARIABLE.finditer(value))
+
+    return any(tried(value) for key, value in document.items() if key not in SECTIONS)
 
 
 def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -72,3 +72,19 @@ def test_no_two_processes_give_the_same_numbers_to_what_they_compile() -> None:
     )
     first, second = (int(subprocess.run([sys.executable, "-c", code], capture_output=True).stdout) for _ in range(2))
     assert abs(first - second) > 10**6
+
+
+@pytest.mark.parametrize(
+    ("before", "common"),
+    [("import numba\n", True), ("import numba\n@numba.njit\ndef own(x): return x\n", False)],
+    ids=["loaded", "used"],
+)
+def test_kept_code_serves_until_numba_has_made_code_for_somebody_else(before: str, common: bool) -> None:
+    """Who loads Numba before shoal would else wait for minutes, though the wheel brings the code."""
+    code = "import numba, shoal.kernels; print(numba.config.CPU_NAME, shoal.kernels._COMMON)"
+    told = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=True).stdout
+    name, _, known = told.partition(" ")
+    usual = subprocess.run([sys.executable, "-c", code.replace("numba, ", "", 1).replace("; ", "; import numba; ", 1)],
+                           capture_output=True, text=True, check=True).stdout.partition(" ")[0]  # fmt: skip
+    assert name == (usual if common else "None")
+    assert name in (*known.split("'"), "None")

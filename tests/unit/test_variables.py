@@ -117,6 +117,33 @@ def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_t
     assert "geheim" not in str(plain.told())
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"models": [{"name": "k-anonymity", "k": "${X}"}]},
+        {"columns": {"a": {"role": "${X}"}}},
+        {"columns": {"a": {"role": "quasi-identifier", "hierarchy": {"intervals": ["${X}"]}}}},
+        {"seed": "${X}"},
+    ],
+)
+def test_where_there_are_no_variables_the_error_says_what_to_do(wrong, monkeypatch):
+    monkeypatch.setenv("X", "secret")
+    right = {"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"]}
+    with pytest.raises(PlanError, match=r"\$\{NAME\} is no variable: set such a value by --set") as told:
+        Plan.from_dict({**right, **wrong})
+    assert "secret" not in str(told.value)
+    with pytest.raises(PlanError) as told:
+        Plan.from_dict({**right, "seed": "x"})
+    assert "--set" not in str(told.value)
+
+
+def test_a_short_value_is_not_told_either_where_it_is_quoted(monkeypatch):
+    monkeypatch.setenv("X", "5")
+    with pytest.raises(PlanError, match=r"found '\$\{X\}'"):
+        Plan.from_dict({"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"],
+                        "method": {"name": "full-domain", "suppression": "${X}"}})  # fmt: skip
+
+
 @pytest.mark.parametrize("text", ["$${X}/$$${Y", "a$${b"])
 def test_a_plan_that_is_written_is_read_again_as_it_was(text, monkeypatch):
     monkeypatch.setenv("Y", "no")

@@ -13,7 +13,7 @@ A wheel brings its store along, packed (:func:`pack`), for one version of Python
 is laid out where the store belongs when kernels are first asked for. Where none fits, code is compiled when needed.
 All code is made for one common kind of processor, where this machine is one of its kind, so that a packed store serves
 many machines, and the same plan rounds alike on all of them. That is Numba's setting for the whole process: where
-somebody else has loaded Numba before, nothing is set, and code is compiled for this machine.
+somebody else has a function compiled by Numba already, it is settled, and code is compiled for this machine.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def _store() -> Path:
     return home / f"numba-{digest.hexdigest()[:16]}"
 
 
-def _use(store: Path, *, alone: bool) -> None:
+def _use(store: Path) -> None:
     """Let Numba keep its code there, and remove stores that no one has used for a day."""
     load_numba()
     import numba
 
     _number_apart()
-    if alone:
+    if not _is_settled():
         _suit_many(numba.config)
     with contextlib.suppress(OSError):
         if not store.is_dir():
@@ -80,6 +80,13 @@ def _use(store: Path, *, alone: bool) -> None:
             store.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(store)
         _keep_in(store)
+
+
+def _is_settled() -> bool:
+    """Whether Numba has looked up the processor that it makes code for, as it does once, for its first function."""
+    from numba.core.registry import cpu_target
+
+    return "_toplevel_target_context" in vars(cpu_target)
 
 
 def _number_apart() -> None:
@@ -188,5 +195,5 @@ def _stop_the_clock() -> None:
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
-    _use(_store(), alone="numba" not in sys.modules)
+    _use(_store())
 _stop_the_clock()
