@@ -39,6 +39,7 @@ from shoal.output import (
     certificate_of,
     check_inputs,
     check_output,
+    check_paper,
     parts_of,
     places_of,
     publish,
@@ -48,6 +49,7 @@ from shoal.output import (
     sha256_of,
     size_of,
     staging,
+    write_paper,
 )
 from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.report import render
@@ -250,6 +252,9 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
             "A release to a database is its table and certificate alone: no recoding, comparison, other spelling or "
             "Spark. Release to a file for these."
         )
+    paper = plan.output.certificate_file
+    if paper is not None:
+        check_paper(paper, overwrite, plan.inputs)
     watch = Watch(progress)
     with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
         replaced = source.table if source.database == database else None
@@ -278,6 +283,8 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
             with watch("publishing"):
                 stopping.check()
                 server.publish(stage, place, certificate.to_json())
+                if paper is not None:
+                    write_paper(paper, certificate.to_json())
     return Release(None, certificate, seconds=watch.seconds)
 
 

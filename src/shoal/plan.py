@@ -7,7 +7,7 @@
     [[models]]        name and parameters, known
     [[keys]]          columns, k, models
     [method]          name and parameters
-    [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key
+    [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key; table, database, certificate_file
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
     seed = 0
 
@@ -81,6 +81,8 @@ class Output(Checked):
         The name of the table in a database, or of the sheet in a workbook.
     database
         A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
+    certificate_file
+        Where the certificate of a release to a database is written as a file, too.
     """
 
     path: Path = STANDARD
@@ -90,12 +92,15 @@ class Output(Checked):
     pseudonym_key: Path | None = None
     table: Name | None = None
     database: Name | None = None
+    certificate_file: Path | None = None
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
     """What the plan says where a variable's value was filled in, by key."""
 
     def __post_init__(self) -> None:
         if self.database is not None and (self.table is None or self.path != STANDARD):
             raise PlanError("A release to a database needs the name of a table, and no path.")
+        if self.certificate_file is not None and self.database is None:
+            raise PlanError("The certificate stands beside a released file; certificate_file is for databases.")
         refuse_address(self.path)
 
     @property
@@ -421,6 +426,7 @@ class Plan(Shown, Checked):
             if section in document and told is not None:
                 document[section] |= {key: text for key, text in told.written.items() if key in document[section]}
                 document[section].pop("pseudonym_key", None)
+                document[section].pop("certificate_file", None)
                 if "path" in document[section]:
                     document[section]["path"] = Path(document[section]["path"]).name
         for name, column in document["columns"].items():
@@ -559,13 +565,15 @@ class _Output(_Section):
     pseudonym_key: str | None = Field(None, min_length=1)
     table: str | None = Field(None, min_length=1)
     database: str | None = Field(None, min_length=1)
+    certificate_file: str | None = Field(None, min_length=1)
 
     def build(self, folder: Path) -> Output:
         key = None if self.pseudonym_key is None else folder / self.pseudonym_key
+        paper = None if self.certificate_file is None else folder / self.certificate_file
         if self.path is None and self.database is None:
             raise PlanError("The plan lacks output.path (or output.database and output.table).")
         path = STANDARD if self.path is None else located(self.path, folder)
-        return Output(path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database)
+        return Output(path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, paper)
 
 
 class _Engine(_Section):

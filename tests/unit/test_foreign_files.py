@@ -254,6 +254,43 @@ def test_cells_beyond_the_last_column_of_a_sheet_are_refused(tmp_path):
         read(tmp_path / "wide.xlsx")
 
 
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize("way", ["counted", "named", "in one cell of many rows"])
+def test_a_sheet_of_a_million_columns_is_refused_at_once(tmp_path, way):
+    """Their names alone would take the reader hours."""
+    write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
+    if way == "counted":
+        rows = b"<row>" + b"<c><v>1</v></c>" * MILLION + b"</row>"
+    elif way == "named":
+        rows = b'<row r="3">' + b'<c r="BDWGN3"><v>1</v></c>' + b"</row>"
+    else:
+        rows = b"".join(b'<row r="%d"><c s="1" r="%s%d"/></row>' % (n, b"A" if n < 99_999 else b"ALLLL", n)
+                        for n in range(3, 100_000))  # fmt: skip
+    rebuilt(
+        tmp_path / "t.xlsx",
+        tmp_path / "wide.xlsx",
+        lambda _, text: text.replace(b"</sheetData>", rows + b"</sheetData>"),
+    )
+    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with pytest.raises(TableError, match="beyond column 16,384"):
+        read(tmp_path / "wide.xlsx")
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 20
+
+
+def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
+    from shoal.formats import excel
+
+    cells = {f"n{number}": [f"<c r='XFE{number}'>", f'r="XFE{number}"'] for number in range(excel.MOST_COLUMNS)}
+    excel.write(pa.table(cells), tmp_path / "t.xlsx", Writing())
+    excel._check_width(tmp_path / "t.xlsx")
+    rebuilt(tmp_path / "t.xlsx", tmp_path / "wide.xlsx", lambda _, text: text.replace(b"</row>", b"<c/></row>"))
+    with pytest.raises(TableError, match="beyond column 16,384"):
+        excel._check_width(tmp_path / "wide.xlsx")
+
+
 def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carried_over(tmp_path):
     write(tmp_path / "t.xlsx")
     grown = b'<!DOCTYPE x [<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
@@ -290,6 +327,11 @@ def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
     rebuilt(tmp_path / "t.xlsx", tmp_path / "bomb.xlsx",
             lambda name, text: text + b" " * (2 << 20) if name.endswith("sheet1.xml") else text)  # fmt: skip
     with pytest.raises(TableError, match="larger than"):
+        excel.load(tmp_path / "bomb.xlsx", Options())
+    monkeypatch.setattr(excel, "MOST_UNPACKED", 1 << 40)
+    assert excel.load(tmp_path / "bomb.xlsx", Options())[0].num_rows == 40
+    monkeypatch.setattr(excel, "ALWAYS_ALLOWED", 1 << 20)
+    with pytest.raises(TableError, match="200 times its size"):
         excel.load(tmp_path / "bomb.xlsx", Options())
 
 

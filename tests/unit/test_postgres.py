@@ -137,9 +137,24 @@ def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clin
     shoal.release(plan(overwrite=True))
 
 
+def test_the_certificate_is_a_file_too_where_that_is_asked_for(clinic, tmp_path):
+    place = tmp_path / "visits.certificate.json"
+    shoal.release(plan(certificate_file=str(place)))
+    ((text,),) = ask(clinic, "SELECT certificate FROM released_certificate")
+    assert place.read_text() == text
+    assert str(tmp_path) not in text
+    with pytest.raises(OutputError, match="exists"):
+        shoal.release(plan("other", certificate_file=str(place)))
+    assert "other" not in tables(clinic)
+    shoal.release(plan(overwrite=True, certificate_file=str(place)))
+    with pytest.raises(PlanError, match="for databases"):
+        shoal.Plan.from_dict({**plan(), "output": {"path": "x.csv", "certificate_file": "x.json"}})
+
+
 KINDS = {
     "int2": "-32768", "int8": "-9223372036854775808", "float4": "1.5e-30", "float8": "1.2345678901234567e-300",
     "numeric(38,10)": "1234567890123456789012345678.0000000001", "boolean": "true", "text": "\t\n\\ 'x' \U0010ffff",
+    "text COLLATE \"C\"": "".join(chr((plane << 16) + place) for plane in range(17) for place in (0x41, 0xFFFD)),
     "date": "0001-01-01", "time": "23:59:59.999999", "timestamp": "1999-12-31 23:59:59.123456",
     "timestamptz": "2024-03-31 01:59:59.5+00",
 }  # fmt: skip

@@ -150,7 +150,8 @@ def _places(told: Any, result: Any) -> dict[str, str]:
     from shoal.formats.addresses import shown_path
 
     if told.database is not None:
-        return {"Table": told.table}
+        paper = told.certificate_file
+        return {"Table": told.table} | ({} if paper is None else {"Certificate": str(paper)})
     table = result.path or told.path
     found = {"Table": shown_path(table), "Certificate": shown_path(told.certificate)}
     return found | ({"Report": shown_path(table.with_name(told.report_path.name))} if told.report else {})

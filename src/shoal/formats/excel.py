@@ -9,9 +9,11 @@ what a workbook cannot hold exactly (large whole numbers, decimals, times) is wr
 from __future__ import annotations
 
 import datetime
+import re
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import pyarrow as pa
@@ -29,6 +31,15 @@ LONGEST_CELL = 32_767
 MOST_UNPACKED = 4 << 30
 """Bytes that the parts of a workbook may be together."""
 
+MOST_GROWTH = 200
+ALWAYS_ALLOWED = 256 << 20
+"""How many times larger than the workbook they may be, above so many bytes; sheets become 5 to 30 times larger."""
+
+BLOCK = 1 << 20
+_CELLS = re.compile(rb"<(?:\w+:)?c[ >/]")
+_BEYOND = re.compile(rb"""<(?:\w+:)?c\s[^<>]*?\br=["'](?:[A-Z]{4,}|X(?:F[E-Z]|[G-Z][A-Z])|[YZ][A-Z]{2})\d""")
+"""The place of a cell that is beyond column XFD."""
+
 FIRST_DAY = datetime.date(1900, 3, 1)
 """Before it workbooks count a day that never was."""
 
@@ -41,6 +52,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     import fastexcel
 
     _check_size(path)
+    _check_width(path)
     book = fastexcel.read_excel(path)
     sheets = book.sheet_names
     wanted = 1 if options.sheet is None else options.sheet
@@ -59,10 +71,7 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         chosen, schema_sample_rows=None, dtypes=None if dtypes is None else dict(enumerate(dtypes)),
     )  # fmt: skip
     if sheet.width > MOST_COLUMNS:
-        raise TableError(
-            f"A sheet of workbook {path.name!r} has cells beyond column {MOST_COLUMNS:,}, where sheets end. "
-            f"It is damaged; save it anew."
-        )
+        raise _too_wide(path)
     table = pa.Table.from_batches([pa.record_batch(sheet.to_arrow())])
     if options.schema is not None:
         return as_told(table, options.schema), {}
@@ -80,6 +89,52 @@ def _days(table: pa.Table) -> pa.Table:
     return table
 
 
+def _too_wide(path: Path) -> TableError:
+    return TableError(
+        f"A sheet of workbook {path.name!r} has cells beyond column {MOST_COLUMNS:,}, where sheets end. "
+        f"It is damaged; save it anew."
+    )
+
+
+def _check_width(path: Path) -> None:
+    """Refuse a workbook with rows of too many cells at once: its reader would name a million columns for an hour.
+
+    Sheets that are written in another way than usual are not seen here, and meet the reader's limits.
+    """
+    try:
+        with ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                    with archive.open(name) as sheet:
+                        if _is_too_wide(sheet):
+                            raise _too_wide(path)
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+        return  # an old workbook, or a damaged one; its reader tells
+
+
+def _is_too_wide(sheet: IO[bytes]) -> bool:
+    """Whether a row of a sheet has more cells than there are columns, or one cell is beyond the last."""
+    cells, rest = 0, b""
+    while block := sheet.read(BLOCK):
+        block = rest + block
+        cut = block.rfind(b"<") + 1 or len(block)  # no mark is cut in two
+        block, rest = block[: cut - 1], block[cut - 1 :]
+        if len(rest) > BLOCK:
+            return False  # no sheet that anybody would read
+        if _BEYOND.search(block):
+            return True
+        first, *others = block.split(b"row>")
+        cells += _count_cells(first)
+        if cells > MOST_COLUMNS or any(len(row) > MOST_COLUMNS and _count_cells(row) > MOST_COLUMNS for row in others):
+            return True
+        cells = _count_cells(others[-1]) if others else cells
+    return False
+
+
+def _count_cells(text: bytes) -> int:
+    return len(_CELLS.findall(text))
+
+
 def _check_size(path: Path) -> None:
     """Refuse a workbook whose parts are said to be huge; what says less than it holds meets the reader's limit."""
     try:
@@ -87,10 +142,16 @@ def _check_size(path: Path) -> None:
             listed = archive.infolist()
     except BadZipFile:
         return  # an old workbook, or none; its reader tells
-    if sum(part.file_size for part in listed) > MOST_UNPACKED:
+    unpacked = sum(part.file_size for part in listed)
+    if unpacked > MOST_UNPACKED:
         raise TableError(
             f"Workbook {path.name!r} would be larger than {MOST_UNPACKED >> 30} GiB when unpacked, as no sheet that "
             f"fits into its limits is. Save the table as CSV."
+        )
+    if unpacked > max(ALWAYS_ALLOWED, MOST_GROWTH * path.stat().st_size):
+        raise TableError(
+            f"Workbook {path.name!r} grows to more than {MOST_GROWTH} times its size when it is unpacked, as no table "
+            f"does. Save it anew, or as CSV."
         )
     if not any(part.filename in ("xl/workbook.xml", "xl/workbook.bin", "content.xml") for part in listed):
         raise TableError(f"File {path.name!r} is a zip archive, and no workbook; unpack it first.")

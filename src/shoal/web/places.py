@@ -89,7 +89,9 @@ def _leading_out(section: Mapping[str, Any]) -> Iterator[str]:
             for item in value:
                 yield from _leading_out(item if isinstance(item, Mapping) else {key: item})
         elif isinstance(value, str) and (
-            key in ("path", "pseudonym_key", "ledger", "universe", "file") or "/" in value or value.startswith("..")
+            key in ("path", "pseudonym_key", "certificate_file", "ledger", "universe", "file")
+            or "/" in value
+            or value.startswith("..")
         ):
             yield value
 
