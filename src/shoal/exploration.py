@@ -12,6 +12,8 @@ import csv
 import io
 import multiprocessing
 import os
+import pickle
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -397,6 +399,7 @@ def _run(
     ``stand`` is called with where a trial stands: its place among the chosen, its step, how far it is, how it ended.
     """
     context = multiprocessing.get_context("spawn")  # threads of the engine do not survive a fork
+    needs_script = any(b"__main__" in pickle.dumps(candidate) for candidate in chosen)  # a model that is written there
     waiting = list(reversed(range(len(chosen))))
     busy: dict[Any, tuple[Any, int, float]] = {}
     idle: list[tuple[Any, Any]] = []
@@ -408,7 +411,8 @@ def _run(
                 else:
                     link, other = context.Pipe()
                     process = context.Process(target=_work, args=(other,), daemon=True)
-                    process.start()
+                    with contextlib.nullcontext() if needs_script else _without_script():
+                        process.start()
                     other.close()
                 place = waiting.pop()
                 link.send(chosen[place])
@@ -420,7 +424,7 @@ def _run(
                 process, place, deadline = busy.pop(link)
                 try:
                     answer = link.recv()
-                except EOFError:  # the process is gone: killed for want of memory, say
+                except (EOFError, ConnectionError):  # the process is gone: killed for want of memory, say
                     answer = _trial(chosen[place], "failed", "Its process ended without an answer.")
                     process = None
                 if answer == STARTED:
@@ -447,6 +451,20 @@ def _run(
         for process in [*(process for process, _, _ in busy.values()), *(process for _, process in idle)]:
             process.terminate()
             process.join()
+
+
+@contextlib.contextmanager
+def _without_script() -> Iterator[None]:
+    """Have a process that is started not run the user's script again, which would explore in turn, and so on."""
+    main = sys.modules["__main__"]
+    kept = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    try:
+        for name in kept:
+            setattr(main, name, None)
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(main, name, value)
 
 
 def _work(link: Connection) -> None:

@@ -264,8 +264,10 @@ class Plan(Shown, Checked):
         for name, column in self.columns.items():
             section = _column_section(column)
             role = section.pop("role")
-            rows.append((name, role, ", ".join(f"{key} = {value}" for key, value in section.items())))
-        settings = ", ".join(f"{key} = {value}" for key, value in self.method.to_plan().items() if key != "name")
+            rows.append((name, role, ", ".join(f"{key} = {_inline(value)}" for key, value in section.items())))
+        settings = ", ".join(
+            f"{key} = {_inline(value)}" for key, value in self.method.to_plan().items() if key != "name"
+        )
         sentences = [
             f"Models: {'; '.join(map(str, self.models)) or 'none'}.",
             f"Method: {self.method.name}{f' ({settings})' if settings else ''}.",
@@ -674,6 +676,15 @@ def _column_section(column: Column) -> dict[str, Any]:
         section["categories"] = [list(values) for values in column.categories.classes]
         section |= _said({"category_names": plan_value(column.categories.names)})
     return section | {"role": str(column.role)}
+
+
+def _inline(value: Any) -> str:
+    """A value as a plan file would have it, in one line."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_inline(item)}' for key, item in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def plain(value: Any) -> Any:

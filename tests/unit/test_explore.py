@@ -331,3 +331,20 @@ def test_auto_refuses(method, says):
 
 def test_auto_is_a_method_like_others():
     assert METHODS["auto"] is Auto
+
+
+SCRIPT = """
+import pyarrow as pa
+import shoal
+
+table = pa.table({"age": [20 + n % 9 for n in range(60)], "illness": ["flu", "gout", "cold"] * 20})
+plan = shoal.Plan(columns={"age": shoal.intervals(5), "illness": "sensitive"}, models="k-anonymity k=3")
+print(sorted(trial.outcome for trial in shoal.explore(plan, table, methods=["mondrian"], ks=[3], workers=1).trials))
+"""
+
+
+def test_a_script_explores_without_a_guard_of_its_main_module(tmp_path):
+    """Each process would else run the script again, and end with a page of errors."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("['released']\n", 0), done.stderr[-1000:]
