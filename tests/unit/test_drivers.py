@@ -81,7 +81,7 @@ def test_a_driver_that_is_not_there_is_told_by_its_name(clinic):
         rows_of(driver="nowhere", table="t")
     with pytest.raises(PlanError, match="pip install arrow-odbc"):
         rows_of(driver="odbc", table="t")
-    for name in ("../lib.so", "/tmp/evil.so", "a b"):
+    for name in ("../lib.so", "/tmp/evil.so", "a b", "manager"):
         with pytest.raises(PlanError, match="A driver must be a name"):
             rows_of(driver=name, table="t")
 

@@ -49,7 +49,8 @@ def answer(database: str, driver: str, table: str | None, query: str | None) -> 
 
 
 def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) -> pa.RecordBatchReader:
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", driver):  # no path of a library
+    # no path of a library; the manager of drivers would take the address for one
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", driver) or driver == "manager":
         raise PlanError("A driver must be a name of small letters, digits and _, such as sqlite; found another text.")
     if find_spec("adbc_driver_manager") is None:
         raise PlanError("Other databases need ADBC. Install it with: pip install 'shoal[postgres]'")
