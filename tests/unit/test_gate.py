@@ -572,3 +572,22 @@ def test_groups_that_fail_a_model_of_all_columns_are_told_beside_a_model_of_few(
     )
     assert [model.holds for model in told.models] == [True, False]
     assert (told.failing_groups, told.failing_rows, told.failing_sizes) == (1, 4, (4,))
+
+
+def test_an_order_of_two_places_is_one_along_which_rows_are_moved():
+    secrets = ["low", "low", "low", "high", "low", "high", "high", "high"]
+    table = pa.table({"q": ["x"] * 4 + ["y"] * 4, "s": secrets})
+    roles = {"q": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE, order=("low", "high"))}
+    plan = shoal.Plan(Schema(roles), (TCloseness(0.3, "ordered"),), shoal.Levels({"q": 0}))
+    assert shoal.anonymize(table, plan).certificate["models"][0]["effective"] == {"t": 0.25}
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_answer_for_a_table_in_parts_is_that_of_the_worst(order):
+    model = combine([KAnonymity(3)])
+    sizes = ([5, 2, 9], [4, 4])
+    parts = [shoal.checking.assess_part(Groups(np.asarray(sizes[place])), model) for place in order]
+    found = shoal.checking.answer(parts, model)
+    assert (found.rows, found.groups, found.smallest_group, found.failing_sizes) == (24, 5, 2, (2,))
+    assert found.models[0].effective == {"k": 2}
+    assert not found.holds
