@@ -404,7 +404,7 @@ def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[st
     ]  # fmt: skip
     after = [
         ("check", output, "--plan", "plan.toml"),
-        ("release", "plan.toml", "--overwrite", "--previous", output),
+        ("release", "plan.toml", "--overwrite", "--previous", "good.csv"),
         ("compare", "good.csv", output, "--plan", "plan.toml", "--queries", "20"),
         ("attack", output, "--plan", "plan.toml", "--original", "good.csv"),
     ]
