@@ -83,7 +83,11 @@ def _go(chromium: Any, link: str) -> None:
     for step in ("compare", "attack", "publish"):
         page.goto(f"{at}/{step}")
         _settle(page)
+        if step == "publish":  # a frame that was never in view is not drawn
+            page.set_viewport_size({"width": 1360, "height": TALLEST})
+            page.wait_for_timeout(1000)
         _keep(page, step)
+    page.set_viewport_size({"width": 1360, "height": 860})
     page.emulate_media(color_scheme="dark")
     page.goto(f"{at}/compare")
     _settle(page)

@@ -55,7 +55,7 @@ from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together
 from shoal.schema import Column, Role, Schema
-from shoal.utility.tables import Tables
+from shoal.utility.tables import Tables, source_of
 from shoal.variables import hiding
 
 __all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
@@ -403,7 +403,8 @@ def check(
     Parameters
     ----------
     data
-        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object; or a source, which says itself how it is
+        written.
     models
         Models, or their text such as ``"k-anonymity k=5"``, or one of them.
     quasi_identifiers, sensitive
@@ -453,9 +454,9 @@ def check(
     if memory is not None:
         settings = replace(settings, memory=memory)
     given = source or CsvFormat()
-    is_path = isinstance(data, str | Path)
+    is_read = isinstance(data, str | Path | Source)
     usual = settings == EngineSettings() and time_zone is None and not given.missing
-    if usual and not (is_path or person or wildcard or limited(model) or runs_on_spark(settings, data)):
+    if usual and not (is_read or person or wildcard or limited(model) or runs_on_spark(settings, data)):
         from shoal.engines.in_memory import count_here, frame_to_arrow
 
         with watch("checking"):
@@ -465,8 +466,7 @@ def check(
                 return check_relation(None, here[0], schema, chosen, counted=here[1])
     zone = time_zone or _time_zone(plan)
     with open_engine(settings, data, progress=watch.part, time_zone=zone) as opened, watch("checking"):
-        place, frame = (Path(data), None) if is_path else (None, data)
-        table = opened.read(Source(place, frame, given, with_nan=schema.quasi_identifiers))
+        table = opened.read(replace(source_of(data, given), with_nan=schema.quasi_identifiers))
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table

@@ -140,7 +140,8 @@ def profile(
     Parameters
     ----------
     data
-        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
+        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object; or a source, which says itself how it is
+        written.
     source
         How a CSV is written, where that is not to be found out.
     engine
@@ -168,19 +169,24 @@ def profile(
 
 def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvFormat, tuple[str, ...]]:
     """A table held by the engine, how it is written, and the texts that seem to stand for missing values in it."""
-    is_path = isinstance(data, str | Path)
-    if is_path and form.encoding is None and _is_csv(Path(data)) and other_than_utf8(Path(data)):
+    if isinstance(data, Source):
+        first, form = data, data.csv
+    else:
+        is_path = isinstance(data, str | Path)
+        first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
+    path = first.path
+    if path is not None and form.encoding is None and _is_csv(path) and other_than_utf8(path):
         form = replace(form, encoding="latin-1")  # as spreadsheets in western Europe write
-    if is_path and _twice(Path(data), form):
+    if path is not None and _twice(path, form):
         form = replace(form, rename=True)
-    first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
+    first = replace(first, csv=form)
     table = engine.keep(engine.read(first))
-    if is_path and not form.trim and _blanks(engine, table):
+    if path is not None and not form.trim and _blanks(engine, table):
         form = replace(form, trim=True)
         first = replace(first, csv=form)
         table = engine.keep(engine.read(first))
     # what has no numbered rows is spread, and reads no such numbers
-    if first.path is not None and engine.numbered and not form.foreign_numbers and _is_csv(first.path):
+    if path is not None and engine.numbered and not form.foreign_numbers and _is_csv(path):
         found = (_count(engine, table, place).values for place in range(len(table.columns)))
         decimal, thousands = separators_of([value for value in values if value not in MARKERS] for values in found)
         if decimal is not None or thousands is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -182,10 +183,39 @@ def test_one_session_does_not_see_the_tables_of_another(server):
     assert project not in json.loads(server.ask("GET", "/api/projects", cookie=other)[2])["projects"]
 
 
-def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(tmp_path):
+def send_parts(server, name, parts):
+    """An upload that does not say how long it is, part by part; returns the status, and how much was sent before it."""
+    connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    head = f"POST /api/uploads?name={name} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+    head += f"Authorization: Bearer {server.token}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    connection.sendall(head.encode())
+    sent = 0
+    try:
+        for part in parts:
+            if select.select([connection], [], [], 0)[0]:
+                break  # it has answered: nothing more is wanted
+            connection.sendall(b"%x\r\n%b\r\n" % (len(part), part))
+            sent += len(part)
+        else:
+            connection.sendall(b"0\r\n\r\n")
+    except ConnectionError:
+        pass
+    try:
+        answer = connection.recv(65536)
+    except ConnectionError:
+        answer = b""
+    connection.close()
+    return int(answer.split()[1]) if answer else None, sent
+
+
+def files_below(folder):
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_upload_that_says_it_is_too_large_is_refused_unread(tmp_path):
     server = Server(tmp_path, "--largest-upload", "0.001")
     try:
-        before = list(tmp_path.rglob("*"))
+        before = files_below(tmp_path)
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         connection.putrequest("POST", "/api/uploads?name=big.csv")
         connection.putheader("Authorization", f"Bearer {server.token}")
@@ -193,24 +223,93 @@ def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(tmp_path):
         connection.endheaders()
         assert connection.getresponse().status == 413
         connection.close()
-        # without a length, it is counted as it comes
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-        parts = (b"1,2\n" * 50_000 for _ in range(50))
-        try:
-            connection.request(
-                "POST",
-                "/api/uploads?name=big.csv",
-                parts,
-                {"Authorization": f"Bearer {server.token}"},
-                encode_chunked=True,
-            )
-            assert connection.getresponse().status == 413
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # refused before all was sent
-        connection.close()
-        time.sleep(0.3)
-        left = [path for path in tmp_path.rglob("*") if path not in before and path.is_file()]
-        assert left == []
+        assert files_below(tmp_path) == before
+        assert not (tmp_path / "shoal-projects" / "big").exists()
+    finally:
+        server.stop()
+
+
+def test_an_upload_without_end_is_counted_as_it_comes_and_does_not_fill_the_disk(tmp_path):
+    """No length is said, and parts come for as long as they are taken: up to 10 GB, if nobody stopped them."""
+    largest: list[int] = []
+
+    def parts():
+        for _ in range(100_000):
+            found = [path.stat().st_size for path in tmp_path.rglob("big*.csv")]
+            largest.append(max(found, default=0))
+            yield b"1,2\n" * 25_000
+
+    server = Server(tmp_path, "--largest-upload", "0.001")
+    try:
+        status, sent = send_parts(server, "big.csv", parts())
+        assert status in (413, None)  # None: the connection was closed upon what was still being sent
+        assert sent < 50_000_000
+        assert max(largest) <= 1_000_000
+        end = time.monotonic() + 20
+        while time.monotonic() < end and (tmp_path / "shoal-projects" / "big").exists():
+            time.sleep(0.05)
+        assert files_below(tmp_path) == set()
+        # one that is within the bound is taken
+        assert send_parts(server, "small.csv", [b"a,b\n", b"1,2\n" * 1000])[0] == 201
+    finally:
+        server.stop()
+
+
+def test_an_upload_leaves_the_last_of_the_disk_free(tmp_path, monkeypatch):
+    import asyncio
+    import shutil
+
+    from shoal.errors import InputError
+    from shoal.web import api
+
+    class Parts:
+        async def stream(self):
+            for _ in range(10):
+                yield b"x" * 1000
+
+    free = iter(range(api.ROOM_LEFT + 5_500, 0, -1000))
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(api.shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
+    with pytest.raises(InputError, match="no room"):
+        asyncio.run(api._receive(Parts(), tmp_path / "table.csv"))
+    assert (tmp_path / "table.csv").stat().st_size <= 5_000
+    assert (tmp_path / "table.csv").stat().st_mode & 0o077 == 0
+
+
+def bomb(name="xl/worksheets/sheet1.xml", size=300_000_000):
+    """A zip of a few hundred kilobytes that becomes hundreds of megabytes."""
+    import io
+    import zipfile
+
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w") as file:
+        block = b"<row/>" * 100_000
+        for _ in range(size // len(block)):
+            file.write(block)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("name", ["bomb.csv", "bomb.parquet", "bomb.txt", "bomb.xlsx", "bomb.zip"])
+def test_a_zip_bomb_is_not_taken(server, name):
+    body = bomb(size=60_000_000)
+    assert len(body) < 200_000
+    assert server.ask("POST", f"/api/uploads?name={name}", body)[0] == 422
+    # nor where its sign comes byte by byte
+    assert send_parts(server, name, [bytes([byte]) for byte in body[:8]] + [body[8:]])[0] == 422
+    assert not list((server.root / "shoal-projects").glob("bomb*"))
+
+
+def test_a_workbook_that_is_a_bomb_is_refused_where_it_lies(tmp_path):
+    """By its path it is read by a process of its own, which says so; the server goes on."""
+    (tmp_path / "bomb.xlsx").write_bytes(bomb(size=1_500_000_000))
+    assert (tmp_path / "bomb.xlsx").stat().st_size < 5_000_000
+    server = Server(tmp_path, "--memory", "2")
+    try:
+        made = server.json("POST", "/api/projects", {"path": "bomb.xlsx"})
+        told = server.finish(made["project"], made["run"])
+        assert told["state"] == "failed"
+        assert told["error"]["text"]
+        assert server.ask("GET", f"/p/{made['project']}/columns")[0] == 200
     finally:
         server.stop()
 
@@ -218,7 +317,6 @@ def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("name", "body"),
     [
-        ("bomb.csv", b"PK\x03\x04" + b"0" * 100),
         ("bomb.csv", b"\x1f\x8b" + b"0" * 100),
         ("x.exe", b"a,b\n"),
         ("empty.csv", b""),
@@ -227,6 +325,31 @@ def test_an_upload_that_is_too_large_is_refused_and_leaves_nothing(tmp_path):
 def test_what_is_packed_or_no_table_is_refused(server, name, body):
     assert server.ask("POST", f"/api/uploads?name={name}", body)[0] == 422
     assert not (server.root / "shoal-projects" / name.partition(".")[0]).exists()
+
+
+def test_links_that_lead_out_are_neither_shown_nor_read(server, tmp_path):
+    """A link to a file, one within a folder of parts, one in place of a project, and one below it."""
+    (tmp_path / "secret.csv").write_text("name,age\nSecretPerson,1\n")
+    (tmp_path / "plan.toml").write_text('[source]\npath = "secret.csv"\n')
+    os.symlink(tmp_path / "secret.csv", server.root / "linked.csv")
+    (server.root / "parts").mkdir()
+    (server.root / "parts" / "1.csv").write_text("name,age\na,1\n")
+    os.symlink(tmp_path / "secret.csv", server.root / "parts" / "2.csv")
+    told = server.json("GET", "/api/files")
+    assert "linked.csv" not in [file["name"] for file in told["files"]]
+    assert server.json("GET", "/api/files?path=parts")["files"] == [{"name": "1.csv", "bytes": 13}]
+    for path in ("linked.csv", "parts", "parts/2.csv", "parts/*.csv"):
+        assert server.ask("POST", "/api/projects", {"path": path})[0] == 422, path
+    project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
+    os.symlink(tmp_path, server.root / "shoal-projects" / "outside")
+    assert server.ask("GET", "/api/projects/outside")[0] == 404
+    assert server.ask("GET", "/p/outside/columns")[0] == 404
+    own = server.root / "shoal-projects" / project
+    os.symlink(tmp_path / "secret.csv", own / "patients-linked.csv")
+    text = server.ask("GET", f"/api/projects/{project}/plan")[2].decode()
+    text = text.replace('path = "patients.csv"', 'path = "patients-linked.csv"')
+    assert "below the folder" in json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])["error"]
+    os.unlink(server.root / "shoal-projects" / "outside")
 
 
 def test_a_request_that_does_not_come_is_not_waited_for(server):
@@ -300,3 +423,36 @@ def test_a_server_beyond_this_machine_warns_without_tls(tmp_path):
     process.terminate()
     _, err = process.communicate(timeout=20)
     assert "without TLS" in err
+
+
+def test_a_body_that_does_not_come_is_not_waited_for():
+    import asyncio
+
+    from shoal.web.guard import Guard, TooSlow
+
+    found = []
+
+    async def app(scope, receive, send):
+        try:
+            while (await receive()).get("more_body"):
+                pass
+        except TooSlow:
+            found.append("too slow")
+
+    async def begun(message={"type": "http.request", "body": b"x", "more_body": True}):  # noqa: B006
+        if not message:
+            await asyncio.sleep(30)
+        told = dict(message)
+        message.clear()
+        return told
+
+    async def nowhere(message):
+        pass
+
+    headers = [(b"host", b"here:1"), (b"authorization", b"Bearer secret")]
+    scope = {"type": "http", "method": "POST", "path": "/api/projects", "query_string": b"", "headers": headers}
+    guard = Guard(app, "secret", frozenset({"here:1"}), "cookie", patience=0.1)
+    start = time.monotonic()
+    asyncio.run(guard(scope, begun, nowhere))
+    assert found == ["too slow"]
+    assert time.monotonic() - start < 10

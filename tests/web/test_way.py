@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from shoal.errors import PlanError
 from shoal.web.api import ENDPOINTS, openapi
 from shoal.web.editing import apply, classes_to_text, fault_of, hierarchy_from_text, hierarchy_to_text, locate
-from shoal.web.texts import TEXTS
+from shoal.web.texts import SENTENCES, TEXTS, say_error, say_sentence
 from tests.web.conftest import Server
 
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
@@ -472,3 +473,330 @@ def test_shapes_are_in_the_order_of_numbers_and_dates():
     assert _shape(numbers, "word") == [7, 5, 1]
     assert _shape([("2024-02-01", 1), ("2023-12-31", 4)], "date") == [4, 1]
     assert sum(_shape([(str(n), n) for n in range(100)], "number")) == sum(range(100))
+
+
+def run_plan(folder, *options):
+    """What the command line makes of a project's plan, in the project's folder."""
+    command = [*SHOAL, "release", "plan.toml", "--quiet", *options]
+    made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+
+
+def wide_table(rows=300, columns=40):
+    names = [f"column_{n}" for n in range(columns)]
+    cells = [[str((row * (7 + n) + n * n) % (3 + n % 5)) for n in range(columns)] for row in range(rows)]
+    return "\n".join(",".join(row) for row in [names, *cells]) + "\n"
+
+
+@pytest.mark.parametrize("table", ["adult", "wide", "compas"])
+def test_the_saved_plan_has_the_same_bytes_on_the_command_line(server, table, request):
+    """As the page drafts it, for Adult, a wide table with `known`, and a real one of 53 columns."""
+    if table == "wide":
+        text = wide_table()
+    else:
+        shared = request.getfixturevalue("shared_data")
+        text = (shared / {"adult": "adult/adult-arx.csv", "compas": "real/compas.csv"}[table]).read_text()
+    (server.root / f"{table}.csv").write_text(text)
+    made = server.json("POST", "/api/projects", {"path": f"{table}.csv"})
+    project = made["project"]
+    assert server.finish(project, made["run"])["state"] == "done"
+    told = server.finish(
+        project, server.json("POST", f"/api/projects/{project}/runs", {"action": "release"})["run"], 400
+    )
+    assert told["state"] == "done", told["error"]
+    folder = server.root / "shoal-projects" / project
+    files = server.json("GET", f"/api/projects/{project}/releases/1")["files"]
+    run_plan(folder, *(["--save-recoding"] if any(name.endswith(".recoding") for name in files) else []))
+    assert len(files) >= 4
+    for name in files:
+        if name != "plan.toml":
+            assert (folder / name).read_bytes() == (folder / "releases" / "1" / name).read_bytes(), name
+
+
+def test_what_was_seen_for_a_draft_is_not_looked_at_again(server):
+    made = server.json("POST", "/api/projects", {"path": "own.csv"})
+    project = made["project"]
+    server.finish(project, made["run"])
+    runs = server.json("GET", f"/api/projects/{project}")["runs"]
+    assert runs["look"]["id"] == runs["draft"]["id"]
+    seen, again = runs["look"]["result"], server.act(project, action="look")["result"]
+    assert {key: seen[key] for key in again if key not in ("missing",)} == {
+        key: again[key] for key in again if key not in ("missing",)
+    }
+    page = server.ask("GET", f"/p/{project}/columns")[2].decode()
+    assert page.count('class="spark"') == 5
+    assert 'data-wanted="check"' in page
+
+
+def visits(server):
+    """A project about visits, in which people have several rows and dates."""
+    rows = "".join(
+        f"p{n // 3},{20 + (n // 3) % 4},2024-0{1 + n % 9}-1{n % 8},{('flu', 'cold', 'gout')[n % 3]}\n"
+        for n in range(120)
+    )
+    made = server.json("POST", "/api/uploads?name=visits.csv", "patient,age,seen,illness\n" + rows)
+    project = made["project"]
+    server.finish(project, made["run"])
+    text = (
+        '[source]\npath = "visits.csv"\n[columns.patient]\nrole = "person"\n'
+        '[columns.age]\nrole = "quasi-identifier"\nhierarchy = { intervals = [5] }\n'
+        '[columns.seen]\nrole = "quasi-identifier"\nhierarchy = { dates = ["month", "year"] }\n'
+        '[columns.illness]\nrole = "sensitive"\n[[models]]\nname = "k-anonymity"\nk = 3\n'
+        '[method]\nname = "full-domain"\nsuppression = 0.1\n[output]\npath = "out.csv"\n'
+    )
+    assert json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])["error"] is None
+    return project
+
+
+def change(server, project, *changes):
+    return server.json("PATCH", f"/api/projects/{project}/plan", {"changes": list(changes)})
+
+
+def test_people_are_counted_before_anything_is_released(server):
+    told = server.act(visits(server), action="check")["result"]
+    assert told["people"]["total"] == 40
+    assert told["rows"] == 120
+
+
+def test_a_click_makes_a_pseudonym_with_a_key_that_is_not_handed_out(server):
+    project = new_patients(server)
+    told = change(server, project, {"column": "name", "pseudonym": True})
+    assert told["error"] is None
+    assert "pseudonym = true" in told["plan"]
+    folder = server.root / "shoal-projects" / project
+    key = folder / "keys" / "pseudonyms"
+    assert (key.stat().st_mode & 0o077, key.parent.stat().st_mode & 0o077) == (0, 0)
+    assert len(key.read_bytes()) == 32
+    assert server.act(project, action="check")["result"]["rehearsal"]["released"] > 0
+    assert server.act(project, action="release")["state"] == "done"
+    run_plan(folder, "--save-recoding")
+    made = folder / "releases" / "1" / "released.csv"
+    assert made.read_bytes() == (folder / "released.csv").read_bytes()
+    assert len(made.read_text().splitlines()[1].partition(",")[0]) == 32
+    files = server.json("GET", f"/api/projects/{project}/releases/1")["files"]
+    assert not any("pseudonym" in name for name in files)
+    # what is clicked away is gone, and the key stays for the next delivery
+    kept = key.read_bytes()
+    assert "pseudonym =" not in change(server, project, {"column": "name", "pseudonym": False})["plan"]
+    change(server, project, {"column": "name", "pseudonym": True})
+    assert key.read_bytes() == kept
+    assert "pseudonym =" not in change(server, project, {"column": "name", "role": "drop"})["plan"]
+
+
+def test_a_click_moves_the_dates_of_people(server):
+    project = visits(server)
+    told = change(server, project, {"column": "seen", "dates": "shift"})
+    assert told["error"] is None
+    assert 'pseudonym_key = "keys/pseudonyms"' in told["plan"]
+    assert server.act(project, action="check")["result"].get("refused") is None
+    page = server.ask("GET", f"/p/{project}/columns")[2].decode()
+    assert '<option value="shift" selected>' in page
+    assert 'value="180"' in page
+    told = change(server, project, {"set": ["columns", "seen", "shift", "days"], "value": 30})
+    assert told["error"] is None
+    assert "days = 30" in told["plan"]
+    assert server.act(project, action="release")["state"] == "done"
+    told = change(server, project, {"column": "seen", "dates": "first"})
+    assert 'relative_to = "first"' in told["plan"]
+    assert "shift" not in told["plan"]
+    told = change(server, project, {"column": "seen", "dates": ""})
+    assert "relative_to" not in told["plan"]
+
+
+def test_a_large_table_with_pseudonyms_is_rehearsed_with_its_key(tmp_path):
+    rows = "".join(f"n{n},{20 + n % 50},{'mf'[n % 2]}\n" for n in range(6_000))
+    (tmp_path / "many.csv").write_text("name,age,sex\n" + rows)
+    server = Server(tmp_path)
+    try:
+        made = server.json("POST", "/api/projects", {"path": "many.csv"})
+        server.finish(made["project"], made["run"])
+        assert change(server, made["project"], {"column": "name", "pseudonym": True})["error"] is None
+        told = server.act(made["project"], action="check")["result"]
+        assert told.get("refused") is None, told
+        assert told["rehearsal"]["rows"] == 5_000
+    finally:
+        server.stop()
+
+
+def test_an_order_of_secret_values_is_written_a_line_for_each(server):
+    project = visits(server)
+    told = change(server, project, {"column": "illness", "order": "cold\nflu\ngout\n"})
+    assert 'order = ["cold", "flu", "gout"]' in told["plan"]
+    page = server.ask("GET", f"/p/{project}/hierarchies?column=illness")[2].decode()
+    assert ">cold\nflu\ngout</textarea>" in page
+    assert "order" not in change(server, project, {"column": "illness", "order": " "})["plan"]
+
+
+def test_errors_are_told_in_german_or_said_to_be_in_english(server):
+    project = new_patients(server)
+    german = {"Authorization": f"Bearer {server.token}", "Accept_Language": "de-AT,de;q=0.9"}
+    wrong = {"changes": [{"set": ["models", 0, "k"], "value": 2}, {"set": ["models", 1, "p"], "value": 3}]}
+    told = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", wrong, **german)[2])
+    assert told["error"].startswith("p darf höchstens k sein")
+    page = server.ask("GET", f"/p/{project}/promise", **german)[2].decode()
+    assert "Der Plan kann noch nicht laufen: p darf höchstens k sein" in page
+    rare = {"changes": [{"set": ["method", "levels"], "value": {"age": 99}}]}
+    told = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", rare, **german)[2])
+    assert told["error"]
+    assert json.loads(server.ask("POST", "/api/projects", {"path": "none.csv"}, **german)[2])["error"] == (
+        "Diese Datei gibt es nicht."
+    )
+    assert say_error("Something that nobody has translated.", "de").startswith("shoal meldet auf Englisch: Something")
+    assert say_error("Something that nobody has translated.", "en") == "Something that nobody has translated."
+    assert "English" not in server.ask("GET", f"/p/{project}/columns?lang=de")[2].decode().partition("<footer>")[0]
+
+
+def test_every_german_sentence_is_of_one_that_shoal_says():
+    """Whoever changes an English sentence finds that its German is lost."""
+    import ast
+    import string
+
+    folder = Path(__file__).parents[2] / "src" / "shoal"
+    said = []
+    for file in folder.rglob("*.py"):
+        if file.name == "texts.py":
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                said.append(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                said.append("".join(p.value if isinstance(p, ast.Constant) else "\0" for p in node.values))
+    whole = "\n".join(said)
+    key = "by its name it is a key, and its values repeat: it says whose rows they are, and people are counted"
+    assert say_sentence(key, "de").startswith("dem Namen nach ist sie: ein Schlüssel, und ihre Werte wiederholen sich")
+    for english, german in SENTENCES:
+        parts = [text for text, *_ in string.Formatter().parse(english)]
+        names = [{name for _, name, _, _ in string.Formatter().parse(one) if name} for one in (english, german)]
+        assert names[0] == names[1], english
+        for part in (part.strip(".") for part in parts):
+            # a sentence may be put together from two literals
+            words = part.split(" ")
+            assert part in whole or all(" ".join(words[n : n + 3]) in whole for n in range(len(words) - 2)), part
+
+
+@pytest.fixture
+def clinic():
+    """A database with a table of visits; its address, which holds a password."""
+    import contextlib
+
+    from tests import servers
+
+    dbapi = pytest.importorskip("adbc_driver_postgresql.dbapi")
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(servers.postgres("fsync=off"))
+        except servers.NoServer as reason:
+            pytest.skip(str(reason))
+        with dbapi.connect(address, autocommit=True) as connection, connection.cursor() as cursor:
+            cursor.executescript(
+                "CREATE TABLE visits (name text, age int, illness text);"
+                "INSERT INTO visits SELECT 'SecretPerson' || n, 20 + n % 30, (ARRAY['flu','cold','gout'])[1 + n % 3] "
+                "FROM generate_series(1, 300) n; CREATE TABLE others (x int)"
+            )
+        yield address.replace("anna@", "anna:hunter2-secret@")
+
+
+CLINIC = """[source]
+database = "env:CLINIC"
+table = "visits"
+[columns.name]
+role = "identifier"
+[columns.age]
+role = "quasi-identifier"
+hierarchy = { intervals = [5, 10] }
+[columns.illness]
+role = "sensitive"
+[[models]]
+name = "k-anonymity"
+k = 5
+[method]
+name = "full-domain"
+[output]
+path = "clinic-released.csv"
+"""
+
+
+def test_a_plan_for_a_database_goes_the_whole_way(clinic, tmp_path):
+    (tmp_path / "clinic.toml").write_text(CLINIC)
+    server = Server(tmp_path, str(tmp_path / "clinic.toml"), env={"CLINIC": clinic})
+    seen = []
+    try:
+        project = "clinic"
+        assert server.json("GET", f"/api/projects/{project}")["error"] is None
+        look = server.act(project, action="look")["result"]
+        assert (look["rows"], look["names"]) == (300, ["name", "age", "illness"])
+        assert server.act(project, action="check")["result"]["rehearsal"]["released"] == 300
+        assert server.act(project, action="levels", column="age")["result"]["levels"][-1]["labels"] == 1
+        assert server.act(project, action="release")["state"] == "done"
+        for action in ("compare", "attack"):
+            assert server.act(project, action=action, release=1)["state"] == "done"
+        for step in ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish"):
+            status, _, text = server.ask("GET", f"/p/{project}/{step}")
+            assert status == 200
+            seen.append(text.decode())
+        folder = tmp_path / "shoal-projects" / project
+        command = [*SHOAL, "release", "plan.toml", "--quiet", "--save-recoding"]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, "CLINIC": clinic})
+        for name in ("clinic-released.csv", "clinic-released.certificate.json", "clinic-released.report.html"):
+            assert (folder / name).read_bytes() == (folder / "releases" / "1" / name).read_bytes(), name
+        # another table of the same database may be asked for, and what goes wrong there says nothing of its address
+        server.ask("PUT", f"/api/projects/{project}/plan", CLINIC.replace('"visits"', '"nothing"'))
+        seen.append(json.dumps(server.act(project, action="check")))
+        assert "no such table" in seen[-1]
+        # but no other address of the environment
+        told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", CLINIC.replace("CLINIC", "HOME"))[2])
+        assert "was not started for" in told["error"]
+        assert server.ask("POST", f"/api/projects/{project}/runs", {"action": "look"})[0] == 422
+    finally:
+        seen += server.stop()
+    seen += [file.read_text(errors="replace") for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any("hunter2-secret" in text for text in seen)
+
+
+def test_a_database_is_read_only_where_the_server_was_started_for_it(clinic, tmp_path):
+    (tmp_path / "clinic.toml").write_text(CLINIC)
+    for options, refused in (((), True), (("--database", "env:CLINIC"), False), (("--database", "env:OTHER"), True)):
+        server = Server(tmp_path, *options, env={"CLINIC": clinic})
+        try:
+            project = server.json("POST", "/api/projects", {"path": "clinic.toml"})["project"]
+            told = server.json("GET", f"/api/projects/{project}")["error"]
+            assert ("was not started for" in (told or "")) == refused
+            page = server.ask("GET", f"/p/{project}/columns")[2].decode()
+            assert ("shoal serve plan.toml" in page) == refused
+            # a driver is code: the one of the plan that the server was started with, or none
+            driven = CLINIC.replace('table = "visits"', 'table = "visits"\ndriver = "sqlite"')
+            told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", driven)[2])
+            assert "was not started for" in told["error"]
+        finally:
+            server.stop()
+
+
+def test_a_plan_for_spark_is_told_what_to_do(server):
+    text = '[source]\npath = "own.csv"\n[columns.age]\nrole = "quasi-identifier"\n'
+    text += '[[models]]\nname = "k-anonymity"\nk = 2\n[output]\npath = "o.csv"\n[engine]\nname = "{}"\n'
+    (server.root / "spark.toml").write_text(text.format("spark"))
+    (server.root / "duck.toml").write_text(text.format("duckdb"))
+    project = server.json("POST", "/api/projects", {"path": "spark.toml"})["project"]
+    page = server.ask("GET", f"/p/{project}/columns")[2].decode()
+    assert "run a plan for Spark with <code>shoal release</code>" in page
+    assert 'data-line="11"' in page
+    assert server.ask("POST", f"/api/projects/{project}/runs", {"action": "look"})[0] == 422
+    project = server.json("POST", "/api/projects", {"path": "duck.toml"})["project"]
+    assert "Spark" not in str(server.json("GET", f"/api/projects/{project}")["error"])
+
+
+def test_a_sheet_that_the_plan_names_is_the_one_that_is_looked_at(server):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["nothing"])
+    sheet = book.create_sheet("people")
+    for row in [("age", "sex"), *((20 + n % 3, "mf"[n % 2]) for n in range(12))]:
+        sheet.append(row)
+    book.save(server.root / "book.xlsx")
+    (server.root / "book.toml").write_text(
+        '[source]\npath = "book.xlsx"\nsheet = "people"\n[columns.age]\nrole = "quasi-identifier"\n[columns.sex]\n'
+        'role = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n[output]\npath = "o.csv"\n'
+    )
+    project = server.json("POST", "/api/projects", {"path": "book.toml"})["project"]
+    assert server.act(project, action="look")["result"]["names"] == ["age", "sex"]
+    assert server.act(project, action="check")["result"]["rows"] == 12

@@ -22,8 +22,11 @@ def serve(
     host: Annotated[str, typer.Option(help="The address to listen at. Beyond this machine, use TLS.")] = "127.0.0.1",
     certificate: Annotated[Path | None, typer.Option(help="The certificate of TLS (PEM).")] = None,
     key: Annotated[Path | None, typer.Option(help="The key of TLS (PEM).")] = None,
-    memory: Annotated[float | None, typer.Option(min=0.25, help="Gigabytes that each run may take.")] = None,
+    memory: Annotated[float | None, typer.Option(min=0.25, help="Gigabytes for each run; most of the machine.")] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Seconds that each run may take.")] = 3600.0,
+    database: Annotated[
+        list[str] | None, typer.Option(help="A database that plans in the page may read: env:NAME. May be repeated.")
+    ] = None,
     largest_upload: Annotated[float, typer.Option(min=0.001, help="Gigabytes that an upload may have.")] = 2.0,
 ) -> None:
     """Open a page on this machine that goes from a file to a verified release, and leaves a plan.
@@ -34,6 +37,7 @@ def serve(
     \b
     Example:  shoal serve patients.csv
               shoal serve --port 8765 --no-open
+              CLINIC=postgresql://... shoal serve plan.toml
               SHOAL_TOKEN=... shoal serve --api-only --port 8765
     """
     from shoal.errors import InputError
@@ -65,9 +69,10 @@ def serve(
         token=token if api_only else None,
         certificate=certificate,
         key=key,
-        memory=None if memory is None else int(memory * 1e9),
+        memory=_most_of_the_machine() if memory is None else int(memory * 1e9),
         seconds=time_limit,
         largest=int(largest_upload * 1e9),
+        databases=tuple(database or ()),
     )
     if not settings.projects.resolve().is_relative_to(reached.resolve()):
         raise InputError("Projects must be kept below the folder that the page may reach (--root).")
@@ -76,6 +81,14 @@ def serve(
     # a server has no other end than to be stopped
     with contextlib.suppress(KeyboardInterrupt, Stopped):
         run(settings, table, lambda link: _announce(link, api_only, no_open))
+
+
+def _most_of_the_machine() -> int | None:
+    """Four fifths of the machine's memory in bytes, so that a run that grows out of all bounds ends alone."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 4 // 5
+    except (ValueError, OSError):
+        return None
 
 
 def _announce(link: str, api_only: bool, no_open: bool) -> None:

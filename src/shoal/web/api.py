@@ -24,19 +24,31 @@ from shoal.errors import InputError, ShoalError
 from shoal.web.editing import apply, locate
 from shoal.web.guard import REPORT_POLICY, TooLong, TooSlow
 from shoal.web.places import UPLOADED, list_folder, plain_name
-from shoal.web.projects import PLAN, Project, Projects
+from shoal.web.projects import PLAN, Project, Projects, private
 from shoal.web.runs import Run, Runs
+from shoal.web.texts import LANGUAGES, say_error, say_sentence
 
-__all__ = ["ACTIONS", "ENDPOINTS", "Api", "openapi"]
+__all__ = ["ACTIONS", "ENDPOINTS", "Api", "language_of", "openapi"]
 
 ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
 ONE_AT_A_TIME = ("look", "check", "levels", "explore", "minimal")
 """A later one of these makes the earlier one useless."""
 PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+SIGNS = max(map(len, PACKED))
+"""So many bytes tell whether something is packed."""
 ROOM_LEFT = 500_000_000
 """So many bytes of the disk an upload leaves free."""
 
 Handler = Callable[["Api", Request], Awaitable[Response]]
+
+
+def language_of(request: Request) -> str:
+    """The language that a visitor has chosen, or the browser asks for; English for whoever says nothing."""
+    for given in (request.query_params.get("lang"), request.cookies.get("shoal-language")):
+        if given in LANGUAGES:
+            return str(given)
+    first = request.headers.get("accept-language", "en")[:2].lower()
+    return first if first in LANGUAGES else "en"
 
 
 class Api:
@@ -55,15 +67,17 @@ class Api:
             try:
                 return await handler(self, request)
             except LookupError:
-                return JSONResponse({"error": "There is no such thing here."}, 404)
+                told, status = "There is no such thing here.", 404
             except ShoalError as error:
-                return JSONResponse({"error": str(error), "kind": type(error).__name__}, 422)
+                said = say_error(str(error), language_of(request))
+                return JSONResponse({"error": said, "kind": type(error).__name__}, 422)
             except TooLong:
-                return JSONResponse({"error": "The body is longer than it may be here."}, 413)
+                told, status = "The body is longer than it may be here.", 413
             except TooSlow:
-                return JSONResponse({"error": "The body did not come in time."}, 408)
+                told, status = "The body did not come in time.", 408
             except OSError as error:
-                return JSONResponse({"error": f"The disk says: {error.strerror}."}, 507)
+                told, status = f"The disk says: {error.strerror}.", 507
+            return JSONResponse({"error": say_error(told, language_of(request))}, status)
 
         return answer
 
@@ -104,12 +118,14 @@ class Api:
         if project.table.parent == project.folder and not project.table.exists():
             job["sample"] = "census"
 
-        def done(run: Run) -> None:
-            if run.result is not None and not project.text:
-                project.save(run.result["plan"])
-            project.log(run)
+        def drafted(run: Run) -> None:
+            """The plan is there before the pictures are: a large table is shown as soon as it was looked at."""
+            if not project.text and run.partial is not None:
+                project.save(run.partial["plan"])
+                project.asked_of["look"] = project.digest
+                self._remember(project, "look", run)
 
-        return self._remember(project, "draft", self.runs.start(project.name, job, done))
+        return self._remember(project, "draft", self.runs.start(project.name, job, project.log, drafted))
 
     async def list_files(self, request: Request) -> Response:
         """Folders and tables below the root."""
@@ -158,14 +174,16 @@ class Api:
             raise InputError("A plan must be UTF-8 text.") from None
         fault = project.save(text)
         if fault is not None:
-            return JSONResponse({"error": fault["text"], "line": fault["line"]}, 422)
-        return self._planned(project)
+            said = say_error(fault["text"], language_of(request))
+            return JSONResponse({"error": said, "line": fault["line"]}, 422)
+        return self._planned(project, language_of(request))
 
-    def _planned(self, project: Project) -> Response:
+    def _planned(self, project: Project, language: str) -> Response:
         """The plan as it is now, and where it cannot run, why, and in which line."""
         error = project.error()
         place = None if error is None else locate(project.text, error)
-        return JSONResponse({"plan": project.text, "error": error, "line": None if place is None else place.line})
+        said = None if error is None else say_error(error, language)
+        return JSONResponse({"plan": project.text, "error": said, "line": None if place is None else place.line})
 
     async def change_plan(self, request: Request) -> Response:
         """Changes of the plan, such as a click makes them; the rest of its text stays as it is."""
@@ -174,8 +192,10 @@ class Api:
         changes = given.get("changes")
         if not isinstance(changes, list) or not all(isinstance(change, dict) for change in changes):
             raise InputError('The changes must be a list, such as [{"set": ["models", 0, "k"], "value": 5}].')
+        if any(change.get("pseudonym") or change.get("dates") == "shift" for change in changes) and project.keyless:
+            changes = [*changes, {"set": ["output", "pseudonym_key"], "value": project.key()}]
         project.save(apply(project.text, changes, _suggested(project)))
-        return self._planned(project)
+        return self._planned(project, language_of(request))
 
     # -- runs --------------------------------------------------------------------------------------
 
@@ -262,10 +282,15 @@ class Api:
         run = self.run(request)
         last = request.headers.get("last-event-id", "0")
         after = int(last) if last.isdigit() and len(last) < 10 else 0
+        language = language_of(request)
 
         async def events() -> AsyncIterator[str]:
             async for event in run.follow(after):
                 told = {key: value for key, value in event.items() if key not in ("id", "event")}
+                if "step" in told:
+                    told["step"] = say_sentence(told["step"], language)
+                if told.get("error"):
+                    told["error"] = {**told["error"], "text": say_error(told["error"]["text"], language)}
                 yield f"id: {event['id']}\nevent: {event['event']}\ndata: {json.dumps(told)}\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream")
@@ -312,22 +337,22 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
 
 async def _receive(request: Request, place: Path) -> None:
     """The body of a request to a file, part by part; nothing packed, and never the last of the disk."""
-    held = 0
-    with open(place, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+    head = b""  # it may come byte by byte
+    with open(place, "xb", opener=private) as file:
         async for part in request.stream():
-            if held == 0 and part.startswith(PACKED):
+            head += part[: SIGNS - len(head)]
+            if head.startswith(PACKED):
                 raise InputError("The table is packed; unpack it first.")
             if shutil.disk_usage(place.parent).free - len(part) < ROOM_LEFT:
                 raise InputError("The disk has no room for this table.")
             await run_in_threadpool(file.write, part)
-            held += len(part)
-    if not held:
+    if not head:
         raise InputError("The table is empty.")
 
 
 def _suggested(project: Project) -> dict[str, Any]:
     run = project.latest.get("look")
-    columns = run.result["columns"] if run is not None and run.result is not None else []
+    columns = run.known["columns"] if run is not None and run.known is not None else []
     return {column["name"]: column["hierarchy"] for column in columns}
 
 

@@ -7,6 +7,10 @@ A change is one of
     {"column": "age", "role": "sensitive"}       a role, and what goes with it
     {"column": "age", "kind": "tree", "text": "..."}   a hierarchy, as its editor has it
     {"column": "ill", "classes": "..."}          classes of sensitive values, likewise
+    {"column": "ill", "order": "..."}            their order, a line for each
+    {"column": "name", "pseudonym": true}        a pseudonym in place of what names somebody
+    {"column": "visit", "dates": "shift"}        dates moved person by person; "first": days since
+                                                 the first; "": as they are
 """
 
 from __future__ import annotations
@@ -33,6 +37,12 @@ STEP_OF = {"columns": "columns", "models": "promise", "keys": "promise", "method
 """In which step of the page each section of a plan is edited."""
 
 
+MOVED: dict[str, dict[str, Any]] = {
+    "": {"shift": None, "relative_to": None},
+    "shift": {"shift": {"days": 180, "per": "person"}, "relative_to": None},
+    "first": {"shift": None, "relative_to": "first"},
+}
+"""What becomes of a person's dates, as a plan says it."""
 OF_HIERARCHIES = re.compile(r"[Hh]ierarch|\b(?:cuts?|intervals?|widths?|tree|dates|prefix|fanout)\b")
 
 
@@ -115,6 +125,14 @@ def apply(text: str, changes: Sequence[Mapping[str, Any]], suggested: Mapping[st
             elif "kind" in change:
                 entry = hierarchy_from_text(str(change["kind"]), str(change.get("text", "")))
                 _set(document, ["columns", str(change["column"]), "hierarchy"], entry)
+            elif "order" in change:
+                lines = [line.strip() for line in str(change["order"]).splitlines() if line.strip()]
+                _set(document, ["columns", str(change["column"]), "order"], lines or None)
+            elif "pseudonym" in change:
+                _set(document, ["columns", str(change["column"]), "pseudonym"], True if change["pseudonym"] else None)
+            elif "dates" in change:
+                for key, value in MOVED[str(change["dates"])].items():
+                    _set(document, ["columns", str(change["column"]), key], value)
             elif "column" in change:
                 _set_role(document, str(change["column"]), str(change["role"]), suggested or {})
             else:
@@ -134,8 +152,11 @@ def _set_role(document: Any, column: str, role: str, suggested: Mapping[str, Any
     if role != "sensitive":
         for key in ("categories", "category_names", "order", "publish", "exact"):
             section.pop(key, None)
-    if role != "identifier":
+    if role not in ("identifier", "person", "household"):
         section.pop("pseudonym", None)
+    if role not in ("quasi-identifier", "other"):
+        for key in MOVED[""]:
+            section.pop(key, None)
     if role == "quasi-identifier" and "hierarchy" not in section and suggested.get(column):
         section["hierarchy"] = _item(suggested[column])
 
@@ -200,6 +221,9 @@ def relocate(text: str, moved: Mapping[str, str]) -> str:
         hierarchy = column.get("hierarchy", {})
         if hierarchy.get("csv") in moved:
             hierarchy["csv"] = moved[hierarchy["csv"]]
+    output = document.get("output", {})
+    if output.get("pseudonym_key") in moved:
+        output["pseudonym_key"] = moved[output["pseudonym_key"]]
     return tomlkit.dumps(document)
 
 

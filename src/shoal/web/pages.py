@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ from starlette.routing import Route
 
 from shoal.errors import ShoalError
 from shoal.showing.markup import bar, number, percent, prose, text
-from shoal.web.api import Api
+from shoal.web.api import Api, language_of
 from shoal.web.editing import Place, locate
 from shoal.web.places import list_folder
 from shoal.web.projects import Project
 from shoal.web.steps import SHOWN, fresh
-from shoal.web.texts import LANGUAGES, STEPS, TEXTS, say
+from shoal.web.texts import LANGUAGES, STEPS, TEXTS, figure_in, say, say_error, say_sentence
 
 __all__ = ["Pages"]
 
@@ -33,20 +34,7 @@ class Pages:
     def __init__(self, api: Api, first: Project | None = None) -> None:
         self.api = api
         self.first = first
-        loader = FileSystemLoader(HERE / "templates")
-        self.templates = Environment(
-            loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        # whatever comes from data is bounded, shown in a direction of its own, and without signs that cannot be seen
-        self.templates.filters |= {
-            "data": _data,
-            "inside": _inside,
-            "number": number,
-            "percent": percent,
-            "ticks": _ticks,
-            "size": _size,
-        }
-        self.templates.globals["bar"] = lambda share, kind: Markup(bar(share, kind))
+        self.templates = {language: _templates(language) for language in LANGUAGES}
 
     def routes(self) -> list[Route]:
         """The pages, and the files that they are made of."""
@@ -87,7 +75,8 @@ class Pages:
             files = list_folder(self.api.projects.root, request.query_params.get("path", ""))
         except ShoalError:
             files = list_folder(self.api.projects.root, "")
-        return self._page(request, "start.html", files=files, projects=self.api.projects.listed(session), up=_up(files))
+        shown = {"files": files, "root": self.api.projects.root.name, "up": _up(files)}
+        return self._page(request, "start.html", projects=self.api.projects.listed(session), **shown)
 
     async def begin(self, request: Request) -> Response:
         """A project, at its columns."""
@@ -102,7 +91,9 @@ class Pages:
             return Response("There is no such project.", 404, media_type="text/plain")
         if step not in STEPS:
             return Response("There is no such step.", 404, media_type="text/plain")
-        language = _language(request)
+        language = language_of(request)
+        if project.text:
+            project.seen.add(step)
         common = self._common(project, step, language)
         if not project.text:
             return self._page(request, "drafting.html", **common)
@@ -110,14 +101,15 @@ class Pages:
         return self._page(request, f"{step}.html", **{**common, **shown})
 
     def _page(self, request: Request, template: str, **shown: Any) -> Response:
-        language = _language(request)
+        language = language_of(request)
 
         def said(key: str, **parts: object) -> str:
             return say(key, language, **parts)
 
         other = LANGUAGES[1 - LANGUAGES.index(language)]
-        page = self.templates.get_template(template)
-        answer = HTMLResponse(page.render(t=said, language=language, other=other, known=TEXTS, **shown))
+        page = self.templates[language].get_template(template)
+        own = {"error_in": partial(say_error, language=language), "word_in": partial(say_sentence, language=language)}
+        answer = HTMLResponse(page.render(t=said, language=language, other=other, known=TEXTS, **own, **shown))
         if request.query_params.get("lang") in LANGUAGES:
             answer.set_cookie("shoal-language", language, samesite="strict", httponly=True)
         return answer
@@ -135,7 +127,7 @@ class Pages:
             "step": step,
             "steps": [(name, self._mark(project, name, error, place)) for name in STEPS],
             "plan_text": project.text,
-            "error": error,
+            "error": None if error is None else say_error(error, language),
             "fault": place,
             "sentence": self._sentence(project, error, check, language),
             "ahead": self._ahead(project, error, place, check),
@@ -157,12 +149,11 @@ class Pages:
             return "warning"
         if error is not None and step in ("columns", "hierarchies", "promise"):
             return "open"
+        made = bool(project.releases())
         done = {
-            "table": bool(project.text),
-            "columns": bool(project.text),
-            "hierarchies": bool(project.text),
-            "promise": bool(project.text),
-            "run": bool(project.releases()),
+            # a draft is no decision: done is what somebody has looked at
+            **dict.fromkeys(("table", "columns", "hierarchies", "promise"), made or step in project.seen),
+            "run": made,
             "explore": fresh(project, "explore") is not None,
             "compare": any(key.startswith("compare") for key in project.latest),
             "attack": any(key.startswith("attack") for key in project.latest),
@@ -193,27 +184,34 @@ class Pages:
         if not project.text:
             run = project.latest.get("draft")
             if run is not None and run.error is not None:
-                return say("state.draft_failed", language, why=run.error["text"])
+                return say("state.draft_failed", language, why=say_error(run.error["text"], language))
             return say("state.drafting", language)
         if error is not None:
-            return say("state.error", language, why=error)
+            return say("state.error", language, why=say_error(error, language))
         if check is None:
             return say("state.checking", language)
-        rows = number(check["rows"])
+
+        def counted(count: int) -> str:
+            return figure_in(number(count), language)
+
+        def share(part: float) -> str:
+            return figure_in(percent(part), language)
+
+        rows = counted(check["rows"])
         said = [say("state.holds", language, rows=rows)]
         if check["failing_rows"]:
-            part = percent(check["failing_rows"] / check["rows"])
-            said = [say("state.failing", language, failing=number(check["failing_rows"]), rows=rows, part=part)]
+            part = share(check["failing_rows"] / check["rows"])
+            said = [say("state.failing", language, failing=counted(check["failing_rows"]), rows=rows, part=part)]
         why = check.get("infeasible") or check.get("refused")
         found = check.get("rehearsal")
         if why:
-            said.append(say("state.infeasible", language, why=why))
+            said.append(say("state.infeasible", language, why=say_error(why, language)))
         elif found:
             lost = (found.get("loss") or {}).get("ncp")
-            shown = "?" if lost is None else percent(lost)
+            shown = "?" if lost is None else share(lost)
             key = "state.sampled" if found.get("sampled") else "state.rehearsed"
-            parts = {"released": number(found["released"]), "rows": number(found.get("rows") or 0)}
-            said.append(say(key, language, lost=shown, groups=number(found["groups"]), **parts))
+            parts = {"released": counted(found["released"]), "rows": counted(found.get("rows") or 0)}
+            said.append(say(key, language, lost=shown, groups=counted(found["groups"]), **parts))
         elif check.get("hard"):
             said.append(say("state.hard", language))
         else:
@@ -224,6 +222,22 @@ class Pages:
         elif made:
             said.append(say("state.changed", language, number=made[-1]))
         return " ".join(said)
+
+
+def _templates(language: str) -> Environment:
+    loader = FileSystemLoader(HERE / "templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    # whatever comes from data is bounded, shown in a direction of its own, and without signs that cannot be seen
+    made.filters |= {
+        "data": _data,
+        "inside": _inside,
+        "number": lambda value: figure_in(number(value), language),
+        "percent": lambda value: figure_in(percent(value), language),
+        "ticks": _ticks,
+        "size": lambda count: figure_in(_size(count), language),
+    }
+    made.globals["bar"] = lambda share, kind: Markup(bar(share, kind))
+    return made
 
 
 def _data(value: object, most: int = 120) -> Markup:
@@ -263,14 +277,6 @@ def _step_of(key: str) -> str:
     return {"release": "run", "minimal": "explore", "explore": "explore", "look": "columns", "check": "promise"}.get(
         first, ""
     )
-
-
-def _language(request: Request) -> str:
-    for given in (request.query_params.get("lang"), request.cookies.get("shoal-language")):
-        if given in LANGUAGES:
-            return str(given)
-    first = request.headers.get("accept-language", "en")[:2].lower()
-    return first if first in LANGUAGES else "en"
 
 
 def _up(files: Mapping[str, Any]) -> str | None:

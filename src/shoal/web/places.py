@@ -1,4 +1,6 @@
-"""What the page may reach on this machine: one folder and what is below it, links that lead out of it not included."""
+"""What the page may reach: one folder and what is below it, links that lead out of it not included, and databases that
+whoever started it has named.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from typing import Any
 from shoal.errors import InputError, PlanError
 from shoal.formats import FORMATS
 
-__all__ = ["check_document", "confine", "confine_table", "list_folder", "plain_name"]
+__all__ = ["Database", "check_document", "confine", "confine_table", "database_of", "list_folder", "plain_name"]
+
+Database = tuple[str, str | None]
+"""The place of a database's address (``env:NAME``), and the driver that speaks to it."""
 
 UPLOADED = (".csv", ".tsv", ".txt", ".parquet")
 READABLE = (*UPLOADED, ".toml", *(suffix for form in FORMATS.own.values() for suffix in form.suffixes))
@@ -44,20 +49,52 @@ def confine_table(root: Path, path: Path) -> Path:
     return real
 
 
-def check_document(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
-    """Raise where a plan's text leads out of the root, or to another machine; asked before anything is read."""
+def database_of(document: Mapping[str, Any]) -> Database | None:
+    """The database that a plan reads; None where it reads a file.
+
+    >>> database_of({"source": {"database": "env:CLINIC", "table": "visits"}})
+    ('env:CLINIC', None)
+    """
+    source = document.get("source")
+    if not isinstance(source, Mapping) or "database" not in source:
+        return None
+    driver = source.get("driver")
+    return str(source["database"]), None if driver is None else str(driver)
+
+
+def check_document(
+    root: Path, folder: Path, document: Mapping[str, Any], databases: frozenset[Database] = frozenset()
+) -> None:
+    """Raise where a plan's text leads out of the root, or to another machine; asked before anything is read.
+
+    ``databases`` may be read: to name another in a plan's text would be to use any address of the environment.
+    """
     if _has_variable(document):
         raise PlanError("The page fills in no ${NAME} from this machine; run a plan with one by `shoal release`.")
     for place in _paths(document):
         if ":/" in place:
             raise PlanError("The page reads and writes files of this machine; run this plan with `shoal release`.")
         confine_table(root, folder / place)
-    for section in (document.get("source"), document.get("output")):
-        if isinstance(section, Mapping) and {"database", "query"} & set(section):
-            raise PlanError("The page reads and writes files; run a plan for a database with `shoal release`.")
-    engine = document.get("engine")
-    if isinstance(engine, Mapping) and {"name", "master", "options"} & set(engine):
-        raise PlanError("The page works on this machine; run a plan for Spark with `shoal release`.")
+    source, output, engine = (document.get(name) for name in ("source", "output", "engine"))
+    asked = database_of(document)
+    if asked is not None and asked not in databases:
+        raise PlanError(
+            "The source is a database that the page was not started for: start it with this plan (`shoal serve "
+            "plan.toml`) or with `--database env:NAME`, or run the plan with `shoal release`."
+        )
+    if asked is None and isinstance(source, Mapping) and "query" in source:
+        raise PlanError("The page asks no query of a file; name a table in [source], or run it with `shoal release`.")
+    if isinstance(output, Mapping) and {"database", "query"} & set(output):
+        raise PlanError(
+            "The page publishes to files: give a path in [output], or run the plan for a database with `shoal release`."
+        )
+    if isinstance(engine, Mapping) and (
+        {"master", "options"} & set(engine) or engine.get("name", "duckdb") != "duckdb"
+    ):
+        raise PlanError(
+            "The page works on this machine: leave the engine's name out of [engine], or run a plan for Spark with "
+            "`shoal release`."
+        )
 
 
 def _has_variable(value: Any) -> bool:
@@ -78,7 +115,8 @@ def _paths(document: Mapping[str, Any]) -> Iterator[str]:
                 if isinstance(hierarchy, Mapping) and isinstance(hierarchy.get("csv"), str):
                     yield hierarchy["csv"]
         elif name in ("source", "output", "method") and isinstance(section, Mapping):
-            yield from _leading_out(section)
+            spoken = ("table", "query") if name == "source" and "database" in section else ()  # to a database: no files
+            yield from _leading_out({key: value for key, value in section.items() if key not in spoken})
 
 
 def _leading_out(section: Mapping[str, Any]) -> Iterator[str]:

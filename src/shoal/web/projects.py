@@ -4,6 +4,7 @@
       plan.toml            what the page shows and changes; `shoal release plan.toml` runs it
       table.csv            only where the table was uploaded, pasted or is a sample
       releases/1/          each release with its certificate, report, plan and, where there is one, recoding
+      keys/pseudonyms      only where pseudonyms are published: what makes them, and is never handed out
       log.jsonl            a line for each run: when, what, how it ended, figures; no value of a record
 
 A project belongs to the session that made it, or opened it first since the server's start; others do not see it.
@@ -15,6 +16,7 @@ import contextlib
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -25,14 +27,20 @@ from typing import Any
 
 from shoal.errors import InputError, PlanError, ShoalError
 from shoal.web.editing import fault_of, relocate
-from shoal.web.places import check_document, confine, confine_table, plain_name
+from shoal.web.places import Database, check_document, confine, confine_table, plain_name
 from shoal.web.runs import Run
 
-__all__ = ["PLAN", "Project", "Projects"]
+__all__ = ["PLAN", "Project", "Projects", "private"]
 
 PLAN = "plan.toml"
 LOG = "log.jsonl"
+KEY = "keys/pseudonyms"
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file that nobody but the user can read."""
+    return os.open(path, flags, 0o600)
 
 
 @dataclass
@@ -48,6 +56,10 @@ class Project:
     """By action (and column): the digest of the plan that the latest run was asked of."""
     table: Path | None = None
     """The table, until there is a plan that names it."""
+    databases: frozenset[Database] = frozenset()
+    """What may be read beside files."""
+    seen: set[str] = field(default_factory=set)
+    """Steps of the page that somebody has looked at since the server's start."""
     _parsed: tuple[str, Any] = ("", None)
 
     @property
@@ -87,7 +99,7 @@ class Project:
         if not text:
             raise PlanError("There is no plan yet: the table is still being looked at.")
         if self._parsed[0] != text:
-            check_document(self.root, self.folder, self.document())
+            check_document(self.root, self.folder, self.document(), self.databases)
             plan = Plan.read(self.folder / PLAN)
             for file in (*plan.files, *plan.method.files):
                 confine(self.root, Path(file))
@@ -101,6 +113,25 @@ class Project:
         except ShoalError as error:
             return str(error)
         return None
+
+    @property
+    def keyless(self) -> bool:
+        """Whether neither the plan nor the environment names a key of the pseudonyms."""
+        from shoal.encoding.pseudonyms import KEY_VARIABLE
+
+        output = self.document().get("output")
+        return not os.environ.get(KEY_VARIABLE) and not (isinstance(output, dict) and output.get("pseudonym_key"))
+
+    def key(self) -> str:
+        """The file of a key of the pseudonyms, as the plan names it; made where there is none.
+
+        It stands in a folder of its own, for it must never lie beside a release.
+        """
+        file = self.folder / KEY
+        file.parent.mkdir(mode=0o700, exist_ok=True)
+        with contextlib.suppress(FileExistsError), open(file, "xb", opener=private) as made:
+            made.write(secrets.token_bytes(32))
+        return KEY
 
     def log(self, run: Run) -> None:
         """Note a run that has ended."""
@@ -179,7 +210,8 @@ def _named_files(document: dict[str, Any], plan: Any, folder: Path) -> list[tupl
         given = column.get("hierarchy", {}).get("csv")
         if given:
             found.append((given, folder / given))
-    return found
+    key = document.get("output", {}).get("pseudonym_key")
+    return [*found, (key, folder / key)] if key else found
 
 
 @dataclass
@@ -189,6 +221,7 @@ class Projects:
     root: Path
     folder: Path
     opened: dict[str, Project] = field(default_factory=dict)
+    databases: frozenset[Database] = frozenset()
 
     def listed(self, session: str) -> list[str]:
         """Those that this session may open: its own, and those that nobody has opened yet."""
@@ -210,7 +243,7 @@ class Projects:
             folder = self.folder / name
             if folder.is_symlink() or not (folder / PLAN).is_file():
                 raise LookupError
-            project = self.opened[name] = Project(name, folder, self.root)
+            project = self.opened[name] = Project(name, folder, self.root, databases=self.databases)
         project.owner = project.owner or session
         return project
 
@@ -222,8 +255,9 @@ class Projects:
             name = stem if number == 1 else f"{stem}-{number}"
             with contextlib.suppress(FileExistsError):
                 (self.folder / name).mkdir(mode=0o700)
-                project = self.opened[name] = Project(name, self.folder / name, self.root, session)
-                return project
+                made = Project(name, self.folder / name, self.root, session, databases=self.databases)
+                self.opened[name] = made
+                return made
         raise InputError("There are too many projects of this name; choose another.")
 
     def open_path(self, place: Path, session: str | None) -> Project:
@@ -265,6 +299,6 @@ class Projects:
 
 
 def _given_paths(document: dict[str, Any]) -> list[str]:
-    found = [document.get("source", {}).get("path")]
+    found = [document.get("source", {}).get("path"), document.get("output", {}).get("pseudonym_key")]
     found += [column.get("hierarchy", {}).get("csv") for column in document.get("columns", {}).values()]
     return [item for item in found if isinstance(item, str)]

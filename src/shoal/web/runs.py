@@ -100,8 +100,14 @@ class Runs:
         if self._spare is None or self._spare.returncode is not None:
             self._spare = await _process()
 
-    def start(self, project: str, job: dict[str, Any], done: Callable[[Run], None]) -> Run:
-        """Begin a piece of work; ``done`` is called when it has ended, however it did."""
+    def start(
+        self,
+        project: str,
+        job: dict[str, Any],
+        done: Callable[[Run], None],
+        partly: Callable[[Run], None] = lambda _: None,
+    ) -> Run:
+        """Begin a piece of work; ``done`` is called when it has ended, however it did, ``partly`` when more is told."""
         waiting = [run for run in self.runs.values() if run.state == "running"]
         if len(waiting) >= MOST_WAITING:
             raise InputError("Too many runs are waiting; cancel some, or wait for them.")
@@ -109,19 +115,21 @@ class Runs:
             del self.runs[old.id]
         run = Run(secrets.token_urlsafe(12), project, str(job["action"]))
         self.runs[run.id] = run
-        task = asyncio.get_running_loop().create_task(self._carry_out(run, job, done))
+        task = asyncio.get_running_loop().create_task(self._carry_out(run, job, done, partly))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return run
 
-    async def _carry_out(self, run: Run, job: dict[str, Any], done: Callable[[Run], None]) -> None:
+    async def _carry_out(
+        self, run: Run, job: dict[str, Any], done: Callable[[Run], None], partly: Callable[[Run], None]
+    ) -> None:
         if self._room is None:
             self._room = asyncio.Semaphore(self.most)
         run.tell("progress", step="waiting", done=None)
         async with self._room:
             if run.state == "running":
                 try:
-                    await asyncio.wait_for(self._work(run, job), self.seconds)
+                    await asyncio.wait_for(self._work(run, job, partly), self.seconds)
                 except TimeoutError:
                     run.error = {"kind": "Slow", "text": f"It took more than {self.seconds:g} seconds and was ended."}
                 finally:
@@ -133,7 +141,7 @@ class Runs:
         done(run)
         run.tell("end", state=run.state, error=run.error)
 
-    async def _work(self, run: Run, job: dict[str, Any]) -> None:
+    async def _work(self, run: Run, job: dict[str, Any], partly: Callable[[Run], None]) -> None:
         await self.warm()
         process, self._spare = self._spare, None
         run.process = process
@@ -151,6 +159,7 @@ class Runs:
                 run.result = event["data"]
             elif event["event"] == "partial":
                 run.partial = event["data"]
+                partly(run)
                 lanes = event["data"].get("lanes")
                 run.tell("partial", **({} if lanes is None else {"lanes": lanes}), ended=_ended(event["data"]))
             else:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import secrets
 import socket
+import tomllib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from shoal.errors import InputError
 from shoal.web.api import Api
 from shoal.web.guard import Guard
 from shoal.web.pages import Pages
+from shoal.web.places import Database, database_of
 from shoal.web.projects import Project, Projects
 from shoal.web.runs import Runs
 
@@ -36,6 +38,7 @@ class Settings:
 
     ``root`` is the folder that the page may reach, ``projects`` where projects are kept. ``certificate`` and ``key``
     are the files of TLS. ``memory`` (bytes) and ``seconds`` bound each run, ``largest`` (bytes) each upload.
+    ``databases`` are those that plans may read (``env:NAME``), beside that of the plan that the server begins with.
     """
 
     root: Path
@@ -49,6 +52,7 @@ class Settings:
     memory: int | None = None
     seconds: float = 3600.0
     largest: int = 2_000_000_000
+    databases: tuple[str, ...] = ()
 
 
 def is_loopback(host: str) -> bool:
@@ -58,7 +62,8 @@ def is_loopback(host: str) -> bool:
 
 def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Guard, Projects]:
     """The guarded application; ``opened`` is a table or a plan to begin with."""
-    projects = Projects(settings.root.resolve(), settings.projects.resolve())
+    named = {(database, None) for database in settings.databases} | _database_in(opened)
+    projects = Projects(settings.root.resolve(), settings.projects.resolve(), databases=frozenset(named))
     runs = Runs(most=max(1, (os.cpu_count() or 1)), seconds=settings.seconds, memory=settings.memory)
     api = Api(projects, runs)
     first: Project | None = None if opened is None else projects.open_path(opened, None)
@@ -81,6 +86,16 @@ def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Gu
     secure = settings.certificate is not None
     # browsers send a cookie to all ports of a machine: each server has a name of its own for it
     return Guard(app, token, hosts, f"shoal-{port}", secure, settings.largest), projects
+
+
+def _database_in(opened: Path | None) -> set[Database]:
+    """The database of the plan that the server is started with: who starts it with that means it to be read."""
+    if opened is None or opened.suffix.lower() != ".toml":
+        return set()
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # what is wrong with it is told where it is opened
+        found = database_of(tomllib.loads(opened.read_text(encoding="utf-8-sig")))
+        return set() if found is None else {found}
+    return set()
 
 
 class _Impatient(H11Protocol):

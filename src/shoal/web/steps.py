@@ -77,7 +77,9 @@ def columns(project: Project, request: Request, language: str) -> dict[str, Any]
         best = max(pairs, key=lambda pair: pair["unique"], default=None)
         other = None if best is None else next(n for n in best["columns"] if n != name)
         role = str(section.get("role", ""))
-        shown.append({"name": name, "role": role, "found": found.get(name), "best": best, "other": other})
+        moved = "shift" if section.get("shift") else "first" if section.get("relative_to") else ""
+        shown.append({"name": name, "role": role, "found": found.get(name), "best": best, "other": other,
+                      "said": section, "moved": moved, "days": _days(section)})  # fmt: skip
     asked = request.query_params.get("sort", "")
     sort = asked if asked in SORTS else "alone"
     roles = [str(role) for role in Role]
@@ -85,7 +87,13 @@ def columns(project: Project, request: Request, language: str) -> dict[str, Any]
         shown.sort(key=lambda one: (-(one["found"] or {}).get("unique", 0), -(one["best"] or {}).get("unique", 0)))
     elif sort == "role":
         shown.sort(key=lambda one: roles.index(one["role"]) if one["role"] in roles else len(roles))
-    return {"columns": shown, "look": look, "roles": roles, "spark": spark, "sort": sort, "sorts": SORTS}
+    return {"columns": shown, "look": look, "roles": roles, "spark": spark, "sort": sort, "sorts": SORTS,
+            "people": bool(_of_role(project, "person")), "first_time": not project.releases()}  # fmt: skip
+
+
+def _days(section: Mapping[str, Any]) -> Any:
+    shift = section.get("shift")
+    return shift.get("days", "") if isinstance(shift, Mapping) else ""
 
 
 # -- hierarchies -------------------------------------------------------------------------------------
@@ -108,6 +116,7 @@ def hierarchies(project: Project, request: Request, language: str) -> dict[str, 
     look = {c["name"]: c for c in (fresh(project, "look") or {}).get("columns", ())}
     return {
         "names": names, "secret": secret, "chosen": chosen, "kind": kind, "kinds": KINDS, "classes": classes,
+        "order": "\n".join(map(str, section.get("order") or ())),
         "written": classes_to_text(section) if classes else written, "levels": levels, "raw": raw,
         "levels_failed": error_of(project.latest.get(key)), "suits": (look.get(chosen) or {}).get("kind"),
         "widths": entry.get("intervals") if kind == "intervals" else None,
@@ -275,13 +284,14 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
     fields = {field.name for field in dataclasses.fields(METHODS[name])} if name in METHODS else set()
     latest = project.latest.get("release")
     listed = [one for one in ("auto", *METHODS) if one in METHODS and _runs_alone(METHODS[one])]
-    about = (
-        say(f"method.{name}", language) if f"method.{name}" in TEXTS else method_sentence({"name": name}, MethodFacts())
-    )
+
+    def about(one: str) -> str:
+        return say(f"method.{one}", language) if f"method.{one}" in TEXTS else one
+
     return {
-        "methods": list(dict.fromkeys(listed)),
+        "methods": {one: about(one) for one in listed},
         "method": name,
-        "about": about,
+        "about": about(name) if f"method.{name}" in TEXTS else method_sentence({"name": name}, MethodFacts()),
         "suppression": method.get("suppression") if "suppression" in fields else None,
         "leaves_out": "suppression" in fields,
         "seconds": method.get("time_limit"),

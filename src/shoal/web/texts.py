@@ -1,8 +1,15 @@
-"""Every text of the page, in English and German, in one place. Sentences of errors and reports are shoal's own."""
+"""Every text of the page, in English and German, in one place.
+
+Sentences of errors, reasons and reports are shoal's own, in English. Of those that people meet most, :data:`SENTENCES`
+has the German; of any other error the page says in German that it is told in English.
+"""
 
 from __future__ import annotations
 
-__all__ = ["LANGUAGES", "STEPS", "TEXTS", "say"]
+import re
+from functools import cache
+
+__all__ = ["LANGUAGES", "SENTENCES", "STEPS", "TEXTS", "figure_in", "say", "say_error", "say_sentence"]
 
 LANGUAGES = ("en", "de")
 STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
@@ -42,7 +49,14 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Sie wird gelesen, wo sie liegt, wie groß sie auch ist.",
     ),
     "start.up": ("Up", "Hinauf"),
-    "start.empty": ("No table or folder here.", "Hier ist keine Tabelle und kein Ordner."),
+    "start.way": (
+        "The way: what the table is, what its columns are, what is promised, a release, what it lost and what an intruder would still learn. You can go back at any time, and nothing is published before it was verified.",
+        "Der Weg: was die Tabelle ist, was ihre Spalten sind, was zugesagt wird, eine Veröffentlichung, was sie verlor und was ein Angreifer noch erfährt. Sie können jederzeit zurück, und nichts wird veröffentlicht, bevor es geprüft ist.",
+    ),
+    "start.empty": (
+        "No table or folder here. Upload one, or start shoal serve in the folder of your tables.",
+        "Hier ist keine Tabelle und kein Ordner. Laden Sie eine hoch, oder starten Sie shoal serve im Ordner Ihrer Tabellen.",
+    ),
     "start.upload": ("Upload", "Hochladen"),
     "start.upload.about": (
         "It is kept in the project's folder, private to you.",
@@ -90,7 +104,18 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Weiter: {step}",
     ),
     "working": ("Working: {step}", "In Arbeit: {step}"),
+    "working.begins": ("it begins", "es beginnt"),
+    "working.bar": ("How far it is", "Wie weit es ist"),
+    "answered": (
+        "The server answered {status}: load the page again.",
+        "Der Server antwortete {status}: Laden Sie die Seite neu.",
+    ),
+    "answered.link": (
+        "The server does not know you (any more): open the link that it has printed.",
+        "Der Server kennt Sie nicht (mehr): Öffnen Sie den Link, den er ausgegeben hat.",
+    ),
     "cancel": ("Cancel", "Abbrechen"),
+    "error.english": ("{text}", "shoal meldet auf Englisch: {text}"),
     "failed": ("It did not work", "Es hat nicht geklappt"),
     "table.about": ("The first rows, as shoal reads them.", "Die ersten Zeilen, wie shoal sie liest."),
     "table.mask": ("Hide the cells", "Zellen verbergen"),
@@ -116,7 +141,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{share} with {other}",
         "{share} mit {other}",
     ),
-    "columns.reason": ("Why this is suggested", "Warum das vorgeschlagen wird"),
     "columns.distinct": ("{count} different", "{count} verschiedene"),
     "columns.missing": ("{count} missing", "{count} fehlen"),
     "columns.spellings": ("{count} spellings look like another one", "{count} Schreibweisen gleichen einer anderen"),
@@ -125,6 +149,22 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Der Schlüssel wiederholt sich: Manche haben wohl mehrere Zeilen.",
     ),
     "columns.suggested": ("suggested: {role}", "Vorschlag: {role}"),
+    "columns.pseudonym": (
+        "Publish a pseudonym in its place, made with a secret key (the same in the next delivery)",
+        "An seiner Stelle ein Pseudonym veröffentlichen, mit einem geheimen Schlüssel (gleich in der nächsten Lieferung)",
+    ),
+    "columns.pseudonym.linked": (
+        "Publish a pseudonym in its place: rows that belong together stay so (needs the promise about several rows)",
+        "An seiner Stelle ein Pseudonym veröffentlichen: Zeilen, die zusammengehören, bleiben es (braucht die Zusage über mehrere Zeilen)",
+    ),
+    "columns.dates": ("Dates", "Daten"),
+    "columns.dates.exact": ("as they are", "wie sie sind"),
+    "columns.dates.shift": (
+        "moved, all of a person by the same secret number of days",
+        "verschoben, alle einer Person um gleich viele geheime Tage",
+    ),
+    "columns.dates.first": ("days since the person's first", "Tage seit dem ersten der Person"),
+    "columns.days": ("at most, days", "höchstens, Tage"),
     "role.identifier": (
         "Names",
         "Nennt",
@@ -208,12 +248,12 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Was für jeden in der Veröffentlichung gelten muss, und gegen wen.",
     ),
     "promise.now": (
-        "Now {groups} groups with {rows} rows fail.",
-        "Jetzt verfehlen es {groups} Gruppen mit {rows} Zeilen.",
+        "As the table is, {groups} groups of {rows} rows fail.",
+        "So wie die Tabelle ist, verfehlen es {groups} Gruppen mit {rows} Zeilen.",
     ),
     "promise.met": (
-        "Now no group fails.",
-        "Jetzt verfehlt es keine Gruppe.",
+        "As the table is, no group fails.",
+        "So wie die Tabelle ist, verfehlt es keine Gruppe.",
     ),
     "promise.remove": ("Remove", "Entfernen"),
     "promise.add": (
@@ -265,16 +305,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "run.left": ("{count} rows were left out.", "{count} Zeilen fielen weg."),
     "run.earlier": ("Releases of this project", "Veröffentlichungen dieses Projekts"),
     "run.none": ("There is no release yet.", "Es gibt noch keine Veröffentlichung."),
-    "run.first": ("Make a release first, under Run.", "Erzeugen Sie zuerst eine Veröffentlichung, unter Lauf."),
+    "run.first": (
+        "There is no release to look at yet.",
+        "Es gibt noch keine Veröffentlichung zum Ansehen.",
+    ),
+    "run.first.go": ("Make one under Run", "Erzeugen Sie eine unter Lauf"),
     "run.number": ("Release", "Veröffentlichung"),
     "run.rows": ("Rows", "Zeilen"),
     "run.groups": ("Groups", "Gruppen"),
     "run.smallest": ("Smallest", "Kleinste"),
     "run.lost": ("Detail lost", "Verlust"),
-    "run.slow": (
-        "The last run was broken off or failed; nothing of it is left.",
-        "Der letzte Lauf brach ab oder schlug fehl; nichts davon ist übrig.",
-    ),
     "explore.about": (
         "Several methods side by side: what each costs, and what risk remains. Nothing is written.",
         "Mehrere Verfahren nebeneinander: was jedes kostet und welches Risiko bleibt. Nichts wird geschrieben.",
@@ -323,10 +363,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The shade of a cell is the detail that it lost: white is as it was, dark is nothing left (*).",
         "Die Tönung einer Zelle ist die verlorene Genauigkeit: weiß ist wie vorher, dunkel ist nichts mehr (*).",
     ),
-    "attack.about": (
-        "What somebody learns who knows {columns} of a person.",
-        "Was jemand erfährt, der von einer Person {columns} kennt.",
-    ),
     "attack.best": (
         "Knowing {columns}, an intruder finds the right person in 1 of {after} cases at best.",
         "Wer {columns} kennt, findet die richtige Person bestenfalls in 1 von {after} Fällen.",
@@ -336,10 +372,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Vorher: mit Gewissheit bei {count} davon.",
     ),
     "attack.kind": ("Attack", "Angriff"),
-    "attack.column": ("on", "auf"),
-    "attack.exposed": ("exposed before", "vorher betroffen"),
-    "attack.exposed_after": ("exposed after", "nachher betroffen"),
-    "attack.table": ("What an intruder learns, before and after", "Was ein Angreifer erfährt, vorher und nachher"),
     "attack.all": ("All attacks, with the original to hold them against", "Alle Angriffe, am Original gemessen"),
     "attack.people": ("attacked", "angegriffen"),
     "attack.found": ("exposed", "betroffen"),
@@ -354,10 +386,15 @@ TEXTS: dict[str, tuple[str, str]] = {
     "publish.size": ("Size", "Größe"),
     "publish.says": ("What it is, and what it says about the source", "Was es ist und was es über die Quelle sagt"),
     "publish.download": ("Download {file}", "{file} herunterladen"),
-    "publish.write": ("Write to the plan's place", "An den Ort des Plans schreiben"),
+    "publish.write": (
+        "Write these files to the folder",
+        "Diese Dateien in den Ordner schreiben",
+    ),
     "publish.overwrite": ("Replace what is there", "Ersetzen, was dort ist"),
-    "publish.where": ("To {place}", "Nach {place}"),
-    "publish.written": ("Written.", "Geschrieben."),
+    "publish.where": (
+        "It is {place}, where the plan says ([output]).",
+        "Es ist {place}, wie der Plan sagt ([output]).",
+    ),
     "publish.report": ("The report", "Der Bericht"),
     "publish.again": ("The same bytes on the command line", "Dieselben Bytes auf der Kommandozeile"),
     "says.table": ("The released table, and nothing else.", "Die veröffentlichte Tabelle und sonst nichts."),
@@ -476,6 +513,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "hierarchies.classes": (
         "Classes of sensitivity, the most sensitive first: values of one class tell equally much. Needed for conditions that speak of classes.",
         "Klassen der Empfindlichkeit, die empfindlichste zuerst: Werte einer Klasse verraten gleich viel. Nötig für Bedingungen, die von Klassen sprechen.",
+    ),
+    "hierarchies.order": (
+        "Order of the values, from the least to the most",
+        "Reihenfolge der Werte, vom kleinsten zum größten",
+    ),
+    "hierarchies.order.about": (
+        "Where the values have an order (stages, incomes), conditions about distances can use it.",
+        "Wo die Werte eine Ordnung haben (Stadien, Einkommen), nutzen sie Bedingungen über Abstände.",
     ),
     "hierarchies.drag": (
         "Drag a value to its class, or a class into another. By keyboard: Alt and an arrow. The text below is the same.",
@@ -833,14 +878,6 @@ TEXTS: dict[str, tuple[str, str]] = {
         "The race",
         "Der Wettlauf",
     ),
-    "explore.best": (
-        "Least loss so far: {loss}",
-        "Kleinster Verlust bisher: {loss}",
-    ),
-    "explore.waiting": (
-        "waiting",
-        "wartet",
-    ),
     "explore.stopped": (
         "Stopped; what had ended is kept.",
         "Angehalten; was fertig war, ist behalten.",
@@ -914,8 +951,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{count} weitere Werte",
     ),
     "compare.queries": (
-        "Counting questions are wrong by {median} in the median.",
-        "Zählfragen gehen im Median um {median} fehl.",
+        "Questions such as how many people of an age live in a region are answered wrong by {median} in the median.",
+        "Fragen wie die, wie viele Menschen eines Alters in einer Gegend leben, werden im Median um {median} falsch beantwortet.",
     ),
     "compare.tiles.rows": (
         "rows published",
@@ -938,20 +975,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         "{count} weitere",
     ),
     "attack.say.homogeneity": (
-        "Everybody in the group has the same {column}: so it is known of {after} of {people}.",
-        "Alle der Gruppe haben denselben Wert von {column}: So ist er bekannt bei {after} von {people}.",
+        "For {after} of {people} everybody who looks alike has the same {column}, so that it is known.",
+        "Bei {after} von {people} haben alle, die gleich aussehen, denselben Wert von {column}: So ist er bekannt.",
     ),
     "attack.say.similarity": (
-        "All values of {column} in the group are equally grave: so that is known of {after} of {people}.",
-        "Alle Werte von {column} der Gruppe sind gleich schwer: So ist das bekannt bei {after} von {people}.",
+        "For {after} of {people} all values of {column} in the group are equally grave, so that this much is known.",
+        "Bei {after} von {people} sind alle Werte von {column} der Gruppe gleich schwer: So viel ist bekannt.",
     ),
     "attack.say.inference": (
-        "Naming the most frequent {column} of the group is right for {after} of {people}; without the release, {guess}.",
-        "Den häufigsten Wert von {column} der Gruppe zu nennen, trifft bei {after} von {people} zu; ohne Veröffentlichung bei {guess}.",
+        "Whoever guesses the most frequent {column} of the group is right for {after} of {people}; without the release, for {guess}.",
+        "Wer den häufigsten Wert von {column} der Gruppe rät, trifft ihn bei {after} von {people}; ohne die Veröffentlichung bei {guess}.",
     ),
     "attack.say.background knowledge": (
-        "Who can rule out one {column} of a person knows the right one of {after} of {people}; without the release, {guess}.",
-        "Wer bei einer Person einen Wert von {column} ausschließen kann, kennt den richtigen bei {after} von {people}; ohne Veröffentlichung bei {guess}.",
+        "Whoever can rule out one {column} of a person then knows the right one for {after} of {people}; without the release, for {guess}.",
+        "Wer bei einer Person einen Wert von {column} ausschließen kann, kennt dann den richtigen bei {after} von {people}; ohne die Veröffentlichung bei {guess}.",
     ),
     "attack.was": (
         "Before: {count}.",
@@ -994,8 +1031,278 @@ TEXTS: dict[str, tuple[str, str]] = {
     "language": ("Deutsch", "English"),
 }
 
+SENTENCES: tuple[tuple[str, str], ...] = (
+    # -- refusals of the page
+    ("There is no such thing here.", "Das gibt es hier nicht."),
+    ("The body is longer than it may be here.", "Die Sendung ist länger, als sie hier sein darf."),
+    ("The body did not come in time.", "Die Sendung kam nicht rechtzeitig."),
+    ("A table must be one of {kinds}, by its name.", "Eine Tabelle muss dem Namen nach eine von {kinds} sein."),
+    ("The table is packed; unpack it first.", "Die Tabelle ist gepackt; entpacken Sie sie zuerst."),
+    ("The disk has no room for this table.", "Auf der Platte ist kein Platz für diese Tabelle."),
+    ("The table is empty.", "Die Tabelle ist leer."),
+    ("There is no such file.", "Diese Datei gibt es nicht."),
+    ("There is no such folder.", "Diesen Ordner gibt es nicht."),
+    ("There is no such release.", "Diese Veröffentlichung gibt es nicht."),
+    (
+        "The page reaches only what is below the folder that it was started in; choose a file there, or use --root.",
+        "Die Seite erreicht nur, was unter dem Ordner liegt, in dem sie gestartet wurde; wählen Sie dort eine Datei, oder starten Sie sie mit --root.",
+    ),
+    (
+        "The page works on this machine: leave the engine's name out of [engine], or run a plan for Spark with `shoal release`.",
+        "Die Seite arbeitet auf diesem Rechner: Lassen Sie in [engine] den Namen weg, oder führen Sie einen Plan für Spark mit `shoal release` aus.",
+    ),
+    (
+        "The source is a database that the page was not started for: start it with this plan (`shoal serve plan.toml`) or with `--database env:NAME`, or run the plan with `shoal release`.",
+        "Die Quelle ist eine Datenbank, für die die Seite nicht gestartet wurde: Starten Sie sie mit diesem Plan (`shoal serve plan.toml`) oder mit `--database env:NAME`, oder führen Sie den Plan mit `shoal release` aus.",
+    ),
+    (
+        "The page publishes to files: give a path in [output], or run the plan for a database with `shoal release`.",
+        "Die Seite veröffentlicht in Dateien: Geben Sie in [output] einen Pfad an, oder führen Sie den Plan für eine Datenbank mit `shoal release` aus.",
+    ),
+    (
+        "The change does not fit the plan as it is; load the page again.",
+        "Die Änderung passt nicht zum Plan, wie er jetzt ist; laden Sie die Seite neu.",
+    ),
+    ("The plan is not valid TOML here: {why}.", "Der Plan ist hier kein gültiges TOML: {why}."),
+    (
+        "The {kind} are not written as expected; see the example beside the field.",
+        "{kind}: anders geschrieben als erwartet; siehe das Beispiel beim Feld.",
+    ),
+    (
+        "Classes are written as a line for each, and its values indented below it.",
+        "Klassen schreibt man als je eine Zeile, ihre Werte eingerückt darunter.",
+    ),
+    (
+        "Too many runs are waiting; cancel some, or wait for them.",
+        "Zu viele Läufe warten; brechen Sie welche ab, oder warten Sie auf sie.",
+    ),
+    (
+        "It took more than {seconds} seconds and was ended.",
+        "Es dauerte länger als {seconds} Sekunden und wurde beendet.",
+    ),
+    (
+        "Its process ended without an answer: for want of memory, say.",
+        "Der Prozess endete ohne Antwort, etwa aus Mangel an Speicher.",
+    ),
+    (
+        "The work needs more memory than it may have (--memory).",
+        "Die Arbeit braucht mehr Speicher, als sie haben darf (--memory).",
+    ),
+    ("Cancelled; nothing was written.", "Abgebrochen; nichts wurde geschrieben."),
+    # -- what is often wrong with a plan
+    (
+        "The plan must name at least one quasi-identifier; it names none.",
+        "Der Plan muss mindestens eine Spalte nennen, die andere wissen können (Bekannt); er nennt keine.",
+    ),
+    (
+        "At least one model is needed, for example k-anonymity with k = 5.",
+        "Mindestens eine Bedingung ist nötig, etwa k-anonymity mit k = 5.",
+    ),
+    (
+        "The model {model} needs a sensitive column; the plan has none.",
+        "Die Bedingung {model} braucht eine geheime Spalte; der Plan hat keine.",
+    ),
+    (
+        "The model {model} needs a column of role person, to say whose rows they are.",
+        "Die Bedingung {model} braucht eine Spalte mit der Rolle Person, die sagt, wessen Zeilen es sind.",
+    ),
+    (
+        "p must be at most k, for a group of k rows holds at most k values; found p = {p} and k = {k}. Raise k or lower p.",
+        "p darf höchstens k sein, denn eine Gruppe von k Zeilen hat höchstens k Werte; p ist {p}, k ist {k}. Erhöhen Sie k, oder senken Sie p.",
+    ),
+    (
+        "The parameter {name} must be a whole number of at least {least}; found {value}.",
+        "Der Parameter {name} muss eine ganze Zahl ab {least} sein; angegeben ist {value}.",
+    ),
+    (
+        "'known' must be at most the number of quasi-identifiers, {count}; found {known}. Where the intruder may know all of them, leave 'known' out.",
+        "'known' darf höchstens die Zahl der bekannten Spalten sein, {count}; angegeben ist {known}. Wo ein Angreifer alle kennen kann, lassen Sie 'known' weg.",
+    ),
+    (
+        "The method {method} forms groups in all quasi-identifiers at once; it cannot make use of 'known' or [[keys]]. Use one of: {others}.",
+        "Das Verfahren {method} bildet Gruppen in allen bekannten Spalten auf einmal; 'known' und [[keys]] nutzen ihm nichts. Nehmen Sie eines von: {others}.",
+    ),
+    (
+        "The method {method} forms groups of single rows; it cannot keep {model}, which is about several rows of a person. Use one of: {others}.",
+        "Das Verfahren {method} bildet Gruppen einzelner Zeilen; {model} handelt von mehreren Zeilen einer Person. Nehmen Sie eines von: {others}.",
+    ),
+    (
+        "A pseudonym of a person or a household links all rows of it, and what they tell together is more than models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know few of the rows; or leave the pseudonym out.",
+        "Ein Pseudonym einer Person oder eines Haushalts verbindet alle Zeilen, und zusammen verraten sie mehr, als Bedingungen über einzelne Zeilen betrachten. Fügen Sie die Bedingung trajectory-anonymity hinzu, mit known_rows, wo andere nur wenige Zeilen kennen; oder lassen Sie das Pseudonym weg.",
+    ),
+    (
+        "The plan's {key} is not usable: {why}.",
+        "{key} im Plan ist so nicht brauchbar (auf Englisch: {why}).",
+    ),
+    (
+        "The plan has a key that is not known: {key}. Remove it, or check its spelling.",
+        "Der Plan hat einen unbekannten Schlüssel: {key}. Entfernen Sie ihn, oder prüfen Sie die Schreibweise.",
+    ),
+    ("The plan lacks {key}.", "Im Plan fehlt {key}."),
+    ("The table has no rows; at least one is needed.", "Die Tabelle hat keine Zeilen; mindestens eine ist nötig."),
+    (
+        "A table of one row cannot be made safe: there is nobody to hide among.",
+        "Eine Tabelle mit einer Zeile lässt sich nicht schützen: Es gibt niemanden, unter dem man sich verbirgt.",
+    ),
+    (
+        "No grouping of these {rows} rows can meet {model}: all rows in one group reach only {best}. Lower the parameter, or add rows.",
+        "Keine Gruppierung dieser {rows} Zeilen kann {model} erfüllen: Alle in einer Gruppe erreichen nur {best}. Senken Sie den Parameter, oder nehmen Sie mehr Zeilen.",
+    ),
+    (
+        "No grouping was found that meets {model}: even all rows as one group fail. Lower the parameters of the models.",
+        "Keine Gruppierung erfüllt {model}: Sogar alle Zeilen als eine Gruppe verfehlen es. Senken Sie die Parameter der Bedingungen.",
+    ),
+    (
+        "The output {place} exists. Remove it, choose another name, or allow overwriting (--overwrite).",
+        "Die Ausgabe {place} gibt es schon. Entfernen Sie sie, wählen Sie einen anderen Namen, oder kreuzen Sie an, dass sie ersetzt wird.",
+    ),
+    # -- why a role is suggested
+    ("it has no value at all", "sie hat gar keinen Wert"),
+    ("it has one value only", "sie hat nur einen Wert"),
+    ("it numbers the rows", "sie nummeriert die Zeilen"),
+    (
+        "it is free text, which may say anything about anybody",
+        "sie ist freier Text, der alles über jeden sagen kann",
+    ),
+    (
+        "by its name it is for remarks, which may say anything about anybody",
+        "dem Namen nach ist sie für Bemerkungen, die alles über jeden sagen können",
+    ),
+    (
+        "it has so many different words that it is like free text, which may name somebody",
+        "sie hat so viele verschiedene Wörter, dass sie freiem Text gleicht, der jemanden nennen kann",
+    ),
+    ("others may know it: it tells about {what}", "andere können es wissen: sie handelt von: {what}"),
+    ("others may know when something happened", "andere können wissen, wann etwas geschah"),
+    ("somebody may know it of a person", "jemand kann es von einer Person wissen"),
+    (
+        "somebody may know it, and only {most} columns are protected",
+        "jemand kann es wissen, aber nur {most} Spalten werden geschützt",
+    ),
+    ("it tells the same as {other} in every row", "sie sagt in jeder Zeile dasselbe wie {other}"),
+    ("its values look like {what}", "ihre Werte sehen aus wie: {what}"),
+    ("by its name it is {what}", "dem Namen nach ist sie: {what}"),
+    (
+        "by its name it is a key, and nearly every row has a value of its own",
+        "dem Namen nach ist sie ein Schlüssel, und fast jede Zeile hat einen eigenen Wert",
+    ),
+    (
+        "its values look like names of people, and nearly every row has one of its own",
+        "ihre Werte sehen aus wie Namen von Menschen, und fast jede Zeile hat einen eigenen",
+    ),
+    (
+        "no two rows have the same value, as in a key",
+        "keine zwei Zeilen haben denselben Wert, wie bei einem Schlüssel",
+    ),
+    ("by its name it is {what}, and its values {said}", "dem Namen nach ist sie: {what}, und ihre Werte {said}"),
+    ("its values look like {what}, and {said}", "ihre Werte sehen aus wie: {what}, und {said}"),
+    (
+        "repeat: it says whose rows they are, and people are counted",
+        "wiederholen sich: Sie sagt, wessen Zeilen es sind, und gezählt werden Menschen",
+    ),
+    ("a key", "ein Schlüssel"),
+    ("by its name it tells about {what}", "dem Namen nach handelt sie von: {what}"),
+    (
+        "{why}, and only {most} such columns are kept, those whose values mix best",
+        "{why}, und nur {most} solche Spalten bleiben, die mit der besten Mischung",
+    ),
+    (
+        "{why}, and exact values would tell people apart",
+        "{why}, und genaue Werte würden Menschen unterscheiden",
+    ),
+    ("age", "Alter"),
+    ("sex", "Geschlecht"),
+    ("origin", "Herkunft"),
+    ("family", "Familie"),
+    ("looks", "Aussehen"),
+    ("where somebody lives", "Wohnort"),
+    ("work and schooling", "Arbeit und Bildung"),
+    ("health", "Gesundheit"),
+    ("money", "Geld"),
+    ("a name", "ein Name"),
+    ("an address", "eine Adresse"),
+    # -- kinds of columns, and steps of a run
+    ("number", "Zahl"),
+    ("word", "Wort"),
+    ("code", "Code"),
+    ("date", "Datum"),
+    ("text", "Text"),
+    ("empty", "leer"),
+    ("waiting", "wartet"),
+    ("reading", "liest"),
+    ("checking", "prüft"),
+    ("deciding", "entscheidet"),
+    ("applying", "wendet an"),
+    ("writing", "schreibt"),
+    ("verifying", "prüft nach"),
+    ("describing", "beschreibt"),
+    ("comparing", "vergleicht"),
+    ("bounding", "sucht eine Schranke"),
+    ("publishing", "veröffentlicht"),
+    ("exploring", "erkundet"),
+    ("attacking", "greift an"),
+    ("drawing", "zeichnet"),
+    ("hiding cells", "verbirgt Zellen"),
+    ("choosing levels", "wählt Stufen"),
+    ("looking at the columns", "sieht sich die Spalten an"),
+    ("looking at the lattice", "sieht sich alle Stufen an"),
+    ("compiling", "übersetzt"),
+    (
+        "compiling (once after an installation, up to a minute for a method)",
+        "übersetzt (einmal nach der Installation, bis zu einer Minute je Verfahren)",
+    ),
+)
+"""Sentences of shoal's own that people meet most, and their German; parts in braces go from one to the other."""
+
 
 def say(key: str, language: str, **parts: object) -> str:
     """A text in a language; English where the language is not known."""
     text = TEXTS[key][LANGUAGES.index(language) if language in LANGUAGES else 0]
     return text.format(**parts) if parts else text
+
+
+@cache
+def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
+    made = []
+    # what says more comes first: a part in braces would take in all the rest
+    for english, german in sorted(SENTENCES, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
+        parts = re.split(r"\{(\w+)\}", english)
+        pattern = "".join(f"(?P<{part}>.+?)" if n % 2 else re.escape(part) for n, part in enumerate(parts))
+        made.append((re.compile(pattern, re.DOTALL), german))
+    return tuple(made)
+
+
+def say_sentence(text: str, language: str) -> str:
+    """One of shoal's own sentences in a language; as it is where its German is not known.
+
+    >>> say_sentence("others may know it: it tells about age", "de")
+    'andere können es wissen: sie handelt von: Alter'
+    """
+    if language == LANGUAGES[0]:
+        return text
+    for pattern, german in _patterns():
+        found = pattern.fullmatch(text)
+        if found is not None:
+            return german.format(**{name: say_sentence(part, language) for name, part in found.groupdict().items()})
+    return text
+
+
+def say_error(text: str, language: str) -> str:
+    """An error in a language; where it is known in English only, that is said.
+
+    >>> say_error("There is no such file.", "de"), say_error("Something rare.", "de")
+    ('Diese Datei gibt es nicht.', 'shoal meldet auf Englisch: Something rare.')
+    """
+    said = say_sentence(text, language)
+    return said if said != text or language == LANGUAGES[0] else say("error.english", language, text=text)
+
+
+def figure_in(figure: str, language: str) -> str:
+    """A figure with the signs of a language.
+
+    >>> figure_in("1,204.5", "de"), figure_in("44.7%", "de"), figure_in("44.7%", "en")
+    ('1.204,5', '44,7\\xa0%', '44.7%')
+    """
+    if language == LANGUAGES[0]:
+        return figure
+    return figure.translate(str.maketrans(",.", ".,")).replace("%", "\N{NO-BREAK SPACE}%")

@@ -30,8 +30,9 @@ from shoal.errors import InfeasibleError, InputError, PlanError, ShoalError
 from shoal.utility.labels import number_of
 
 if TYPE_CHECKING:
-    from shoal.engines.base import Source
+    from shoal.engines.base import EngineSettings, Source
     from shoal.plan import Plan
+    from shoal.profiling import Profile
 
 __all__ = ["ACTIONS", "main"]
 
@@ -119,7 +120,7 @@ def _read(job: Job) -> tuple[Plan, Source]:
     from shoal.plan import Plan
 
     plan = Plan.read(job["plan"])
-    if plan.source is None or plan.source.path is None:
+    if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     return plan, plan.source
 
@@ -128,8 +129,9 @@ def _read(job: Job) -> tuple[Plan, Source]:
 
 
 def draft(job: Job, progress: Telling) -> dict[str, Any]:
-    """Look at a table that has no plan yet, and draft one."""
+    """Look at a table that has no plan yet, and draft one; what was seen is what :func:`look` tells."""
     from shoal.drafting import draft_plan
+    from shoal.engines.base import Source as Table
     from shoal.profiling import profile as profile_table
 
     table = Path(job["table"])
@@ -141,22 +143,35 @@ def draft(job: Job, progress: Telling) -> dict[str, Any]:
         pyarrow.csv.write_csv(census_table(INVENTED), table)
     progress("looking at the columns", None)
     profile = profile_table(table)
-    return {"plan": draft_plan(profile, table, Path(job["folder"]))}
+    found = profile.source
+    source = Table(table, csv=replace(found, missing=(*found.missing, *profile.missing)))
+    return _drawn(profile, source, None, progress, plan=draft_plan(profile, table, Path(job["folder"])))
 
 
 def look(job: Job, progress: Telling) -> dict[str, Any]:
     """The profile of the plan's table, the shape of every column, and its first rows."""
-    from shoal.engines import open_engine
     from shoal.profiling import profile as profile_table
-    from shoal.schema.spelling import fold
 
     plan, source = _read(job)
     progress("looking at the columns", None)
-    profile = profile_table(source.path, source=source.csv, engine=plan.engine)
-    told = profile.to_dict()
+    profile = profile_table(source, engine=plan.engine, time_zone=source.time_zone)
+    return _drawn(profile, source, plan.engine, progress)
+
+
+def _drawn(
+    profile: Profile, source: Source, settings: EngineSettings | None, progress: Telling, **more: Any
+) -> dict[str, Any]:
+    """A profile, told as soon as there is one; then with the shape of every column, and the first rows."""
+    from shoal.engines import open_engine
+    from shoal.schema.spelling import fold
+
+    told = {**profile.to_dict(), **more}
+    for column in told["columns"]:
+        column |= {"shape": [], "spellings": 0}
+    progress.partly(told)
     progress("drawing", None)
-    with open_engine(plan.engine) as engine:
-        table = engine.read(source)
+    with open_engine(settings, time_zone=source.time_zone) as engine:
+        table = engine.keep(engine.read(source))
         first = engine.head(table, PREVIEWED)
         for place, column in enumerate(told["columns"]):
             counted = engine.frequencies(table, [place])
@@ -199,14 +214,15 @@ def check(job: Job, progress: Telling) -> dict[str, Any]:
     from shoal.engines.base import Source as Table
 
     plan, source = _read(job)
-    answer = pipeline.check(source.path, plan=plan, source=source.csv, progress=progress).to_dict()
+    whose = plan.schema.person
+    answer = pipeline.check(source, plan=plan, person=whose, progress=progress).to_dict()
     progress.partly(answer)
     small = replace(plan, method=plan.method.rehearsal())
     sampled = answer["rows"] > REHEARSED
     if sampled:
         with open_engine(plan.engine, time_zone=source.time_zone) as engine:
             rows = engine.sample(engine.read(source), REHEARSED)
-        small = replace(small, source=Table(frame=rows, time_zone=source.time_zone), output=None)
+        small = replace(small, source=Table(frame=rows, time_zone=source.time_zone))
     try:
         rehearsed = pipeline.rehearse(small, progress=progress).to_dict()
         answer["rehearsal"] = {key: rehearsed.get(key) for key in ("rows", "released", "suppressed", "groups", "loss")}

@@ -64,6 +64,11 @@ document.addEventListener("click", async (event) => {
   else if (data.cancel) await call("DELETE", here(`/runs/${encodeURIComponent(data.cancel)}`)).then(refresh);
   else if (data.changes) await change(JSON.parse(data.changes));
   else if ("remove" in data) await change([{ set: JSON.parse(data.set), value: null }]);
+  else if (data.order) {
+    const field = document.getElementById("order");
+    field.value = JSON.parse(data.order).join("\n");
+    field.dataset.dirty = "yes";
+  }
   else if (data.class) tree.add(data.class, button);
   else if (data.level) bins.level(data.level);
   else if ("undo" in data) {
@@ -83,8 +88,12 @@ document.addEventListener("click", async (event) => {
 
 document.addEventListener("change", async (event) => {
   const field = event.target;
+  if (field.matches("input[data-set], [data-known]")) delete field.dataset.dirty;
   if (field.matches("[data-column-name][type=radio]")) {
     await change([{ column: field.dataset.columnName, role: field.value }]);
+  } else if (field.matches("[data-option]")) {
+    const value = field.type === "checkbox" ? field.checked : field.value;
+    await change([{ column: field.dataset.columnName, [field.dataset.option]: value }]);
   } else if (field.matches("input[data-set], select[data-set]")) {
     await change([{ set: JSON.parse(field.dataset.set), value: typed(field) }]);
   } else if (field.matches("input[type=radio][data-changes]")) {
@@ -125,7 +134,9 @@ function kind(chosen) {
 document.addEventListener("input", (event) => {
   const field = event.target;
   if (field.matches("[data-width]")) bins.slide(field, false);
-  else if (field.matches("#written, #ks, #seconds, #paste")) field.dataset.dirty = "yes";
+  else if (field.matches("#written, #order, #ks, #seconds, #paste, input[data-set], [data-known]")) {
+    field.dataset.dirty = "yes"; // what is being written is kept while the page is put in anew
+  }
   if (field.id === "written") tree.show();
 });
 
@@ -141,6 +152,10 @@ document.addEventListener("submit", async (event) => {
     tree.forget();
     if ("classes" in form.dataset) await change([{ column, classes: text }]);
     else await change([{ column, kind: document.getElementById("kind").value, text }]);
+  } else if (form.id === "order-form") {
+    const field = document.getElementById("order");
+    delete field.dataset.dirty;
+    await change([{ column: form.dataset.columnName, order: field.value }]);
   } else if (form.id === "explore-form") {
     const methods = [...form.querySelectorAll("[name=method]:checked")].map((box) => box.value);
     const ks = document.getElementById("ks").value.split(/[^0-9]+/).filter(Boolean).map(Number);

@@ -6,13 +6,19 @@ export async function call(method, path, body, type = "application/json") {
     headers: body === undefined ? {} : { "content-type": type },
     body: body === undefined || type !== "application/json" ? body : JSON.stringify(body),
   });
-  const told = await answer.json().catch(() => ({ error: `The server answered ${answer.status}.` }));
+  const told = await answer.json().catch(() => ({ error: answered(answer.status) }));
   if (!answer.ok) {
-    const refusal = new Error(told.error || `The server answered ${answer.status}.`);
+    const refusal = new Error(told.error || answered(answer.status));
     refusal.line = told.line;
     throw refusal;
   }
   return told;
+}
+
+// What the server's refusal means, in the page's language.
+export function answered(status) {
+  const said = document.body.dataset;
+  return status === 401 ? said.link : said.answered.replace("{status}", status);
 }
 
 export const project = () => document.querySelector("main").dataset.project;

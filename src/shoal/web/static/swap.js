@@ -1,4 +1,5 @@
 // Puts the page as it is now in place of the page as it was; focus, scrolling and what is being written stay.
+import { answered } from "./calls.js";
 import * as plan from "./plan.js";
 
 let asked = 0;
@@ -23,7 +24,7 @@ export async function refresh() {
   const mine = ++asked;
   const answer = await fetch(location.href);
   if (!answer.ok) {
-    refuse(`The server answered ${answer.status}: ${answer.status === 401 ? "open the link that it has printed" : "load the page again"}.`);
+    refuse(answered(answer.status));
     return;
   }
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -46,7 +47,7 @@ export async function refresh() {
 
 // What somebody has opened, ticked or is writing is not taken away.
 function keep(old, part) {
-  for (const box of old.querySelectorAll("input[type=checkbox]:not([data-set]):not([data-key-set])[id]")) {
+  for (const box of old.querySelectorAll("input[type=checkbox]:not([data-set], [data-key-set], [data-option])[id]")) {
     const same = part.querySelector(`#${CSS.escape(box.id)}`);
     if (same) same.checked = box.checked;
   }
@@ -57,8 +58,6 @@ function keep(old, part) {
       same.dataset.dirty = "yes";
     }
   }
-  const open = [...old.querySelectorAll("details[open]")].map((one) => one.querySelector("summary").textContent);
-  for (const one of part.querySelectorAll("details")) {
-    if (open.includes(one.querySelector("summary").textContent)) one.open = true;
-  }
+  const folds = new Map([...old.querySelectorAll("details")].map((one) => [one.firstElementChild.textContent, one.open]));
+  for (const one of part.querySelectorAll("details")) one.open = folds.get(one.firstElementChild.textContent) ?? one.open;
 }

@@ -55,7 +55,7 @@ function lanes(race, told) {
     const bar = place.querySelector("progress");
     if (lane.state === "running" && lane.done === null) bar.removeAttribute("value");
     else bar.value = lane.state === "waiting" ? 0 : lane.state === "running" ? lane.done : 1;
-    const loss = lane.loss === null ? words[lane.state] || lane.state : `${(100 * lane.loss).toFixed(1)}%`;
+    const loss = lane.loss === null ? words[lane.state] || lane.state : lane.loss.toLocaleString(document.documentElement.lang, { style: "percent", maximumFractionDigits: 1 });
     place.querySelector(".lane-told").textContent = lane.step ? `${loss}: ${lane.step}` : loss;
   });
 }
