@@ -800,3 +800,26 @@ def test_a_sheet_that_the_plan_names_is_the_one_that_is_looked_at(server):
     project = server.json("POST", "/api/projects", {"path": "book.toml"})["project"]
     assert server.act(project, action="look")["result"]["names"] == ["age", "sex"]
     assert server.act(project, action="check")["result"]["rows"] == 12
+
+
+def test_the_sentence_on_top_leads_through_the_steps_and_marks_what_was_looked_at(server):
+    project = new_patients(server)
+    server.act(project, action="check")
+
+    def ahead(step):
+        page = server.ask("GET", f"/p/{project}/{step}")[2].decode()
+        found = re.search(rf'id="ahead" href="/p/{project}/(\w+)', page)
+        done = re.findall(r'<li class="done"><a id="step-(\w+)"', page)
+        return found and found[1], done
+
+    assert ahead("table") == ("columns", ["table"])
+    assert ahead("columns") == ("promise", ["table", "columns"])
+    assert ahead("promise") == ("run", ["table", "columns", "promise"])
+    server.act(project, action="release")
+    assert ahead("run")[0] == "compare"
+    assert ahead("compare")[0] == "attack"
+    assert ahead("attack")[0] == "publish"
+    assert ahead("publish")[0] is None
+    change(server, project, {"set": ["models", 0, "k"], "value": 3})
+    server.act(project, action="check")
+    assert ahead("publish")[0] == "run"

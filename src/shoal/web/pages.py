@@ -175,9 +175,10 @@ class Pages:
             fixed = (project.document().get("method") or {}).get("name") == "levels"
             return "explore" if fixed else "promise"  # where levels are chosen, the lattice shows which would do
         made = project.releases()
-        if not made or project.facts(made[-1]).get("of") not in (None, project.digest):
-            return "run"
-        return "publish"
+        current = bool(made) and project.facts(made[-1]).get("of") in (None, project.digest)
+        # before a release, what it rests on; after it, what it lost and what it still tells
+        way = ("compare", "attack", "publish") if current else ("columns", "promise", "run")
+        return next((step for step in way if step not in project.seen), way[-1])
 
     def _sentence(self, project: Project, error: str | None, check: dict[str, Any] | None, language: str) -> str:
         """The heart of the page: where things stand."""

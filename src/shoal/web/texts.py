@@ -150,12 +150,12 @@ TEXTS: dict[str, tuple[str, str]] = {
     ),
     "columns.suggested": ("suggested: {role}", "Vorschlag: {role}"),
     "columns.pseudonym": (
-        "Publish a pseudonym in its place, made with a secret key (the same in the next delivery)",
-        "An seiner Stelle ein Pseudonym veröffentlichen, mit einem geheimen Schlüssel (gleich in der nächsten Lieferung)",
+        "Publish a pseudonym in its place (made with a secret key, which stays here)",
+        "Stattdessen ein Pseudonym veröffentlichen (mit einem geheimen Schlüssel, der hier bleibt)",
     ),
     "columns.pseudonym.linked": (
-        "Publish a pseudonym in its place: rows that belong together stay so (needs the promise about several rows)",
-        "An seiner Stelle ein Pseudonym veröffentlichen: Zeilen, die zusammengehören, bleiben es (braucht die Zusage über mehrere Zeilen)",
+        "Publish a pseudonym in its place, by which rows that belong together can be told (needs the promise about several rows)",
+        "Stattdessen ein Pseudonym veröffentlichen, an dem man zusammengehörige Zeilen erkennt (braucht die Zusage über mehrere Zeilen)",
     ),
     "columns.dates": ("Dates", "Daten"),
     "columns.dates.exact": ("as they are", "wie sie sind"),
@@ -360,8 +360,8 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Eine Stichprobe der Veröffentlichung",
     ),
     "compare.rows.about": (
-        "The shade of a cell is the detail that it lost: white is as it was, dark is nothing left (*).",
-        "Die Tönung einer Zelle ist die verlorene Genauigkeit: weiß ist wie vorher, dunkel ist nichts mehr (*).",
+        "The more detail a cell has lost, the stronger its shade; one without a shade is as it was.",
+        "Je mehr Genauigkeit eine Zelle verlor, desto stärker ist sie getönt; eine ohne Tönung ist wie vorher.",
     ),
     "attack.best": (
         "Knowing {columns}, an intruder finds the right person in 1 of {after} cases at best.",
@@ -1221,6 +1221,24 @@ SENTENCES: tuple[tuple[str, str], ...] = (
     ("money", "Geld"),
     ("a name", "ein Name"),
     ("an address", "eine Adresse"),
+    # -- attacks, and what they learn
+    ("homogeneity", "Gleichheit der Gruppe"),
+    ("similarity", "Ähnlichkeit der Gruppe"),
+    ("inference", "Schluss auf das Häufigste"),
+    ("background knowledge", "Vorwissen"),
+    ("linkage of everybody", "Verknüpfung aller"),
+    ("minimality", "Schluss aus dem Verfahren"),
+    ("declared grid", "Raster aus den Daten"),
+    ("extreme values", "äußerste Werte"),
+    ("the value", "den Wert"),
+    ("the category", "die Klasse"),
+    ("the most likely value", "den wahrscheinlichsten Wert"),
+    ("which row is theirs", "welche Zeile die ihre ist"),
+    ("values made from the data", "Werte, die aus den Daten gemacht sind"),
+    (
+        "an interval's end that fewer than {k} rows have",
+        "ein Intervallende, das weniger als {k} Zeilen haben",
+    ),
     # -- kinds of columns, and steps of a run
     ("number", "Zahl"),
     ("word", "Wort"),
@@ -1301,8 +1319,8 @@ def figure_in(figure: str, language: str) -> str:
     """A figure with the signs of a language.
 
     >>> figure_in("1,204.5", "de"), figure_in("44.7%", "de"), figure_in("44.7%", "en")
-    ('1.204,5', '44,7\\xa0%', '44.7%')
+    ('1.204,5', '44,7 %', '44.7%')
     """
     if language == LANGUAGES[0]:
         return figure
-    return figure.translate(str.maketrans(",.", ".,")).replace("%", "\N{NO-BREAK SPACE}%")
+    return figure.translate(str.maketrans(",.", ".,")).replace("%", " %")
