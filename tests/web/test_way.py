@@ -786,13 +786,12 @@ def test_a_plan_for_spark_is_told_what_to_do(server):
 
 
 def test_a_sheet_that_the_plan_names_is_the_one_that_is_looked_at(server):
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.active.append(["nothing"])
-    sheet = book.create_sheet("people")
-    for row in [("age", "sex"), *((20 + n % 3, "mf"[n % 2]) for n in range(12))]:
-        sheet.append(row)
-    book.save(server.root / "book.xlsx")
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    with xlsxwriter.Workbook(str(server.root / "book.xlsx")) as book:
+        book.add_worksheet("first").write(0, 0, "nothing")
+        sheet = book.add_worksheet("people")
+        for line, row in enumerate([("age", "sex"), *((20 + n % 3, "mf"[n % 2]) for n in range(12))]):
+            sheet.write_row(line, 0, row)
     (server.root / "book.toml").write_text(
         '[source]\npath = "book.xlsx"\nsheet = "people"\n[columns.age]\nrole = "quasi-identifier"\n[columns.sex]\n'
         'role = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n[output]\npath = "o.csv"\n'
@@ -823,3 +822,22 @@ def test_the_sentence_on_top_leads_through_the_steps_and_marks_what_was_looked_a
     change(server, project, {"set": ["models", 0, "k"], "value": 3})
     server.act(project, action="check")
     assert ahead("publish")[0] == "run"
+
+
+def test_a_promise_about_few_facts_is_told_as_one(server):
+    """Who knows all columns at once is not covered, and the page says so before it tells what such a one would learn."""
+    project = new_patients(server)
+    few = [{"set": ["models", place, "known"], "value": 2} for place in (0, 1)]
+    assert change(server, project, *few, {"set": ["method"], "value": {"name": "hidden-cells"}})["error"] is None
+    server.act(project, action="check")
+    assert "combinations of what may be known fail" in server.ask("GET", f"/p/{project}/promise")[2].decode()
+    assert server.act(project, action="release")["state"] == "done"
+    facts = server.json("GET", f"/api/projects/{project}/releases/1")
+    least = min(model["effective"]["rows_per_person"] for model in facts["models"])
+    assert least >= 4
+    page = server.ask("GET", f"/p/{project}/attack")[2].decode()
+    assert "Knowing any 2 of" in page
+    assert f"in 1 of {least} cases at best" in page
+    assert "is not covered by the promise" in page
+    assert f"<dd>{least}</dd>" in server.ask("GET", f"/p/{project}/compare")[2].decode()
+    assert "for any 2 known" in server.ask("GET", f"/p/{project}/run")[2].decode()

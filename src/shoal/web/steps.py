@@ -283,6 +283,7 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
     name = str(method.get("name"))
     fields = {field.name for field in dataclasses.fields(METHODS[name])} if name in METHODS else set()
     latest = project.latest.get("release")
+    made = [(n, project.facts(n)) for n in reversed(project.releases())]
     listed = [one for one in ("auto", *METHODS) if one in METHODS and _runs_alone(METHODS[one])]
 
     def about(one: str) -> str:
@@ -297,7 +298,7 @@ def run(project: Project, request: Request, language: str) -> dict[str, Any]:
         "seconds": method.get("time_limit"),
         "takes_time": "time_limit" in fields,
         "latest": None if latest is None else latest.to_dict(),
-        "made": [{"number": n, **project.facts(n)} for n in reversed(project.releases())],
+        "made": [{"number": n, "few": _few(facts), **facts} for n, facts in made],
         "digest": project.digest,
     }
 
@@ -400,7 +401,19 @@ def compare(project: Project, request: Request, language: str) -> dict[str, Any]
         (say(f"compare.{key}", language), heat_map(names, values, say(f"compare.{key}", language), key == "difference"))
         for key, values in (("before", before), ("after", after), ("difference", change))
     ]
-    return shown | {"heats": heats if len(names) > 1 else [], "heat_names": names, "most": most, "bars": MOST_BARS}
+    return shown | {"heats": heats if len(names) > 1 else [], "heat_names": names, "most": most, "bars": MOST_BARS,
+                    "few": _few(shown["facts"])}  # fmt: skip
+
+
+def _few(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Where a release promises something to those who know few columns: how many, or sets, and how many rows fit."""
+    given = [(one.get("parameters") or {}, one.get("effective") or {}) for one in (facts or {}).get("models", ())]
+    bound = [(asked, found) for asked, found in given if "known" in asked or "keys" in asked]
+    sizes = [found.get("rows_per_person", found.get("k")) for _, found in bound]
+    least = min((size for size in sizes if size is not None), default=None)
+    if least is None:
+        return None
+    return {"known": max((asked.get("known", 0) for asked, _ in bound), default=0), "least": least}
 
 
 def attack(project: Project, request: Request, language: str) -> dict[str, Any]:
@@ -410,10 +423,15 @@ def attack(project: Project, request: Request, language: str) -> dict[str, Any]:
     known = [c["name"] for c in facts.get("columns", ()) if c["role"] == "quasi-identifier"]
     before = {(a["name"], a["column"]): a for a in (facts.get("before") or {}).get("attacks", ())}
     after = (facts.get("after") or {}).get("attacks", ())
-    alone = next((band["rows"] for band in (facts.get("before") or {}).get("bands", ()) if band["high"] == 1), None)
+    alone, alone_after = (
+        next((band["rows"] for band in (facts.get(when) or {}).get("bands", ()) if band["high"] == 1), None)
+        for when in ("before", "after")
+    )
     pairs = [(one, before.get((one["name"], one["column"]))) for one in after]
     listed = known if len(known) <= 6 else [*known[:5], say("attack.others", language, count=len(known) - 5)]
-    return shown | {"columns": listed, "pairs": pairs, "alone": alone}
+    few = _few(shown["facts"])
+    return shown | {"columns": listed, "known_count": len(known), "pairs": pairs, "alone": alone, "few": few,
+                    "alone_after": alone_after}  # fmt: skip
 
 
 def publish(project: Project, request: Request, language: str) -> dict[str, Any]:

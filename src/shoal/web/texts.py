@@ -251,6 +251,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "As the table is, {groups} groups of {rows} rows fail.",
         "So wie die Tabelle ist, verfehlen es {groups} Gruppen mit {rows} Zeilen.",
     ),
+    "promise.now.few": (
+        "As the table is, {groups} combinations of what may be known fail, and {rows} rows have one of them.",
+        "So wie die Tabelle ist, verfehlen es {groups} Kombinationen dessen, was bekannt sein kann; {rows} Zeilen haben eine davon.",
+    ),
     "promise.met": (
         "As the table is, no group fails.",
         "So wie die Tabelle ist, verfehlt es keine Gruppe.",
@@ -314,6 +318,8 @@ TEXTS: dict[str, tuple[str, str]] = {
     "run.rows": ("Rows", "Zeilen"),
     "run.groups": ("Groups", "Gruppen"),
     "run.smallest": ("Smallest", "Kleinste"),
+    "run.few": ("for any {known} known", "bei {known} bekannten"),
+    "run.keys": ("for each set", "bei jeder Menge"),
     "run.lost": ("Detail lost", "Verlust"),
     "explore.about": (
         "Several methods side by side: what each costs, and what risk remains. Nothing is written.",
@@ -370,6 +376,22 @@ TEXTS: dict[str, tuple[str, str]] = {
     "attack.before": (
         "Before: certain for {count} of them.",
         "Vorher: mit Gewissheit bei {count} davon.",
+    ),
+    "attack.few": (
+        "Knowing any {known} of {columns}, an intruder finds the right person in 1 of {after} cases at best.",
+        "Wer beliebige {known} von {columns} kennt, findet die richtige Person bestenfalls in 1 von {after} Fällen.",
+    ),
+    "attack.keys": (
+        "Knowing one of the sets of columns that the plan names, an intruder finds the right person in 1 of {after} cases at best.",
+        "Wer eine der Mengen von Spalten kennt, die der Plan nennt, findet die richtige Person bestenfalls in 1 von {after} Fällen.",
+    ),
+    "attack.few.before": (
+        "Before, with all of them: certain for {count}.",
+        "Vorher, mit allen davon: mit Gewissheit bei {count}.",
+    ),
+    "attack.few.all": (
+        "Whoever knows all {count} columns of a person at once is not covered by the promise: {alone} of {rows} rows are then alone in the release. What follows is about such an intruder.",
+        "Wer alle {count} Spalten einer Person auf einmal kennt, ist von der Zusage nicht erfasst: {alone} von {rows} Zeilen sind dann in der Veröffentlichung allein. Das Folgende handelt von einem solchen Angreifer.",
     ),
     "attack.kind": ("Attack", "Angriff"),
     "attack.all": ("All attacks, with the original to hold them against", "Alle Angriffe, am Original gemessen"),
@@ -965,6 +987,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     "compare.tiles.smallest": (
         "rows in the smallest",
         "Zeilen in der kleinsten",
+    ),
+    "compare.tiles.few": (
+        "rows at least share any {known} known facts",
+        "Zeilen mindestens teilen beliebige {known} bekannte Merkmale",
+    ),
+    "compare.tiles.keys": (
+        "rows at least share what a set tells",
+        "Zeilen mindestens teilen, was eine Menge verrät",
     ),
     "compare.tiles.lost": (
         "of the detail lost",
