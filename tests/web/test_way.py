@@ -825,7 +825,7 @@ def test_the_sentence_on_top_leads_through_the_steps_and_marks_what_was_looked_a
 
 
 def test_a_promise_about_few_facts_is_told_as_one(server):
-    """Who knows all columns at once is not covered, and the page says so before it tells what such a one would learn."""
+    """Who knows all columns at once is not covered, and the page says so before it tells what such a one learns."""
     project = new_patients(server)
     few = [{"set": ["models", place, "known"], "value": 2} for place in (0, 1)]
     assert change(server, project, *few, {"set": ["method"], "value": {"name": "hidden-cells"}})["error"] is None
