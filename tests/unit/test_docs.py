@@ -72,3 +72,25 @@ def test_the_table_of_rooms_is_as_the_modules_say():
         [sys.executable, ROOT / "scripts" / "architecture", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_map_leads_to_files_that_have_what_it_names():
+    """Answers name files from the project's root, or beside the file before them; and names that are in one of them."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    answers = [
+        line.split("|")[2] for line in page[page.index("## Where is it?") :].splitlines() if line.startswith("| ")
+    ]
+    assert len(answers) > 12
+    for answer in answers[1:]:
+        beside, found, names = ROOT, [], []
+        for told in re.findall("`([^`]+)`", answer):
+            place = next((place for place in (ROOT / told, beside / told) if place.exists()), None)
+            if place is None:
+                assert "/" not in told, told
+                assert not told.endswith(".py"), told
+                names.append(told)
+                continue
+            found.append(place)
+            beside = place.parent
+        assert found or "annotation" in answer, answer
+        assert all(any(name in place.read_text() for place in found) for name in names), answer
