@@ -30,6 +30,7 @@ from shoal.plan import Plan, build_hierarchy
 from shoal.profiling import suggest_hierarchies
 from shoal.schema import TOP, Column, Role, Schema
 from shoal.utility.labels import number_of, read_label
+from shoal.utility.measures import MeasureName
 from shoal.utility.tables import open_tables
 
 __all__ = ["Anonymizer"]
@@ -78,7 +79,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         *,
         hierarchies: Mapping[str | int, AskedColumn] | None = None,
         models: AskedModels | None = None,
-        loss: str = "ncp",
+        loss: MeasureName = "ncp",
         encode: Literal["midpoint", "label"] = "midpoint",
         time_limit: float | None = None,
         verify: bool = True,
@@ -103,7 +104,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         made = {name: Column(Role.QUASI_IDENTIFIER, build_hierarchy(drafted[name], name, Path())) for name in drafted}
         columns = {name: given.get(name) or made[name] for name in names}
         models = (make_model("k-anonymity", k=self.k), *as_models(self.models))
-        self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))  # type: ignore[arg-type]
+        self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))
         released = pipeline.anonymize(table, self.plan_)
         self.levels_: dict[str, int] = dict(released.certificate["levels"])
         return self
