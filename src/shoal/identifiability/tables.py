@@ -15,7 +15,7 @@ Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -157,38 +157,26 @@ class Questions(Checked):
         self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
     ) -> Answer:
         """How many rows have each of the declared values of a column."""
-        where, values = where or {}, _declared(values)
-        _check_apart(column, where)
-        with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(engine, table, where, len(values), column, values)
-            return ask_histogram(
-                self.ledger,
-                rho,
-                len(values),
-                lambda: engine.count_matching(table, wanted),
-                label,
-                self.source,
-                self._rows,
-            )
+        with self._counting(column, values, where or {}) as (declared, count):
+            return ask_histogram(self.ledger, rho, declared, count, label, self.source, self._rows)
 
     def best_of(
         self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
     ) -> Answer:
         """Which of the declared values of a column most rows have, by position."""
-        where, values = where or {}, _declared(values)
+        with self._counting(column, values, where or {}) as (declared, count):
+            return ask_best_of(self.ledger, rho, declared, count, 1, label, self.source, self._rows)
+
+    @contextmanager
+    def _counting(
+        self, column: str, values: Sequence[str | None], where: Where
+    ) -> Iterator[tuple[int, Callable[[], Sequence[int]]]]:
+        """How many values are declared, and what counts the rows of each."""
+        declared = _declared(values)
         _check_apart(column, where)
         with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(engine, table, where, len(values), column, values)
-            return ask_best_of(
-                self.ledger,
-                rho,
-                len(values),
-                lambda: engine.count_matching(table, wanted),
-                1,
-                label,
-                self.source,
-                self._rows,
-            )
+            wanted = _wanted(engine, table, where, len(declared), column, declared)
+            yield len(declared), lambda: engine.count_matching(table, wanted)
 
     @contextmanager
     def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[Engine, Relation]]:
