@@ -113,6 +113,8 @@ def describe_groups(
         size = int(groups.size[group])
         shares = {}
         for dictionary, histogram in zip(frequencies.sensitive, groups.histograms, strict=True):
+            if histogram.domain.people is not None:  # whose rows they are is not published
+                continue
             entries = slice(histogram.start[group], histogram.start[group + 1])
             held = zip(histogram.value[entries].tolist(), histogram.count[entries].tolist(), strict=True)
             ordered = sorted(held, key=lambda entry: (-entry[1], entry[0]))
