@@ -15,6 +15,7 @@ import numpy as np
 
 from shoal import pipeline
 from shoal.asking import AskedColumn, AskedEngine, AskedModels, AskedNames, as_models, as_names
+from shoal.encoding.people import number_names
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError, TableError
@@ -25,9 +26,9 @@ from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, 
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality, row_column
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_facts import FactsNeeded, facts_needed
-from shoal.risk.attacks_linkage import linkage
+from shoal.risk.attacks_linkage import Owned, covered_people, linkage
 from shoal.risk.attacks_minimality import minimality
-from shoal.risk.attacks_people import ExposedPeople, attack_households, attack_people
+from shoal.risk.attacks_people import ExposedPeople, Members, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Sheet, Shown
@@ -123,6 +124,7 @@ def attack(
         An earlier release of the same rows; needs ``original``.
     person
         Columns of the table under attack that say together whose rows they are: people are attacked, not only rows.
+        The plan's, of the other tables, by default: linkage and minimality count people where these have the columns.
     household
         Columns of the table under attack that say together who lives together: households are attacked too.
     models
@@ -153,6 +155,7 @@ def attack(
     """
     asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
     owners, homes = as_names(person, "persons"), as_names(household, "households")
+    names = owners or asked.person
     if previous is not None and original is None:
         raise PlanError("Two releases are laid together through the original table; give it too.")
     if locality and (asked.plan is None or original is None):
@@ -173,8 +176,9 @@ def attack(
         outside = None if others is None else _shared(tables, others, schema, "external")
         behind = None if before is None else _shared(tables, before, schema, "original")
         laid = None if earlier is None else read_groups(tables, earlier, schema)
+        named, owner = (_persons(tables, data, names) for data in (others, before))
         numbered = tables.engine.numbered
-    groups = published.groups
+    groups, members = published.groups, None if people is None else people.members
     results: list[AttackResult] = [] if people is None else list(people.results)
     results += at_home
     for histogram in groups.histograms if people is None else ():  # what they tell of people was asked
@@ -185,13 +189,13 @@ def attack(
         results.append(inference(groups, name, confidence))
         results.append(background_knowledge(groups, name, excluded))
     if outside is not None:
-        found = linkage(published, outside, schema)
+        found = linkage(published, outside, schema, owned=Owned(named, members))
         results += found if numbered else [replace(result, rows=()) for result in found]
     if behind is not None:
-        results += _with_original(published, shown, behind, schema, chosen, laid, aligned)
+        results += _with_original(published, shown, behind, schema, chosen, laid, aligned, owner, members)
     if locality and asked.plan is not None:
         results.append(_locality(asked.plan, before, asked.engine))
-    facts = facts_needed(shown, schema, behind)
+    facts = facts_needed(shown, schema, behind, owner)
     return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
 
@@ -203,17 +207,21 @@ def _with_original(
     models: Sequence[Model],
     earlier: PublishedGroups | None,
     aligned: bool,
+    person: np.ndarray[Any, np.dtype[np.int64]] | None,
+    members: Members | None,
 ) -> list[AttackResult]:
     k = size_of_groups(models, 2)
     matches = match_people(published, people, schema)
+    if members is None and person is not None:
+        members = covered_people(published.groups.count, matches, person)
     results = [
         replace(result, name="linkage of everybody", rows=())
-        for result in linkage(published, people, schema, matches=matches)
+        for result in linkage(published, people, schema, matches=matches, owned=Owned(person, members))
     ]
     if len(people) == len(schema.quasi_identifiers):
         for name in schema.sensitive:
             if any(not model.sizes_only for model in models):
-                results.append(minimality(published, people, schema, models, name, matches=matches))
+                results.append(minimality(published, people, schema, models, name, matches=matches, person=person))
         results.append(audit_grid(published, people, schema))
         results.append(audit_extremes(published, people, schema, k, matches))
         if earlier is not None:
@@ -233,6 +241,18 @@ def _shared(tables: Tables, table: Any, schema: Schema, what: str) -> tuple[Code
             f"{', '.join(map(repr, schema.quasi_identifiers))}."
         )
     return tables.rows(table, shared)
+
+
+def _persons(tables: Tables, data: Any, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    """The number of each row's person, where a table has the columns that say it; who has no name has a number too."""
+    if data is None or not names or not set(names) <= set(tables.names(data)):
+        return None
+    table = tables.read(data)
+    places = table.places(names)
+    number, known = number_names(tables.engine.rows(table, places), places)
+    nobody = number < 0
+    number[nobody] = len(known) + np.arange(int(nobody.sum()))
+    return number
 
 
 def _numeric(

@@ -37,12 +37,15 @@ class Given:
         The roles; whose rows they are is no column of a release.
     form
         How files are written: what stands for a missing value in the plan's source does so in all of them.
+    person
+        Whose rows they are, in a table that has these columns: together they name a person.
     time_zone
         The zone in which instants are read.
     """
 
     plan: Plan | None
     schema: Schema
+    person: tuple[str, ...]
     form: CsvFormat
     engine: EngineSettings | None
     time_zone: str
@@ -88,7 +91,8 @@ def given(
         check_time_zone(time_zone)
     zone = time_zone or (UTC if said is None else said.time_zone)
     settings = loaded.engine if engine is None and loaded is not None else as_engine(engine)
-    return Given(loaded, (roles if isinstance(roles, Schema) else roles.schema).of_rows, form, settings, zone)
+    schema = roles if isinstance(roles, Schema) else roles.schema
+    return Given(loaded, schema.of_rows, schema.named(Role.PERSON), form, settings, zone)
 
 
 def roles_of(

@@ -173,3 +173,22 @@ def candidates(groups, person, covers, within):
 
     closest = [g for g in every if not any(inside(h, g) and not inside(g, h) for h in every if h != g)]
     return every, closest
+
+
+def linked_people(crowds):
+    """Whom linkage exposes, from the crowd of each row of an external table: ``{(person, row): crowd}``.
+
+    A crowd is a list of (person of the released row, value); a person is identified by a row whose crowd is all one
+    person's, and exposed by a row whose crowd's people, of whom a value is known, have a value in common.
+    """
+
+    def same(crowd):
+        sets = {}
+        for person, values in crowd:
+            if values:
+                sets.setdefault(person, set()).update(values)
+        return bool(sets) and bool(set.intersection(*sets.values()))
+
+    identified = {person for (person, _), crowd in crowds.items() if len({who for who, _ in crowd}) == 1}
+    exposed = {person for (person, _), crowd in crowds.items() if same(crowd)}
+    return identified, exposed

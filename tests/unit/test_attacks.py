@@ -220,6 +220,67 @@ def test_linkage_is_as_its_twin(rows, people):
     assert list(result.rows) == exposed
 
 
+visit = st.tuples(st.sampled_from(("<30", ">=30", "*")), st.sampled_from("uvw"), st.sampled_from(("x", "y", None)))
+seen = st.tuples(st.sampled_from(("20", "25", "40")), st.sampled_from(("ann", "bob", None)))
+COVERED = {"<30": {"20", "25"}, ">=30": {"40"}, "*": {"20", "25", "40"}}
+
+
+@settings(max_examples=60)
+@given(st.lists(visit, min_size=1, max_size=9), st.lists(seen, min_size=1, max_size=6))
+def test_linkage_of_people_is_as_its_twin(rows, people):
+    """Both tables say whose their rows are: crowds and exposed are people, and values are those of all their rows."""
+    schema = Schema({"a": Column(QUASI), "s": Column(SENSITIVE)})
+    released = pa.table({"a": [r[0] for r in rows], "who": [r[1] for r in rows], "s": pa.array([r[2] for r in rows])})
+    released = released.set_column(2, "s", released.column("s").cast(pa.string()))
+    external = pa.table({"a": [p[0] for p in people], "who": pa.array([p[1] for p in people], pa.string())})
+    held = {who: {s for _, u, s in rows if u == who and s} for _, who, _ in rows}
+    crowds = {}
+    for place, (age, name) in enumerate(people):
+        close = [label for label in COVERED if age in COVERED[label] and any(r[0] == label for r in rows)]
+        close = [label for label in close if label != "*" or len(close) == 1]
+        crowds[name or place, place] = [(who, held[who]) for label, who, _ in rows if label in close]
+    identified, exposed = slow.linked_people(crowds)
+    identity, value = (one for one in attack(released, schema, external=external, person=["who"]).results
+                       if one.name == "linkage")  # fmt: skip
+    assert (identity.counts, identity.figures["crowds_in"]) == ("people", "people")
+    assert identity.people == len({person for person, _ in crowds})
+    assert (identity.exposed, value.exposed) == (len(identified), len(exposed))
+
+
+def test_rows_of_one_person_hide_nobody_from_linkage():
+    """Five visits of one patient are five rows and one person; whose they are only the original says."""
+    schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,))), "s": Column(SENSITIVE)})
+    original = pa.table(
+        {"who": [1] * 5 + [2, 3, 4, 5, 6], "a": [21] * 5 + [31, 32, 33, 34, 35], "s": list("abcdeaabca")}
+    )
+    released = pa.table({"a": ["20..29"] * 5 + ["30..39"] * 5, "s": original.column("s")})
+    identity, value = (one for one in attack(released, schema, original=original).results
+                       if one.name == "linkage of everybody")  # fmt: skip
+    assert (identity.counts, identity.people, identity.exposed) == ("people", 6, 1)
+    assert identity.figures["smallest_crowd"] == 1
+    assert (value.counts, value.exposed) == ("people", 0)
+    rows = attack(released, schema.of_rows, original=original).named("linkage of everybody")
+    assert (rows.counts, rows.people, rows.exposed, rows.figures["smallest_crowd"]) == ("rows", 10, 0, 5)
+
+
+def test_crowds_too_large_to_list_are_counted_in_rows(monkeypatch):
+    monkeypatch.setattr("shoal.risk.attacks_linkage.MOST_PAIRS", 1)
+    schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,)))})
+    original = pa.table({"who": [1, 1, 2], "a": [21, 22, 31]})
+    found = attack(pa.table({"a": ["20..29"] * 2 + ["30..39"]}), schema, original=original).named(
+        "linkage of everybody"
+    )
+    assert (found.counts, found.people, found.exposed, found.figures["crowds_in"]) == ("people", 2, 1, "rows")
+
+
+def test_facts_single_out_rows_and_whose_they_are():
+    schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI), "b": Column(QUASI)})
+    table = pa.table({"who": [1, 1, 2, 3], "a": list("xyzz"), "b": list("pppp")})
+    found = attack(table.select(["a", "b"]), schema, original=table).to_dict()["facts"]
+    assert (found["rows"], found["original_rows"], found["people"]) == ([2, 2], [2, 2], [1, 1])
+    assert "people" not in attack(table.select(["a", "b"]), schema.of_rows, original=table).to_dict()["facts"]
+
+
 def test_linkage_needs_a_shared_column(plan):
     with pytest.raises(TableError, match="at least one quasi-identifier"):
         attack(paper(2), plan, external=pa.table({"name": ["Rick"]}))
@@ -384,6 +445,12 @@ def test_minimality_attack_finds_the_small_class():
     result = minimality(read_groups(released, schema), people, schema, models, "s")
     assert (result.exposed, result.figures["groups_examined"]) == (2, 1)
     assert result.figures["highest_belief"] == 1.0
+    # by people: everybody once, and where somebody has several rows of the group the deals are not known
+    by_people = minimality(read_groups(released, schema), people, schema, models, "s", person=np.arange(7) + 3)
+    assert (by_people.counts, by_people.people, by_people.exposed) == ("people", 7, 2)
+    twice = np.asarray([0, 1, 2, 2, 3, 4, 5])
+    left = minimality(read_groups(released, schema), people, schema, models, "s", person=twice)
+    assert (left.people, left.exposed, left.figures["groups_with_several_rows_of_a_person"]) == (6, 0, 1)
     # where the finer classes are too small for k anyway, nothing follows
     nothing = minimality(read_groups(released, schema), people, schema, (KAnonymity(3), *models[1:]), "s")
     assert (nothing.exposed, nothing.figures["groups_examined"]) == (0, 0)

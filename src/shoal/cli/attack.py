@@ -156,9 +156,9 @@ def _facts_line(facts: FactsNeeded) -> str:
     counted = len(facts.rows)
     if facts.suffice is None:
         return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
-    each = facts.rows if facts.people is None else facts.people
+    each = facts.people or facts.original_rows or facts.rows
     told = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
-    what = "rows" if facts.people is None else "rows of the original"
+    what = "people" if facts.people else "rows of the original" if facts.original_rows else "rows"
     suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
     return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {told}."
 

@@ -1,7 +1,7 @@
 """How many facts suffice to single somebody out: 1, 2, 3, ... of the quasi-identifiers.
 
 Of a release alone: the rows that are the only ones to show some visible labels in so many columns. With the original:
-the people of whom only one released row can be theirs, for whoever knows so many of their values. What
+the rows that only one released row can be, for whoever knows so many of their values. What
 :mod:`shoal.models.known` promises is that there are none up to a number; here is what an intruder finds beyond it.
 
 Sets of columns are counted by size, as long as there are not too many of them.
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shoal.encoding.facts import Facts
 from shoal.schema import TOP, Schema
@@ -32,30 +33,42 @@ MOST_PAIRS = 20_000_000
 
 @dataclass(frozen=True)
 class FactsNeeded:
-    """How many rows, and people where the original is there, are singled out by at most so many facts each.
+    """How many rows, of the release and of the original where it is there, are singled out by so many facts at most.
 
-    ``rows[i]`` and ``people[i]`` are for i + 1 facts; those of more facts were not counted.
+    ``rows[i]`` and the others are for i + 1 facts; those of more facts were not counted. ``people`` are those who have
+    such a row of the original, where it is known whose they are.
     """
 
     rows: tuple[int, ...]
+    original_rows: tuple[int, ...] | None = None
     people: tuple[int, ...] | None = None
 
     @property
     def suffice(self) -> int | None:
         """The fewest facts that single out somebody; None where no number that was counted does."""
-        found = [i + 1 for each in (self.rows, self.people or ()) for i, count in enumerate(each) if count]
+        found = [i + 1 for each in (self.rows, self.original_rows or ()) for i, count in enumerate(each) if count]
         return min(found, default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         told: dict[str, Any] = {"suffice": self.suffice, "counted_up_to": len(self.rows), "rows": list(self.rows)}
-        return told if self.people is None else {**told, "people": list(self.people)}
+        if self.original_rows is not None:
+            told["original_rows"] = list(self.original_rows)
+        if self.people is not None:
+            told["people"] = list(self.people)
+        return told
 
 
 def facts_needed(
-    shown: Sequence[CodedColumn], schema: Schema, people: Sequence[CodedColumn] | None = None
+    shown: Sequence[CodedColumn],
+    schema: Schema,
+    people: Sequence[CodedColumn] | None = None,
+    person: npt.NDArray[np.int64] | None = None,
 ) -> FactsNeeded:
-    """Single out rows of a release, by its quasi-identifiers, and with the original's columns the people behind it."""
+    """Single out rows of a release, by its quasi-identifiers, and with the original's columns the rows behind it.
+
+    ``person`` is the number of each original row's person, where it is known.
+    """
     rows = len(shown[0].code)
     known = None if people is None or len(people) != len(shown) else _as_shown(shown, people, schema)
     codes, sizes = [], []
@@ -71,14 +84,14 @@ def facts_needed(
     crowd = None
     if known is not None:
         crowd = Facts(np.stack(known, axis=1), sizes, np.ones(len(known[0]), np.int64))
-    return _count(facts, crowd)
+    return _count(facts, crowd, person)
 
 
-def _count(facts: Facts, crowd: Facts | None) -> FactsNeeded:
+def _count(facts: Facts, crowd: Facts | None, person: npt.NDArray[np.int64] | None) -> FactsNeeded:
     columns, rows = len(facts.columns), facts.rows
     alone = np.zeros(rows, np.bool_)
     found = np.zeros(0 if crowd is None else crowd.rows, np.bool_)
-    by_rows, by_people = [], []
+    by_rows, by_original, by_people = [], [], []
     for size in range(1, min(MOST_FACTS, columns) + 1):
         if size > 1 and rows * math.comb(columns, size) > MOST_CELLS:
             break
@@ -88,8 +101,12 @@ def _count(facts: Facts, crowd: Facts | None) -> FactsNeeded:
             if crowd is not None:
                 found |= facts.rows_of(crowd, chosen, 2) == 1
         by_rows.append(int(alone.sum()))
-        by_people.append(int(found.sum()))
-    return FactsNeeded(tuple(by_rows), None if crowd is None else tuple(by_people))
+        by_original.append(int(found.sum()))
+        if crowd is not None and person is not None:
+            by_people.append(len(np.unique(person[found])))
+    if crowd is None:
+        return FactsNeeded(tuple(by_rows))
+    return FactsNeeded(tuple(by_rows), tuple(by_original), None if person is None else tuple(by_people))
 
 
 def _as_shown(

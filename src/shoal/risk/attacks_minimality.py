@@ -9,6 +9,9 @@ class.
 Wong, Fu, Wang and Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007. The premise is theirs and
 strong: a group was joined for its own sake. In full-domain recoding it may have been joined for another group's sake,
 so read the result as what a convinced intruder would believe.
+
+Where it is known whose rows they are, people are counted. Values are dealt to people in groups in which nobody has
+several rows; the others are left out, for what one of their rows holds says something of the next.
 """
 
 from __future__ import annotations
@@ -104,6 +107,7 @@ def minimality(
     column: str,
     bound: float | None = None,
     matches: Matches | None = None,
+    person: npt.NDArray[np.int64] | None = None,
 ) -> AttackResult:
     """Attack every group that could have been finer in one quasi-identifier.
 
@@ -120,7 +124,10 @@ def minimality(
         certainty (1) by default.
     matches
         Who may be in which group, where the caller knows it.
+    person
+        The number of the person of each row of ``people``; each is a person of its own where none is given.
     """
+    owner_of = np.arange(len(people[0].code)) if person is None else person
     k = size_of_groups(models, 1)
     conditions = [
         model for model in models if not model.sizes_only and getattr(model, "column", None) in (None, column)
@@ -134,7 +141,10 @@ def minimality(
     entries = entries[np.argsort(matches.group[entries], kind="stable")]
     begin = np.searchsorted(matches.group[entries], np.arange(published.groups.count + 1))
     owner = matches.owner
-    exposed = considered = left_out = groups_hit = 0
+    by_kind = np.argsort(matches.kind, kind="stable")
+    rows_from = np.searchsorted(matches.kind[by_kind], np.arange(len(matches.start)))
+    considered = left_out = groups_hit = of_several = 0
+    exposed = np.zeros(int(owner_of.max(initial=-1)) + 1, np.bool_)
     highest = 0.0
     for group in range(published.groups.count):
         if not conditions or held.known[group] < published.groups.size[group]:
@@ -144,6 +154,10 @@ def minimality(
         kinds = owner[entries[begin[group] : begin[group + 1]]]
         if int(persons[kinds].sum()) != int(published.groups.size[group]):
             continue  # the intruder does not know exactly who is in it
+        who = [owner_of[by_kind[rows_from[kind] : rows_from[kind + 1]]] for kind in kinds]
+        if person is not None and len(np.unique(np.concatenate(who))) < published.groups.size[group]:
+            of_several += 1
+            continue
         part = slice(held.start[group], held.start[group + 1])
         values, counts = held.value[part], held.count[part].tolist()
         share = np.asarray(counts) / sum(counts)
@@ -162,19 +176,23 @@ def minimality(
             best = np.where(belief > share[None, :] + 1e-12, belief, 0.0).max(axis=1)
             worst = np.maximum(worst, best[classes])
         highest = max(highest, float(worst.max(initial=0.0)))
-        hit = int(persons[kinds[worst >= limit - 1e-12]].sum())
-        exposed += hit
-        groups_hit += hit > 0
+        hit = np.flatnonzero(worst >= limit - 1e-12)
+        for place in hit:
+            exposed[who[place]] = True
+        groups_hit += len(hit) > 0
     known = int(held.known.sum())
+    told = known if person is None else len(np.unique(person[np.diff(matches.start)[matches.kind] > 0]))
     return AttackResult(
         "minimality",
         "the value" if limit == 1 else f"the value, with a belief of {limit:g}",
         column,
-        known,
-        exposed,
-        float(held.total.max(initial=0)),
+        told,
+        int(exposed.sum()),
+        told * float(held.total.max(initial=0)) / max(known, 1),
         {"groups_examined": considered, "groups_left_out": left_out, "exposed_groups": groups_hit,
-         "highest_belief": highest},
+         "highest_belief": highest,
+         **({} if person is None else {"groups_with_several_rows_of_a_person": of_several})},
+        counts="rows" if person is None else "people",
     )  # fmt: skip
 
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -37,10 +37,46 @@ from shoal.schema import Column, Role, Schema
 from shoal.schema.people import ValueSets
 from shoal.utility.tables import Tables
 
-__all__ = ["ExposedPeople", "attack_households", "attack_people", "attack_values"]
+__all__ = ["Crowds", "ExposedPeople", "Members", "attack_households", "attack_people", "attack_values"]
 
 MOST_SETS = 5_000_000
 """Beyond so many sets of rows an attack that looks at all of them is not run."""
+
+
+@dataclass(frozen=True)
+class Members:
+    """Who is in which group: the people of group g are ``person[start[g]:start[g + 1]]``.
+
+    ``sets`` are all values that each person has, by sensitive column, where the table itself says whose its rows are.
+    """
+
+    start: npt.NDArray[np.int64]
+    person: npt.NDArray[np.int64]
+    sets: Mapping[str, ValueSets] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        groups: int,
+        group: npt.NDArray[np.int64],
+        person: npt.NDArray[np.int64],
+        sets: Mapping[str, ValueSets] | None = None,
+    ) -> Members:
+        """From pairs of a group and somebody in it, in any order, and the same pair as often as it likes."""
+        width = int(person.max(initial=0)) + 1
+        key = np.unique(group * width + person)
+        start = np.searchsorted(key // width, np.arange(groups + 1))
+        return cls(start.astype(np.int64), key % width, sets or {})
+
+    @cached_property
+    def width(self) -> int:
+        """One more than the highest number of a person."""
+        return int(self.person.max(initial=0)) + 1
+
+    @cached_property
+    def people(self) -> int:
+        """How many different people there are."""
+        return len(np.unique(self.person))
 
 
 @dataclass(frozen=True)
@@ -51,6 +87,8 @@ class ExposedPeople:
     exposed: int
     least: int
     results: tuple[AttackResult, ...]
+    members: Members | None = None
+    """Who is in which group."""
 
     def to_dict(self) -> dict[str, int]:
         """For JSON."""
@@ -93,7 +131,11 @@ def attack_people(
     results += [_composition(histories, frequencies, place) for place in range(len(frequencies.domains) - 1)]
     results += attack_values(histories.groups, confidence, excluded)
     told = tuple(replace(result, counts="people") for result in results)
-    return ExposedPeople(histories.people, few.exposed, least, told)
+    held = histories.groups.people
+    assert held is not None
+    assert held.domain.people is not None
+    members = Members.of(histories.groups.count, held.owner, held.value.astype(np.int64), held.domain.people.sets)
+    return ExposedPeople(histories.people, few.exposed, least, told, members)
 
 
 # -- what groups tell of values
@@ -116,7 +158,7 @@ def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None 
         domain = histogram.domain
         if histogram is held:
             continue
-        crowds = _Crowds(held.owner, held.value.astype(np.int64), groups.count, held.domain.people.sets[domain.name])
+        crowds = Crowds(held.owner, held.value.astype(np.int64), groups.count, held.domain.people.sets[domain.name])
         if not crowds.attacked:
             continue
         results.append(crowds.of_one("homogeneity", "the value", domain.name))
@@ -128,7 +170,7 @@ def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None 
     return [replace(result, counts="people") for result in results]
 
 
-class _Crowds:
+class Crowds:
     """Groups of people, and how many of each group have each value.
 
     ``group`` and ``person`` are pairs of a group and somebody in it; ``sets`` are the values of everybody.
@@ -143,13 +185,13 @@ class _Crowds:
         own = sets.of(self.person)
         self.most, self.commonest = _commonest(np.repeat(self.group, own.size), own.value, groups)
 
-    def by(self, label: npt.NDArray[np.int32]) -> _Crowds:
+    def by(self, label: npt.NDArray[np.int32]) -> Crowds:
         """The same with labels of the values in place of them; a person can have several values of one label."""
         width, sets = int(label.max(initial=0)) + 1, self.sets
         owner = np.repeat(np.arange(len(sets.size)), sets.size)
         key = np.unique(owner * width + label[sets.value])
         start = np.searchsorted(key // width, np.arange(len(sets.size) + 1))
-        return _Crowds(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
+        return Crowds(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
 
     def who(self, group: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
         """Of everybody, whether he or she is in a group, or in one of some groups."""
@@ -159,6 +201,7 @@ class _Crowds:
 
     @cached_property
     def attacked(self) -> int:
+        """How many people are in a group."""
         return int(self.who().sum())
 
     @cached_property
@@ -171,11 +214,13 @@ class _Crowds:
         return int(self.who(chosen).sum())
 
     def of_one(self, name: str, learns: str, column: str) -> AttackResult:
+        """Who is in a group whose people have one value in common."""
         same = (self.people > 0) & (self.most == self.people)
         figures = {"groups": self.groups, "exposed_groups": int(same.sum())}
         return AttackResult(name, learns, column, self.attacked, self.in_groups(same), self.guessed, figures)
 
     def inference(self, column: str, confidence: float) -> AttackResult:
+        """Whose value the commonest of a group is."""
         share = self.most / np.maximum(self.people, 1)
         own = share[self.group]
         surest = np.zeros(len(self.sets.start) - 1)
@@ -215,7 +260,7 @@ def _commonest(
     return most, which
 
 
-def _background(groups: Groups, crowds: _Crowds, column: str, excluded: int) -> AttackResult:
+def _background(groups: Groups, crowds: Crowds, column: str, excluded: int) -> AttackResult:
     """Who is in a group in which ``excluded`` + 1 values suffice for everybody to have one of them."""
     needed = by_people(groups, (column,)).histogram(column).different(excluded + 2)
     few = (crowds.people > 0) & (needed <= excluded + 1)
