@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from shoal.checking import CheckResult
 from shoal.encoding import ByGroup, ByLevel, ByPattern, FrequencySet, Groups, Recoding, kept_combinations
+from shoal.encoding.groups import Histogram
 from shoal.methods import Problem
 from shoal.models import AllOf
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_people import attack_values
-from shoal.risk.reidentification import Reidentification, reidentification
+from shoal.risk.reidentification import Reidentification, of_everybody, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
 from shoal.utility.labels import number_of, read_labels
 from shoal.utility.loss import published, weighted_sums
@@ -60,7 +61,7 @@ class TableFacts:
     risk: Reidentification
     attacks: tuple[AttackResult, ...]
     unit: str = "rows"
-    """What is counted: rows, or people, each of them in every group that holds a row of theirs."""
+    """What is counted: rows, or people, everybody once, in the smallest group that holds a row of theirs."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +182,16 @@ def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
     attacks: list[AttackResult] = []
     if groups.people is not None:
         attacks = attack_values(groups)
+        crowd = _smallest_crowds(groups.people)
         groups, unit = Groups(groups.people.distinct), "people"
     place = np.searchsorted(np.asarray(edges), groups.size, side="right") - 1
     count = np.bincount(place, minlength=len(edges))
-    rows = np.bincount(place, weights=groups.size, minlength=len(edges))
+    if unit == "rows":
+        rows, total = np.bincount(place, weights=groups.size, minlength=len(edges)), groups.rows
+        risk = reidentification(groups.size, threshold=1 / least)
+    else:
+        rows, total = np.bincount(np.searchsorted(edges, crowd, side="right") - 1, minlength=len(edges)), len(crowd)
+        risk = of_everybody(crowd, 1 / least)
     ends: list[int | None] = [edge - 1 for edge in edges[1:]]
     bands = tuple(
         Band(low, high, int(found), int(held))
@@ -199,8 +206,14 @@ def table_facts(groups: Groups, edges: Sequence[int], least: int) -> TableFacts:
             attacks.append(similarity(groups, name))
         attacks.append(inference(groups, name))
         attacks.append(background_knowledge(groups, name, 1))
-    risk = reidentification(groups.size, threshold=1 / least)
-    return TableFacts(groups.rows, groups.count, int(groups.size.min()), bands, risk, tuple(attacks), unit)
+    return TableFacts(total, groups.count, int(groups.size.min()), bands, risk, tuple(attacks), unit)
+
+
+def _smallest_crowds(held: Histogram) -> npt.NDArray[np.int64]:
+    """Of everybody, how many people the smallest group has that holds a row of theirs."""
+    crowd = np.full(int(held.value.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(crowd, held.value, held.distinct[held.owner])
+    return crowd[crowd < np.iinfo(np.int64).max]
 
 
 # -- columns -----------------------------------------------------------------------------------------

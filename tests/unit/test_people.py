@@ -407,6 +407,19 @@ def test_the_report_tells_attacks_in_people_where_it_is_known_whose_rows_they_ar
     assert {attack.people for attack in attacks} == {found.certificate["people"]["released"]}
 
 
+def test_the_report_counts_everybody_once_in_the_smallest_group():
+    """Ann has a row in a group of two people and one in a group of three; Eve is alone in the original."""
+    table = pa.table({"who": list("abbcdaeee"), "age": [1, 1, 1, 2, 2, 2, 3, 3, 3]})
+    schema = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER, Widths((2,)))})
+    facts = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),))).description
+    before = facts.before
+    assert (before.unit, before.rows, before.groups) == ("people", 5, 3)
+    assert {band.low: band.rows for band in before.bands if band.rows} == {1: 1, 2: 4}
+    assert before.risk.prosecutor.highest == 1
+    assert before.risk.prosecutor.average == pytest.approx((1 / 2 + 1 / 2 + 1 / 3 + 1 / 3 + 1) / 5)
+    assert before.risk.prosecutor.at_risk == pytest.approx(1 / 5)
+
+
 def test_a_release_that_counts_rows_exposes_everybody_when_people_are_attacked(tmp_path):
     """Of 400 patients each is a group of rows, for the number of the patient is published."""
     random = np.random.default_rng(2)

@@ -283,7 +283,7 @@ def _groups(facts: Description) -> str:
             f"{number(facts.least)}."
         )
     if after.unit == "people":
-        words += " Whoever is in several groups is counted in each."
+        words += " Whoever is in several groups is counted in the smallest."
     shown = table(f"{after.unit.capitalize()} by the size of the group that they are in", columns, lines, "bars")
     return figure(LEGEND * bool(before) + shown, words)
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shoal.errors import PlanError
 
-__all__ = ["Intruder", "Reidentification", "reidentification"]
+__all__ = ["Intruder", "Reidentification", "of_everybody", "reidentification"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,12 @@ def reidentification(
         journalist = Intruder(journalist.highest, max(journalist.average, other), journalist.at_risk)
     marketer = float(sizes @ probability) / rows
     return Reidentification(threshold, prosecutor, journalist, marketer, marketer * rows)
+
+
+def of_everybody(crowd: npt.NDArray[np.int64], threshold: float) -> Reidentification:
+    """The prosecutor's risk where people have several rows: of everybody the size of the smallest crowd is given."""
+    prosecutor = _intruder(np.ones_like(crowd), 1 / crowd, threshold, len(crowd))
+    return Reidentification(threshold, prosecutor, None, prosecutor.average, prosecutor.average * len(crowd))
 
 
 def _intruder(
