@@ -3,6 +3,9 @@
 Every figure is computed: the plan is run on a sample of its table, once as it is and once for each change, with nothing
 written. The loss (ncp) is of the columns that remain, so that a column which is left out neither counts as kept nor as
 lost.
+
+The time is kept by the size of the sample: a small part of it is run first, and so many rows are then taken that all
+changes can be tried. What one trial took tells whether another one fits in.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shoal.asking import AskedEngine, as_engine
 from shoal.engines import open_engine
@@ -28,11 +31,18 @@ from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Sheet, Shown
 from shoal.watching import Watch, watching
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 __all__ = ["Cost", "Explanation", "explain"]
 
 SECONDS = 5.0
 """What a method that takes a limit of time may take of one trial."""
 MOST_SECONDS = 120.0
+FIRST_ROWS = 1_000
+"""Rows of the sample that are run first, to see how long a trial takes."""
+USED = 0.6
+"""The part of the time for which trials are planned; what is left is for a machine that becomes busy."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,7 @@ def explain(
     data
         A table in memory; the plan's source by default.
     time_limit
-        Seconds after which no further change is tried.
+        Seconds after which no further change is tried; with less time fewer rows of the sample are run.
     engine
         What takes the sample, in place of the plan's engine.
     """
@@ -148,29 +158,78 @@ def _explain(plan: Plan, data: Any, time_limit: float, progress: Progress) -> Ex
         source = Source(frame=data, csv=CsvFormat(missing=source.csv.missing if source is not None else ()))
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
-    with open_engine(plan.engine, source, time_zone=source.time_zone) as engine:
-        sample = engine.sample(engine.read(source), SAMPLE + 1)
-    sampled = sample.num_rows > SAMPLE
-    here = Source(frame=sample.slice(0, SAMPLE), time_zone=source.time_zone)
-    small = replace(plan, source=here, output=None, method=_in_time(plan.method), engine=plan.engine.here)
-    changes = [*_without(small), *_with(small)]
+    plan.method.warm()  # what is compiled on a machine's first run is not the plan's time
     end = time.monotonic() + time_limit
     progress("explaining", 0.0)
-    lost, why, levels = _run(lambda: small)
-    if isinstance(small.method, HiddenCells) and levels:  # so that the trials differ in one thing alone, and are short
-        small = replace(small, method=replace(small.method, levels=levels))
-        changes = [*_without(small), *_with(small)]
+    with open_engine(plan.engine, source, time_zone=source.time_zone) as engine:
+        sample = engine.sample(engine.read(source), SAMPLE + 1)
+    trials = _Trials(plan, sample, source.time_zone, end)
+    lost, why, changes = trials.begin()
     costs: list[Cost] = []
     for place, (change, build) in enumerate(changes):
-        if time.monotonic() > end:
+        if not trials.fits():
             break
-        costs.append(Cost(change, *_run(build)[:2]))
+        costs.append(Cost(change, *trials.run(build)[:2]))
         progress("explaining", (place + 1) / len(changes))
     costs.sort(key=lambda cost: (cost.loss is None, cost.loss or 0.0))
     without = tuple(cost for cost in costs if "parameter" not in cost.change)
     with_ = tuple(cost for cost in costs if "parameter" in cost.change)
     untried = len(changes) - len(costs)
-    return Explanation(lost, without, with_, min(sample.num_rows, SAMPLE), sampled, untried, why)
+    return Explanation(lost, without, with_, trials.rows, trials.rows < sample.num_rows, untried, why)
+
+
+class _Trials:
+    """Runs of a plan on a sample, each of which ends in time as far as the ones before tell."""
+
+    def __init__(self, plan: Plan, sample: pa.Table, zone: str, end: float) -> None:
+        self.sample, self.zone, self.end = sample, zone, end
+        self.plan = replace(plan, output=None, method=_in_time(plan.method), engine=plan.engine.here)
+        self.longest = 0.0
+        self.rows = min(sample.num_rows, SAMPLE)
+
+    def begin(self) -> tuple[float | None, str, list[Change]]:
+        """Run the plan as it is, on as many rows as there is time for; what it loses, or why not, and the changes."""
+        expected = 0.0
+        if self.rows > FIRST_ROWS:
+            many, self.rows = self.rows, FIRST_ROWS
+            self._as_it_is()
+            changes = len(self._changes(self.plan))
+            start = time.monotonic()
+            self.run(lambda: self._fixed)
+            took = max(time.monotonic() - start, 1e-3)
+            each = USED * (self.end - time.monotonic()) / (changes + 2)
+            self.rows = int(min(max(FIRST_ROWS * each / took, FIRST_ROWS), many))
+            expected = took * self.rows / FIRST_ROWS
+        lost, why = self._as_it_is()
+        self.longest = expected  # this one chose levels, and took longer than the others will
+        return lost, why, self._changes(self._fixed)
+
+    def _as_it_is(self) -> tuple[float | None, str]:
+        here = Source(frame=self.sample.slice(0, self.rows), time_zone=self.zone)
+        self._fixed = replace(self.plan, source=here)
+        lost, why, levels = self.run(lambda: self._fixed)
+        method = self._fixed.method
+        if isinstance(method, HiddenCells) and levels:  # so that the trials differ in one thing alone, and are short
+            self._fixed = replace(self._fixed, method=replace(method, levels=levels))
+        return lost, why
+
+    def _changes(self, plan: Plan) -> list[Change]:
+        return [*_without(plan), *_with(plan)]
+
+    def fits(self) -> bool:
+        """Whether another trial can be expected to end in time."""
+        return time.monotonic() + self.longest <= self.end
+
+    def run(self, build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
+        """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a record."""
+        start = time.monotonic()
+        try:
+            release = rehearse(build(), bounded=False)
+        except ShoalError as error:
+            return None, str(error), {}
+        finally:
+            self.longest = max(self.longest, time.monotonic() - start)
+        return float(release.utility["ncp"]), "", dict(release.certificate.content.get("levels", {}))
 
 
 Change = tuple[dict[str, Any], Callable[[], Plan]]
@@ -213,12 +272,3 @@ def _leaving_out(method: Method, column: str) -> Method:
     if not isinstance(method, HiddenCells):
         return method
     return replace(method, levels={name: level for name, level in method.levels.items() if name != column})
-
-
-def _run(build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
-    """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a row."""
-    try:
-        release = rehearse(build(), bounded=False)
-    except ShoalError as error:
-        return None, str(error), {}
-    return float(release.utility["ncp"]), "", dict(release.certificate.content.get("levels", {}))

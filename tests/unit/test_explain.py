@@ -9,6 +9,7 @@ import pyarrow.csv
 import pytest
 
 import shoal
+from shoal import explanation
 from shoal.cli.app import app
 from shoal.data.census import census_table
 from shoal.errors import OutputError, PlanError
@@ -122,6 +123,33 @@ def test_a_large_table_is_sampled():
     }
     found = shoal.explain(plan, rows)
     assert (found.rows, found.sampled) == (10_000, True)
+
+
+def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_end(monkeypatch):
+    """A clock that only trials move on, by a second for a thousand rows each."""
+    now = [0.0]
+    monkeypatch.setattr("shoal.explanation.time.monotonic", lambda: now[0])
+    real, ran = explanation.rehearse, []
+
+    def slow(plan, **given):
+        ran.append(plan.source.frame.num_rows)
+        now[0] += ran[-1] / 1000
+        return real(plan, **given)
+
+    monkeypatch.setattr("shoal.explanation.rehearse", slow)
+    rows = census_table(12_000)
+    names = ("age", "sex", "race")
+    columns = {name: {"role": "quasi-identifier" if name in names else "drop"} for name in rows.column_names}
+    plan = {"columns": columns, "models": [{"name": "k-anonymity", "k": 5}], "method": {"name": "mondrian"}}
+    found = shoal.explain(plan, rows, time_limit=20.0)
+    assert ran[:3] == [1000, 1000, found.rows]
+    assert 1000 < found.rows < 3000
+    assert (found.untried, found.sampled) == (0, True)
+    assert now[0] <= 20
+    now[0] = 0.0
+    hurried = shoal.explain(plan, rows, time_limit=5.0)
+    assert (hurried.rows, now[0]) == (1000, 5.0)
+    assert hurried.untried == 2
 
 
 def test_the_version_is_told_by_an_option(capsys):
