@@ -120,7 +120,7 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
 def _beside(key: str, encoding: str | None) -> str:
     return (
         "   # the file is not UTF-8: look at letters with accents"
-        if key == "encoding" and encoding == "latin-1"
+        if key == "encoding" and encoding in ("latin-1", "cp1252")
         else ""
     )
 

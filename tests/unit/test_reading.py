@@ -166,6 +166,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         ("latin-1", "latin-1"),
         ("latin-1", "ISO-8859-1"),
         ("latin-1", "Latin1"),
+        ("cp1252", "cp1252"),
+        ("cp1252", "windows-1252"),
     ],
 )
 def test_encodings(tmp_path: Path, codec: str, encoding: str | None) -> None:
@@ -174,8 +176,16 @@ def test_encodings(tmp_path: Path, codec: str, encoding: str | None) -> None:
 
 
 def test_encodings_that_are_not_read(tmp_path: Path) -> None:
-    for encoding in ("cp1252", "no-such", "utf-7"):
+    for encoding in ("cp1250", "no-such", "utf-7"):
         assert "convert the file to UTF-8" in refused(tmp_path, b"a,b\nx,1\n", encoding=encoding)
+
+
+def test_quotes_dashes_and_the_euro_of_spreadsheets_are_read(tmp_path: Path) -> None:
+    every = bytes(byte for byte in range(0x80, 0x100) if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D))
+    content = "price in \u20ac,b\n".encode("cp1252") + every + b",1\n\x96 , 2\n"
+    names, rows = read_csv(tmp_path, content, encoding="cp1252", missing=("\u2013",), trim=True)
+    assert names == ("price in \u20ac", "b")
+    assert rows == [[every.decode("cp1252"), "1"], [None, "2"]]
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:

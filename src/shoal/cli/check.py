@@ -45,7 +45,7 @@ def check(
         ),
     ] = None,
     delimiter: Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252.")] = None,
     missing: Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")] = None,
     memory: Annotated[str | None, typer.Option(help="Memory limit, such as 1GB; beyond it, disk is used.")] = None,
     time_zone: Annotated[

@@ -41,7 +41,7 @@ Upper = Annotated[str, typer.Option("--upper", help="The largest value that coun
 Step = Annotated[str, typer.Option("--step", help="Values are rounded to multiples of this.")]
 Label = Annotated[str | None, typer.Option("--label", help="Written into the ledger; by default, the question.")]
 Delimiter = Annotated[str | None, typer.Option(help="CSV delimiter, where it is not found by itself.")]
-Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16 or latin-1.")]
+Encoding = Annotated[str | None, typer.Option(help="utf-8, utf-16, latin-1 or cp1252.")]
 Missing = Annotated[list[str] | None, typer.Option(help="A text that stands for a missing value.")]
 Person = Annotated[
     list[str] | None,

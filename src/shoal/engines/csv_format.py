@@ -20,7 +20,9 @@ from annotated_types import Ge, MaxLen, MinLen
 from shoal.checked import Checked
 from shoal.errors import InputError, TableError
 
-__all__ = ["RELEASED", "CsvFormat", "detect", "first_record", "other_than_utf8", "renamed", "surely_named"]
+__all__ = [
+    "RELEASED", "CsvFormat", "detect", "first_record", "is_cp1252", "other_than_utf8", "renamed", "surely_named",
+]  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
@@ -32,9 +34,14 @@ ENCODINGS = {  # by Python's name: what the engine calls it
     "utf-8-sig": "utf-8",
     "ascii": "utf-8",
     "iso8859-1": "latin-1",
+    "cp1252": "cp1252",
     "utf-16": "utf-16",
     "utf-16-le": "utf-16",
 }
+UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
+"""What no text in cp1252 holds."""
+NOT_CONTROLS = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0x9F)
+NOT_UNDEFINED = bytes(byte for byte in range(256) if byte not in UNDEFINED)
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, Zstandard, zip
 
 
@@ -45,7 +52,7 @@ class CsvFormat(Checked):
     Attributes
     ----------
     delimiter, quote, header, encoding
-        As the names say; encodings are utf-8, utf-16 and latin-1.
+        As the names say; encodings are utf-8, utf-16, latin-1 and cp1252.
     missing
         Texts that stand for a missing value, besides the empty cell.
     trim
@@ -183,7 +190,9 @@ def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
     if name == "utf-16-be" or (head.startswith(codecs.BOM_UTF16_BE) and (not given or name == "utf-16")):
         raise TableError(f"File {path.name!r} is big-endian UTF-16, which cannot be read; convert it to UTF-8 first.")
     if name not in ENCODINGS:
-        raise TableError(f"Encoding {given!r} cannot be read; convert the file to UTF-8, or use utf-16 or latin-1.")
+        raise TableError(
+            f"Encoding {given!r} cannot be read; convert the file to UTF-8, or use utf-16, latin-1 or cp1252."
+        )
     return ENCODINGS[name]
 
 
@@ -201,23 +210,45 @@ def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
         ) from None
 
 
-def other_than_utf8(path: Path) -> bool:
-    """Whether a plain text file holds bytes that UTF-8 does not have; False of what is packed, UTF-16 or no file."""
+def is_cp1252(encoding: str | None) -> bool:
+    """Whether an encoding is that of western spreadsheets, by whatever name."""
+    try:
+        return encoding is not None and codecs.lookup(encoding).name == "cp1252"
+    except LookupError:
+        return False
+
+
+def other_than_utf8(path: Path) -> str | None:
+    """The encoding of a plain text file that is not UTF-8, as spreadsheets write; None of UTF-8 and all other files.
+
+    Bytes from 0x80 to 0x9f are quotes, dashes and the euro in cp1252, and control characters in latin-1, which nobody
+    writes.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
+    other = high = undefined = False
     try:
         with path.open("rb") as file:
             part = file.read(SAMPLE_BYTES)
             if part.startswith((*COMPRESSED, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return False
+                return None
             while part:
-                decoder.decode(part)
+                high = high or part.translate(None, NOT_CONTROLS) != b""
+                undefined = undefined or part.translate(None, NOT_UNDEFINED) != b""
+                try:
+                    if not other:
+                        decoder.decode(part)
+                except UnicodeDecodeError:
+                    other = True
                 part = file.read(SAMPLE_BYTES)
-            decoder.decode(b"", final=True)
+            if not other:
+                decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        return True
+        other = True
     except OSError:
-        return False
-    return False
+        return None
+    if not other:
+        return None
+    return "cp1252" if high and not undefined else "latin-1"
 
 
 def _blank_lines(sample: str) -> int:

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
-from shoal.engines.csv_format import RELEASED, CsvFormat, detect, surely_named
+from shoal.engines.csv_format import RELEASED, CsvFormat, detect, is_cp1252, surely_named
 from shoal.engines.duckdb_files import (
     common_schema,
     folder_cells,
@@ -36,7 +36,7 @@ from shoal.formats import FORMATS, PLAIN, STANDARD, Format, Writing, format_of, 
 from shoal.formats.addresses import address_of
 from shoal.formats.apart import load_apart
 from shoal.formats.drivers import answer
-from shoal.formats.packed import is_packed, lay_out
+from shoal.formats.packed import in_utf8, is_packed, lay_out
 from shoal.formats.parts import Parts, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
 from shoal.formats.stores import Store
@@ -192,6 +192,13 @@ class DuckDBEngine:
             self._unpacked[path] = lay_out(path, self._room() / name)
         return self._unpacked[path]
 
+    def _in_utf8(self, path: Path) -> Path:
+        """A file in cp1252 as one that DuckDB reads."""
+        key = path / "in cp1252"  # no file has such a path
+        if key not in self._unpacked:
+            self._unpacked[key] = in_utf8(path, self._room() / path.name)
+        return self._unpacked[key]
+
     def _read_parts(self, parts: Parts, source: Source) -> Relation:
         """One table of one or many files, CSV or Parquet."""
         given = source.csv
@@ -202,6 +209,9 @@ class DuckDBEngine:
             names, named = tuple(schema.names), True
             query = scan_parquet(parts.files, schema, as_cells(schema, given.missing, source.with_nan), by_folder)
         else:
+            if is_cp1252(given.encoding):
+                parts = replace(parts, files=tuple(map(self._in_utf8, parts.files)))
+                given = replace(given, encoding="utf-8")
             form = detect(parts.files[0], given)
             for file in parts.files[1:]:
                 detect(file, replace(form, names=(), skip=0))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["open_files"]
 
 FORMATS = ("parquet", "csv")
-ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1"}
+ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "windows-1252"}
 
 
 def open_files(

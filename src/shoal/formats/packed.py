@@ -1,4 +1,4 @@
-"""Files that come compressed, or through standard input: laid out once in the engine's private folder.
+"""Files that come compressed, in an encoding of spreadsheets, or through standard input: laid out once, privately.
 
 There they can be looked at from the beginning as often as needed, by all cores, and a damaged end is found before the
 first row is used. Memory stays that of one block. A file that grows out of all proportion is refused.
@@ -16,7 +16,7 @@ from typing import IO, Any
 from shoal.errors import TableError
 from shoal.formats import STANDARD
 
-__all__ = ["copy_blocks", "is_packed", "lay_out"]
+__all__ = ["copy_blocks", "in_utf8", "is_packed", "lay_out"]
 
 BLOCK = 1 << 20
 MOST_GROWTH = 1000
@@ -66,6 +66,27 @@ def lay_out(path: Path, place: Path) -> Path:
     if is_packed(place) is not None:
         raise TableError(f"{what} is compressed more than once; unpack it first.")
     return place
+
+
+def in_utf8(path: Path, place: Path) -> Path:
+    """Copy a text in cp1252, which DuckDB does not read, to a file in UTF-8; returns where that is."""
+    with path.open("rb") as file:
+        copy_blocks(_Recoded(file, path.name), place, f"File {path.name!r}")  # type: ignore[arg-type]
+    return place
+
+
+class _Recoded:
+    """Blocks of a text in cp1252, in UTF-8; every byte is a character of its own."""
+
+    def __init__(self, file: IO[bytes], name: str) -> None:
+        self.file, self.name = file, name
+
+    def read(self, size: int) -> bytes:
+        before = self.file.tell()
+        try:
+            return self.file.read(size).decode("cp1252").encode("utf-8")
+        except UnicodeDecodeError as error:
+            raise TableError(f"File {self.name!r} is not cp1252 text (byte {before + error.start}).") from None
 
 
 def _opened(path: Path, kind: str | None) -> Any:
