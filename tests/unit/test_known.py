@@ -17,6 +17,8 @@ import shoal
 import shoal.checking
 from shoal.encoding import read_frequency_set
 from shoal.encoding.facts import read_facts
+from shoal.engines import open_engine
+from shoal.engines.base import Source
 from shoal.errors import PlanError, VerificationError
 from shoal.gate import differences, judge_sets, list_sensitive, show_rows
 from shoal.gate import facts as gate_facts
@@ -340,6 +342,43 @@ def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
 ZERO = dict.fromkeys(NAMES, 0)
 
 
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 4))
+def test_the_sets_that_hidden_cells_break_are_those_that_fail(seed, known, least):
+    """Cells are hidden until all sets hold; then some more, by somebody else, and every set is asked."""
+    rng = np.random.default_rng(seed)
+    rows, columns = int(rng.integers(4, 40)), 4
+    codes = np.unique(rng.integers(0, 3, (rows, columns)).astype(np.int32), axis=0)
+    table = pa.table({name: codes[:, j].astype(str) for j, name in enumerate("abcd")})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcd"})
+    with open_engine(None) as engine:
+        frequencies = read_frequency_set(engine, engine.read(Source(frame=table)), schema)
+    ladders = tuple(schema.ladder(name, frequencies.quasi[j].text, False) for j, name in enumerate("abcd"))
+    demands = cell_search._demands([Known(shoal.KAnonymity(least), known)], tuple("abcd"))
+    count = rng.integers(1, 3, len(frequencies.codes))
+    unit = np.arange(len(count))
+    whole = cell_search._Table(frequencies, unit, frequencies.codes, count, ladders, np.ones(4), demands, None)
+    hiding = cell_search._Hiding(whole, (0, 0, 0, 0))
+    hiding.run(demands.sets, to_the_end=True)
+    assert not [chosen for chosen in demands.sets if len(hiding._failing(chosen))]
+    before = hiding.hidden
+    for _ in range(int(rng.integers(0, 4))):
+        hiding._hide_in(int(rng.integers(4)), rng.choice(len(count), 1))
+    hiding._held[:] = -1
+    broken = hiding._broken(demands.sets, before)
+    assert broken == [chosen for chosen in demands.sets if len(hiding._failing(chosen))]
+
+
+def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
+    demands = cell_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
+    assert demands.tried == demands.sets
+    monkeypatch.setattr(cell_search, "LARGER", 7)
+    fewer = replace(demands)
+    assert sum(len(chosen) == 3 for chosen in fewer.tried) == 7
+    assert [c for c in fewer.tried if len(c) < 3] == [c for c in fewer.sets if len(c) < 3]
+    assert sorted(fewer.tried, key=lambda c: (len(c), c)) == fewer.tried
+
+
 def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
     from shoal.methods.local import cell_search
     from shoal.models.known import SetsVerdict
@@ -515,8 +554,8 @@ def test_the_attack_counts_whom_so_many_facts_single_out(release):
         }
         exposed = {i for c in sets for i, person in enumerate(people) if slow.rows_of(person, released, c) == 1}
         assert found.rows[facts - 1] == len(alone)
-        assert found.people is not None
-        assert found.people[facts - 1] == len(exposed)
+        assert found.original_rows is not None
+        assert found.original_rows[facts - 1] == len(exposed)
 
 
 def test_a_release_for_two_known_columns_stands_the_attack_by_two_facts():
@@ -525,7 +564,7 @@ def test_a_release_for_two_known_columns_stands_the_attack_by_two_facts():
     release = shoal.anonymize(table, plan)
     found = shoal.attack(release.table, plan, original=table).facts
     assert found.rows[:2] == (0, 0)
-    assert found.people is None or found.people[:2] == (0, 0)
+    assert found.original_rows is None or found.original_rows[:2] == (0, 0)
     assert shoal.attack(table, plan).facts.suffice in (1, 2)
 
 

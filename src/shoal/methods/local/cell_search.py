@@ -8,8 +8,10 @@ people, but may break groups: these are mended as before, and hiding their cells
 hides at least one cell, so there is an end; a table that hides everything meets every demand that the whole table does.
 Where the time is over before, whole columns are hidden.
 
+Hiding only adds to the rows that can be somebody's, so that a set in which everybody has enough is not asked again.
+
 Levels: first all columns at the same one, then each at the one where it lost least, then columns one step up or down,
-as long as less is lost and a fixed amount of work is not used up: pairs of columns serve for larger sets.
+as long as less is lost and a fixed amount of work is not used up: of larger sets than pairs a part is tried.
 """
 
 from __future__ import annotations
@@ -39,8 +41,12 @@ WORK = 150_000_000
 MOST_TRIES, FEWEST_TRIES = 16, 5
 TRIES = {"fast": (0, 1), "good": (1, 1), "best": (10, 4)}
 """By quality: how much of that work, and how many times as many tries."""
+LARGER = 2000
+"""So many sets of more than two columns are tried at most when levels are chosen, spread evenly over all of them."""
 FAILS, UNKNOWN = 1, 2
 """What compiled code says of a set: see :mod:`shoal.kernels.facts`."""
+MOST_LEFT = 1000
+"""Of more cells that were hidden than these, every set is counted again."""
 STEP = 0.25
 """Columns that are moved together at first, as a part of all."""
 
@@ -60,12 +66,17 @@ class _Demands:
         """The number of each set."""
         return {chosen: number for number, chosen in enumerate(self.rows)}
 
-    def sets(self, most: int) -> list[tuple[int, ...]]:
-        return [chosen for chosen in self.rows if len(chosen) <= most]
+    @cached_property
+    def sets(self) -> list[tuple[int, ...]]:
+        """All sets, from small to large, in lexicographic order."""
+        return list(self.rows)
 
-    @property
-    def widest(self) -> int:
-        return max(map(len, self.rows))
+    @cached_property
+    def tried(self) -> list[tuple[int, ...]]:
+        """Those by which levels are chosen."""
+        pairs = [chosen for chosen in self.sets if len(chosen) <= 2]
+        larger = self.sets[len(pairs) :]
+        return [*pairs, *larger[:: -(-len(larger) // LARGER)]] if larger else pairs
 
 
 def _demands(parts: Sequence[Limited], names: Sequence[str]) -> _Demands:
@@ -130,7 +141,7 @@ def hide_cells(
     levels = _Chooser(problem, table, lowest, highest, time_limit, quality or "good").run()
     problem.progress("hiding cells", None)
     hiding = _Hiding(table, levels)
-    hiding.run(demands.widest, to_the_end=True, deadline=deadline)
+    hiding.run(demands.sets, to_the_end=True, deadline=deadline)
     return _recoding(problem, table, levels, hiding.hidden, in_time(deadline))
 
 
@@ -152,6 +163,7 @@ class _Hiding:
         self._clock, self._changed = 0, np.zeros(len(sizes), np.int64)
         self._held = np.full(len(table.demands.rows), -1, np.int64)
         self._sizes_only = False
+        self._enough: set[tuple[int, ...]] = set()
         # what a column still has to lose when one of its cells is hidden, by its importance
         share = [
             ladder.share[level][ladder.codes[level][table.codes[:, j]]].mean()
@@ -167,27 +179,64 @@ class _Hiding:
         columns = zip(self.shown.columns, self.sizes, strict=True)
         return np.stack([column == size for column, size in columns], axis=1)
 
-    def run(self, most: int, *, to_the_end: bool, deadline: float | None = None) -> None:
-        """Hide cells until every set of at most ``most`` columns holds.
+    def run(self, sets: Sets, *, to_the_end: bool, deadline: float | None = None) -> None:
+        """Hide cells until every one of these sets, from small to large, holds.
 
         Or, not to the end, until most groups are large enough: to see what the levels cost. Where the deadline is over
         before all sets hold, whole columns are hidden.
         """
         self._sizes_only = not to_the_end
         rows = np.zeros((len(self.table.count), len(self.sizes)), np.float32)
-        for size in range(1, most + 1):
-            sets = [chosen for chosen in self.table.demands.rows if len(chosen) == size]
+        for _, alike in itertools.groupby(sets, len):
             rows[:] = 0
-            self._hide_rare(self._hide_rare(sets, rows, hiding=False), rows)
+            self._hide_rare(self._hide_rare(list(alike), rows, hiding=False), rows)
         if not to_the_end:
             return
-        sets = self.table.demands.sets(most)
+        left: Sets = sets
         while not is_late(deadline):
-            while not is_late(deadline) and self._hide_rare(sets, rows):
-                pass
+            while not is_late(deadline) and left:
+                before = self.hidden
+                self._hide_rare(left, rows)
+                left = self._broken(sets, before)
+            before = self.hidden
             if not sum(self._mend(chosen) for chosen in self._open(sets)) and not is_late(deadline):
                 return
+            left = self._broken(sets, before)
         self._hide_columns(sets)
+
+    def _broken(self, sets: Sets, before: Bools) -> Sets:
+        """Of sets that held when some cells were hidden, those that can fail now: a group fails when rows leave it.
+
+        Of every cell that was hidden since, the groups that its row has left are counted, all pairs of other columns at
+        once. Where that is more work than to count every set, these are all sets.
+        """
+        rows, columns = np.nonzero(self.hidden & ~before)
+        if not len(rows):
+            return []
+        if not self._by_sizes or len(rows) > MOST_LEFT or len(sets[-1]) > 3:
+            return sets
+        known, shown = np.stack(self.known.columns), np.stack(self.shown.columns)
+        count, found = self.table.count.astype(np.float64), set()
+        for j in np.unique(columns):
+            for label in np.unique(known[j, rows[columns == j]]):
+                crowd = np.flatnonzero(shown[j] == label)
+                others, weight = shown[:, crowd], count[crowd]
+                left = np.unique(known[:, rows[(columns == j) & (known[j, rows] == label)]], axis=1)
+                for values in left.T:
+                    same = (others == values[:, None]) & (values < self.sizes)[:, None]
+                    found |= self._rare_sets(int(j), same, weight)
+        return [chosen for chosen in sets if chosen in found]
+
+    def _rare_sets(self, j: int, same: Bools, weight: npt.NDArray[np.float64]) -> set[tuple[int, ...]]:
+        """The sets with a column in which a group has rows, but too few; ``same`` are those that agree with it."""
+        demands = self.table.demands.rows
+        both = (same * weight) @ same.T.astype(np.float64)  # on the diagonal: one other column
+        found = set()
+        for a, b in zip(*np.nonzero(np.triu((both > 0) & (both < max(demands.values())))), strict=True):
+            chosen = tuple(sorted({j, int(a), int(b)}))
+            if both[a, b] < demands.get(chosen, 0):
+                found.add(chosen)
+        return found
 
     def _hide_rare(self, sets: Sets, rows: npt.NDArray[np.float32], *, hiding: bool = True) -> list[tuple[int, ...]]:
         """Hide cells of the groups that fail, set by set, or only note which they are; returns the sets that failed.
@@ -239,14 +288,15 @@ class _Hiding:
     def _open(self, sets: Sets) -> list[tuple[int, ...]]:
         """The sets in which somebody may have too few rows that can be theirs."""
         left = []
-        for _, alike in itertools.groupby(sets, len):
+        for _, alike in itertools.groupby((chosen for chosen in sets if chosen not in self._enough), len):
             listed = list(alike)
             if self.table.owners is None and len(listed) * len(self.table.count) >= MANY:
                 from shoal.kernels.facts import look_at_sets
 
                 fewest = look_at_sets(self.shown, self.known, listed)[1]
                 least = np.asarray([self.table.demands.rows[chosen] for chosen in listed])
-                listed = [chosen for chosen, bad in zip(listed, fewest < least, strict=True) if bad]
+                self._enough.update(chosen for chosen, bad in zip(listed, fewest < least, strict=True) if not bad)
+                listed = [chosen for chosen in listed if chosen not in self._enough]
             left += listed
         return left
 
@@ -316,6 +366,7 @@ class _Hiding:
         least = self.table.demands.rows[chosen]
         bad = self._lacking(chosen)
         if not len(bad):
+            self._enough.add(chosen)
             return False
         values = np.unique(np.stack([self.known.columns[j][bad] for j in chosen], axis=1), axis=0)
         for person in values:
@@ -366,8 +417,7 @@ class _Chooser:
     ) -> None:
         self.problem, self.table = problem, table
         self.lowest, self.highest = np.asarray(lowest), np.asarray(highest)
-        self.most = min(2, table.demands.widest)
-        work = len(table.count) * len(table.demands.sets(self.most))
+        work = len(table.count) * len(table.demands.tried)
         more, times = TRIES[quality]
         self.left = min(max(more * WORK // max(work, 1), FEWEST_TRIES), times * MOST_TRIES)
         self.end = deadline_of(time_limit)
@@ -399,7 +449,7 @@ class _Chooser:
         self.left -= 1
         levels = tuple(int(level) for level in at)
         hiding = _Hiding(self.table, levels)
-        hiding.run(self.most, to_the_end=False)
+        hiding.run(self.table.demands.tried, to_the_end=False)
         columns = hiding.column_losses()
         loss = float((self.table.weight * np.log1p(columns)).sum() / self.table.weight.sum())
         if self.best is None or (loss, levels) < self.best:
