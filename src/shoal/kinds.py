@@ -146,7 +146,10 @@ def date_format(values: Sequence[str]) -> str | None:
 
 
 def _widths(numbers: Sequence[float]) -> list[int | float] | None:
-    """Four round widths, each twice the one before: from about 20 intervals over the bulk of the values to 3."""
+    """Four round widths, each twice the one before: from about 20 intervals over the bulk of the values to 3.
+
+    Fewer, where a wider one would put all values into one interval, which says as little as none.
+    """
     ordered = sorted(numbers)
     low, high = ordered[len(ordered) // 50], ordered[-1 - len(ordered) // 50]  # a few outliers set no scale
     span = (high - low) / 20
@@ -156,7 +159,9 @@ def _widths(numbers: Sequence[float]) -> list[int | float] | None:
     width = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= span)
     if all(number == int(number) for number in numbers):
         width = max(width, 2)
-        return [int(width * factor) for factor in (1, 2, 4, 8)]
+        widths = [int(width * factor) for factor in (1, 2, 4, 8)]
+        several = [w for w in widths if ordered[0] // w < ordered[-1] // w]
+        return list(several or widths[:1])
     digits = max(0, 1 - math.floor(math.log10(width)))
     return [round(width * factor, digits) for factor in (1, 2, 4, 8)]
 

@@ -507,6 +507,10 @@ def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
     assert other_than_utf8(path)
     path.write_bytes(b"\x1f\x8b\xff\xff")
     assert not other_than_utf8(path)
+    for far in (0, SAMPLE_BYTES):  # quotes and dashes are no control characters; 0x81 is nothing in cp1252
+        for written, encoding in ((b"\xfc", "latin-1"), (b"\xfc\x93", "cp1252"), (b"\xfc\x93\x81", "latin-1")):
+            path.write_bytes(written + b"a" * far + b"\xfc")
+            assert other_than_utf8(path) == encoding
     assert not other_than_utf8(tmp_path / "none.csv")
 
 

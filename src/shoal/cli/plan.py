@@ -28,7 +28,7 @@ def plan(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a plan that exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16 or latin-1.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV: utf-8, utf-16, latin-1 or cp1252.")] = None,
     delimiter: Annotated[str | None, typer.Option(help="Of a CSV, where it is not found out rightly.")] = None,
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
@@ -93,19 +93,27 @@ def plan(
 
 
 def _rows(profile: Profile) -> list[tuple[str, str, str]]:
-    """One row per column; those that are left out for the same reason, where they are many, have one together."""
+    """One row per column; where many have the same role for the same reason, they have one together.
+
+    Of columns that are left out the reason alone counts, of others all that is told of them.
+    """
     from shoal.schema import Role
 
-    alike = Counter(column.reason for column in profile.columns if column.role is Role.DROP)
-    rows, told = [], set[str]()
+    texts = {column.name: _because(column, profile.rows) for column in profile.columns}
+    key = {
+        column.name: (column.role, column.reason if column.role is Role.DROP else texts[column.name])
+        for column in profile.columns
+    }
+    alike = Counter(key.values())
+    rows, told = [], set()
     for column in profile.columns:
-        many = alike[column.reason] if column.role is Role.DROP else 1
+        role, because = key[column.name]
+        many = alike[role, because]
         if many < MANY_ALIKE:
-            rows.append((column.name, str(column.role), _because(column, profile.rows)))
-        elif column.reason not in told:
-            told.add(column.reason)
-            names = f"{column.name} and {many - 1} others"
-            rows.append((names, str(column.role), f"{column.reason}; the plan lists them"))
+            rows.append((column.name, str(role), texts[column.name]))
+        elif (role, because) not in told:
+            told.add((role, because))
+            rows.append((f"{column.name} and {many - 1} others", str(role), f"{because}; the plan lists them"))
     return rows
 
 
