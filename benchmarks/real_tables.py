@@ -1,11 +1,14 @@
 """Real tables, as people have them: ``shoal plan`` and ``shoal release``, nothing edited, and what came of it.
 
-    SHOAL_DATA=folder python -m benchmarks.real_tables [--tables]       # writes docs/real-tables.md
+    SHOAL_DATA=folder python -m benchmarks.real_tables [TABLE ...]       # writes docs/real-tables.md
 
 The folder holds ``real/``, with the tables that are listed here; they are no part of the project. Each command runs as
 a user runs it, in a process of its own and a new folder. Then what ``shoal explain`` advises first is done, and the
-plan run again. A wide table that is generated comes last, with more quasi-identifiers than a draft would take; with
-``--tables`` it is left as the page has it.
+plan run again. A wide table that is generated comes last (``known-2`` and ``known-3``), with more quasi-identifiers
+than a draft would take.
+
+What was measured is kept in docs/real-tables.json, and the page is written from it after each table, so that tables can
+be measured one at a time: the others stay as they are.
 """
 
 from __future__ import annotations
@@ -31,8 +34,9 @@ LONGEST = 900.0
 """Seconds after which a command is given up."""
 EXPLAINING = 60.0
 """Seconds that ``shoal explain`` may take."""
-WIDE = "## A generated table"
+WIDE_ROWS = 100_000
 PAGE = Path(__file__).parent.parent / "docs" / "real-tables.md"
+KEPT = PAGE.with_suffix(".json")
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ def _changed(plan: Path, change: Mapping[str, Any]) -> dict[str, Any]:
     return document
 
 
-def page(results: Sequence[Result], wide: Sequence[str] = ()) -> str:
+def page(results: Sequence[Result], wide: Mapping[str, Any]) -> str:
     """The page, from what was measured."""
     lines = [
         "# Real tables, as people have them",
@@ -156,7 +160,7 @@ def page(results: Sequence[Result], wide: Sequence[str] = ()) -> str:
     lines += ["", *_advised(results)]
     for result in results:
         lines += ["", *_section(result)]
-    return "\n".join([*lines, "", *wide]) if wide else "\n".join([*lines, ""])
+    return "\n".join([*lines, "", *_wide_section(wide)])
 
 
 def _advised(results: Sequence[Result]) -> list[str]:
@@ -187,27 +191,32 @@ def _told_change(change: Mapping[str, Any]) -> str:
     return f"{change['parameter']} = {change['value']} in {model}" if "parameter" in change else f"without {model}"
 
 
-def wide_section(rows: int = 100_000) -> list[str]:
-    """A generated table of 200 columns, 60 of them quasi-identifiers, known two or three at a time."""
-    lines = [
-        f"{WIDE}: {rows:,} rows, {known.COLUMNS} columns, {known.QUASI} of them quasi-identifiers",
-        "",
-        "From `python -m benchmarks.known`: k = 5, method hidden-cells, in memory. Deciding and verifying are parts",
-        "of the seconds; verifying is done twice, by the models and by the gate.",
-        "",
-        "| known | seconds | deciding | verifying | peak memory | loss | cells hidden |",
-        "|---|---|---|---|---|---|---|",
-    ]
+def run_wide(facts: int) -> dict[str, Any]:
+    """A generated table, of whose columns so many are known."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wide.parquet"
-        names = known.write_wide(path, rows)
-        for facts in (2, 3):
-            found = known.one(path, names, known.QUASI, facts, known.RELEASE)
-            loss, hidden, seconds = found["answer"]
-            lines.append(
-                f"| {facts} | {found['seconds']:.0f} s | {seconds['deciding']:.0f} s | {seconds['verifying']:.0f} s "
-                f"| {found['peak_mb'] / 1024:.1f} GB | {loss:.3f} | {hidden:.1%} |"
-            )
+        names = known.write_wide(path, WIDE_ROWS)
+        return known.one(path, names, known.QUASI, facts, known.RELEASE)
+
+
+def _wide_section(found: Mapping[str, Any]) -> list[str]:
+    """A generated table of 200 columns, 60 of them quasi-identifiers, known two or three at a time."""
+    lines = [
+        f"## A generated table: {WIDE_ROWS:,} rows, {known.COLUMNS} columns, {known.QUASI} of them quasi-identifiers",
+        "",
+        "From `python -m benchmarks.known`: k = 5, method hidden-cells, in memory. Deciding and verifying are parts",
+        "of the seconds; verifying is done twice, by the models and by the gate. CPU seconds are those of all threads.",
+        "",
+        "| known | seconds | CPU seconds | deciding | verifying | peak memory | loss | cells hidden |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, measured in sorted(found.items()):
+        loss, hidden, seconds, cpu = measured["answer"]
+        lines.append(
+            f"| {name.removeprefix('known-')} | {measured['seconds']:.0f} s | {cpu:.0f} s "
+            f"| {seconds['deciding']:.0f} s "
+            f"| {seconds['verifying']:.0f} s | {measured['peak_mb'] / 1024:.1f} GB | {loss:.3f} | {hidden:.1%} |"
+        )
     return [*lines, ""]
 
 
@@ -247,25 +256,66 @@ def _facts(attack: Mapping[str, Any]) -> list[str]:
     found = attack.get("facts")
     if not found:
         return []
-    single = ", ".join(f"{rows:,} by {facts}" for facts, rows in enumerate(found["rows"], 1))
-    return [f"- Rows that so many facts at most single out: {single}"]
+    told = {"rows": "Rows of the release", "original_rows": "Rows of the original", "people": "People"}
+    return [
+        f"- {what} that so many facts at most single out: "
+        + ", ".join(f"{rows:,} by {facts}" for facts, rows in enumerate(found[name], 1))
+        for name, what in told.items()
+        if name in found
+    ]
 
 
-def main() -> None:
-    """Measure all tables and write the page."""
+def main(*chosen: str) -> None:
+    """Measure the tables, or some of them, and write the page after each."""
     data = Path(os.environ["SHOAL_DATA"])
-    results = []
-    for real in TABLES:
-        with tempfile.TemporaryDirectory() as folder:
-            results.append(run(real, Path(folder), data, explain=True))
-        print(real.file, results[-1].seconds, file=sys.stderr)
-    if "--tables" in sys.argv:
-        _, heading, rest = PAGE.read_text(encoding="utf-8").partition(WIDE)
-        wide = (heading + rest).split("\n")
-    else:
-        wide = wide_section()
-    PAGE.write_text(page(results, wide), encoding="utf-8")
+    names = [*(real.file for real in TABLES), "known-2", "known-3"]
+    if unknown := set(chosen) - set(names):
+        raise SystemExit(f"There is no {', '.join(sorted(unknown))}; there are {', '.join(names)}.")
+    for name in chosen or names:
+        if name.startswith("known-"):
+            found = run_wide(int(name.removeprefix("known-")))
+        else:
+            real = next(real for real in TABLES if real.file == name)
+            with tempfile.TemporaryDirectory() as folder:
+                found = _kept(run(real, Path(folder), data, explain=True))
+        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+        _write(KEPT, json.dumps({**kept, name: found}, indent=1, sort_keys=True) + "\n")
+        write_page()
+        print(name, found["seconds"], file=sys.stderr)
+
+
+def write_page() -> None:
+    """The page, from what is kept."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8"))
+    results = [Result(real, **kept[real.file]) for real in TABLES if real.file in kept]
+    _write(PAGE, page(results, {name: found for name, found in kept.items() if name.startswith("known-")}))
+
+
+def _kept(result: Result) -> dict[str, Any]:
+    """What the page tells of a table, without the rest of the answers."""
+
+    def some(answer: Mapping[str, Any], *names: str) -> dict[str, Any]:
+        return {name: answer[name] for name in names if name in answer}
+
+    release = some(result.release, "groups", "loss", "method", "smallest_group", "suppressed", "warnings", "people")
+    release["method"] = some(release["method"], "name")
+    plan = some(result.plan, "rehearsal")
+    plan["columns"] = [some(column, "name", "role") for column in result.plan["columns"]]
+    attack = some(result.attack, "attacks", "facts")
+    for found in attack.get("attacks", ()):
+        found.pop("figures", None)
+    return {
+        "seconds": result.seconds, "plan": plan, "release": release, "attack": attack, "header": result.header,
+        "advice": result.advice, "advised": None if result.advised is None else some(result.advised, "loss"),
+    }  # fmt: skip
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole, or not at all."""
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
