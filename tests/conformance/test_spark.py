@@ -61,21 +61,6 @@ def close(content):
     return float(f"{content:.9g}") if isinstance(content, float) else content
 
 
-@pytest.mark.parametrize("method", ["full-domain", "full-domain without suppression", "mondrian", "mdav", "k-first"])
-def test_both_engines_count_the_same_people(spark, method):
-    """With rows that are nobody's, and people whom two columns name together.
-
-    Where people are counted, every method decides on the driver: these are of each kind of what is then applied.
-    """
-    table = people_of(150)
-    plan = shoal.Plan(people_schema(), (shoal.KAnonymity(4), shoal.PSensitive(2)), METHODS[method])
-    ours = shoal.anonymize(table, plan)
-    theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
-    assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
-    assert theirs.certificate.to_json() == ours.certificate.to_json()
-    assert ours.certificate["people"]["rows_without_person"] == 10
-
-
 def test_both_engines_link_the_same_rows_and_move_the_same_dates(spark, tmp_path, monkeypatch):
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
