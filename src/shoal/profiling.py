@@ -175,8 +175,8 @@ def _read(engine: Engine, data: Any, form: CsvFormat) -> tuple[Relation, CsvForm
         is_path = isinstance(data, str | Path)
         first = Source(Path(data), csv=form) if is_path else Source(frame=data, csv=form)
     path = first.path
-    if path is not None and form.encoding is None and _is_csv(path) and (found := other_than_utf8(path)):
-        form = replace(form, encoding=found)  # as spreadsheets in western Europe write
+    if path is not None and form.encoding is None and _is_csv(path) and (coded := other_than_utf8(path)):
+        form = replace(form, encoding=coded)  # as spreadsheets in western Europe write
     if path is not None and _twice(path, form):
         form = replace(form, rename=True)
     first = replace(first, csv=form)
