@@ -4,6 +4,8 @@
     SHOAL_DATA=... python -m benchmarks.bounds --best     # best too: some minutes
     SHOAL_DATA=... python -m benchmarks.bounds --small 2000   # gaps on so many small tables, against all partitions
     SHOAL_DATA=... python -m benchmarks.bounds --growth   # the bound's own time up to a million rows
+    SHOAL_DATA=... python -m benchmarks.bounds --numbers census --sizes 3 10   # microaggregation alone, of one table
+    SHOAL_DATA=... python -m benchmarks.bounds --numbers sensitive --sizes 3   # the same, p-sensitive
 
 Adult has ARX's columns and hierarchies, k = 5, and the loss is 1 - granularity times the mean weight of columns, as
 :mod:`benchmarks.local_recoding` has it. Times are the process's processor time, for machines are shared. ``gap`` is the
@@ -25,16 +27,22 @@ from benchmarks.local_recoding import ADULT, NINE, adult, granularity, problem_o
 from benchmarks.measure import show
 from shoal.bounds.recodings import least_loss, local_measure
 from shoal.data.census import QUASI_IDENTIFIERS, census_table
+from shoal.encoding.rules import DISTINCT, Rule
 from shoal.engines.base import Source
-from shoal.kernels.rules import make_rules
-from shoal.methods import Method, Problem, Refine, TopDown
+from shoal.kernels.rules import columns_of, make_rules
+from shoal.methods import Mdav, Method, PFirst, Problem, Refine, TopDown
+from shoal.methods.base import Quality, quiet
 from shoal.methods.local.bounding import EFFORT
 from shoal.methods.microaggregation.bounding import least_squares
 from shoal.methods.microaggregation.kernels.mdav import mdav
+from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.partition import within_squares
-from shoal.methods.microaggregation.kernels.refinement import refine_partition
+from shoal.methods.microaggregation.points import improve
 from shoal.models import KAnonymity
 from shoal.schema import Column, Role, Schema, Widths
+
+NUMBERS = ("census", "tarragona", "eia")
+SIZES, P_SIZES = (3, 5, 10), (3, 5, 7, 10)
 
 
 def bound_of(problem: Problem, effort: int = 1) -> tuple[float, float]:
@@ -72,27 +80,65 @@ def on_adult(folder: Path, qualities: tuple[str | None, ...]) -> None:
         show(f"Adult, {len(names)} columns, k = 5", ("", "granularity", "gap", "seconds"), rows)
 
 
-def on_numbers(folder: Path, proposals: tuple[int, ...]) -> None:
-    for name in ("census", "tarragona", "eia"):
-        with (folder / "casc" / f"{name}.csv").open() as file:
-            lines = list(csv.reader(file))[1:]
-        kept = [j for j in range(len(lines[0])) if all(_is_number(line[j]) for line in lines)]
-        table = np.asarray([[float(line[j]) for j in kept] for line in lines])
-        table = table[:, table.std(axis=0) > 0]
-        points = np.ascontiguousarray((table - table.mean(axis=0)) / table.std(axis=0, ddof=1))
+def on_numbers(folder: Path, names: tuple[str, ...], sizes: tuple[int, ...], qualities: tuple[Quality, ...]) -> None:
+    """SSE/SST in per cent by quality, beside the bound, with the processor's seconds of each improvement."""
+    for name in names:
+        points = standardised(_numbers(folder, name))
         total = float(((points - points.mean(axis=0)) ** 2).sum())
         none = np.empty((len(points), 0), np.int32)
         rows = []
-        for k in (3, 5, 10):
+        for k in sizes:
             least = 100 * float(least_squares(points, k, []).sum()) / total
             group = mdav(points, k)
-            found = [100 * float(within_squares(points, group, int(group.max()) + 1)) / total]
-            for steps in proposals:
-                better = refine_partition(points, none, make_rules(k, [], []), group, steps, 0)
-                found.append(100 * float(within_squares(points, better, int(better.max()) + 1)) / total)
-            rows.append((str(k), f"{least:.3f}", *(f"{figure:.3f}" for figure in found)))
-        heads = ("k", "bound", "mdav", *(f"{steps:,} proposals" for steps in proposals))
-        show(f"{name}, {points.shape[1]} columns, 100 SSE/SST", heads, rows)
+            rules = make_rules(k, [], [])
+            for method in (Mdav(), Mdav(refine=True), *(Mdav(quality=quality) for quality in qualities)):
+                start = time.process_time()
+                better = improve(method, points, none, rules, group, len(points), 0, quiet)
+                seconds = time.process_time() - start
+                found = 100 * float(within_squares(points, better, int(better.max()) + 1)) / total
+                title = "refine" if method.refine else method.quality or "mdav"
+                rows.append((str(k), title, f"{found:.3f}", f"{found / least:.3f}", f"{least:.3f}", f"{seconds:.1f}"))
+        show(f"{name}, {points.shape[1]} columns, 100 SSE/SST", ("k", "", "loss", "gap", "bound", "seconds"), rows)
+
+
+def on_sensitive(folder: Path, sizes: tuple[int, ...], qualities: tuple[Quality, ...]) -> None:
+    """As Domingo-Ferrer, Sebé and Solanas have it: six columns of Census, and three, in 15 classes, are sensitive."""
+    table = _numbers(folder, "census")
+    points, hidden = standardised(table[:, :6]), table[:, 6:9]
+    low, high = hidden.min(axis=0), hidden.max(axis=0)
+    codes = np.ascontiguousarray(np.minimum(((hidden - low) / (high - low) * 15).astype(np.int32), 14))
+    totals = [np.bincount(column, minlength=15) for column in codes.T]
+    total = float(((points - points.mean(axis=0)) ** 2).sum())
+    rows = []
+    for p in sizes:
+        rules = make_rules(p, totals, [(a, Rule(DISTINCT, p)) for a in range(3)])
+        columns = columns_of(codes, rules)
+        least = (
+            100 * float(least_squares(points, p, [(codes[:, a].astype(np.int64), p) for a in range(3)]).sum()) / total
+        )
+        group = grow_until(points, columns, rules, lacking=False)
+        for method in (PFirst(refine=False), PFirst(), *(PFirst(quality=quality) for quality in qualities)):
+            start = time.process_time()
+            better = improve(method, points, columns, rules, group, len(points), 0, quiet)
+            seconds = time.process_time() - start
+            found = 100 * float(within_squares(points, better, int(better.max()) + 1)) / total
+            title = method.quality or ("refine" if method.refine else "p-first")
+            rows.append((str(p), title, f"{found:.3f}", f"{found / least:.3f}", f"{least:.3f}", f"{seconds:.1f}"))
+    show("Census, 6 columns, p-sensitive in 3 others, k = p, 100 SSE/SST", ("p", "", "loss", "gap", "bound", "seconds"),
+         rows)  # fmt: skip
+
+
+def standardised(table: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray((table - table.mean(axis=0)) / table.std(axis=0, ddof=1))
+
+
+def _numbers(folder: Path, name: str) -> np.ndarray:
+    """The columns of numbers of one of the CASC tables, without those of one value."""
+    with (folder / "casc" / f"{name}.csv").open() as file:
+        lines = list(csv.reader(file))[1:]
+    kept = [j for j in range(len(lines[0])) if all(_is_number(line[j]) for line in lines)]
+    table = np.asarray([[float(line[j]) for j in kept] for line in lines])
+    return np.asarray(table[:, table.std(axis=0) > 0])
 
 
 def _is_number(text: str) -> bool:
@@ -164,15 +210,23 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=0)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--numbers", choices=(*NUMBERS, "sensitive"))
+    parser.add_argument("--sizes", type=int, nargs="*", default=())
     given = parser.parse_args()
+    folder = Path(os.environ.get("SHOAL_DATA", "."))
+    qualities: tuple[Quality, ...] = ("good", "best") if given.best else ("good",)
     if given.small:
         on_small_tables(given.small)
     elif given.growth:
         growth(given.most)
+    elif given.numbers == "sensitive":
+        on_sensitive(folder, tuple(given.sizes) or P_SIZES, qualities)
+    elif given.numbers:
+        on_numbers(folder, (given.numbers,), tuple(given.sizes) or SIZES, qualities)
     else:
-        folder = Path(os.environ["SHOAL_DATA"])
-        on_adult(folder, (None, "good", "best") if given.best else (None, "good"))
-        on_numbers(folder, (5_000_000, 50_000_000) if given.best else (5_000_000,))
+        on_adult(folder, (None, *qualities))
+        on_numbers(folder, NUMBERS, SIZES, qualities)
+        on_sensitive(folder, P_SIZES, qualities)
 
 
 if __name__ == "__main__":

@@ -246,3 +246,129 @@ def coordinates(values, scale):
     mean, deviation = statistics.fmean(known), statistics.stdev(known)
     scaled = iter(known)
     return [[0.0, 1.0] if value is None else [(next(scaled) - mean) / deviation, 0.0] for value in values]
+
+
+class Chance:
+    """SplitMix64, as fractions below 1."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def __call__(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = self.state
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB % 2**64
+        return ((mixed ^ (mixed >> 31)) >> 11) / 2**53
+
+
+class Seats:
+    """Groups as lists of their members; who leaves is replaced by the last. Costs are told from the definition."""
+
+    def __init__(self, points, group, groups, k):
+        self.points, self.k = points, k
+        self.seats = [[] for _ in range(max(groups, len(points) // k))]
+        for row, g in enumerate(group):
+            self.seats[g].append(row)
+        self.free = [g for g in reversed(range(len(self.seats))) if not self.seats[g]]
+
+    def of(self, row):
+        return next(g for g, members in enumerate(self.seats) if row in members)
+
+    def leave(self, row):
+        members = self.seats[self.of(row)]
+        last = members.pop()
+        if last != row:
+            members[members.index(row)] = last
+
+    def move(self, row, g):
+        self.leave(row)
+        self.seats[g].append(row)
+
+    def cost(self):
+        return sum(group_cost(self.points[members]) for members in self.seats if members)
+
+    def after(self, change, *what):
+        """What a change would add to the loss; it is not made."""
+        before, kept = self.cost(), [list(members) for members in self.seats]
+        change(*what)
+        cost, self.seats = self.cost() - before, kept
+        return cost
+
+    def swap(self, row, other):
+        a, b = self.of(row), self.of(other)
+        here, there = self.seats[a].index(row), self.seats[b].index(other)
+        self.seats[a][here], self.seats[b][there] = other, row
+
+
+def anneal_sized(points, group, groups, near, scale, k, temperatures, steps, seed):
+    """What the kernel of this name does, step by step; the same as long as no cost is at the very edge."""
+    seats, chance = Seats(points, group, groups, k), Chance(seed)
+    first, last = temperatures
+
+    def accepts(cost, heat):
+        return cost <= 0 or (cost < 37 * heat and cost <= -heat * math.log(1 - chance()))
+
+    def undo(moved, origin):
+        for row, g in reversed(list(zip(moved, origin, strict=True))):
+            seats.move(row, g)
+
+    def dissolve(g, limit):
+        members, cost, moved = list(seats.seats[g]), -group_cost(points[seats.seats[g]]), []
+        for row in members:
+            options = {}
+            for other in near[row]:
+                target = seats.of(other)
+                if target != g and len(seats.seats[target]) < 2 * k:
+                    there = seats.seats[target]
+                    options.setdefault(target, group_cost(points[[*there, row]]) - group_cost(points[there]))
+            cost += min(options.values(), default=math.inf)
+            if cost > limit:
+                undo(moved, [g] * len(moved))
+                return
+            seats.move(row, min(options, key=options.get))
+            moved.append(row)
+        seats.free.append(g)
+
+    def create(row, limit):
+        if not seats.free or len(seats.seats[seats.of(row)]) <= k:
+            return
+        new, before, moved, origin = seats.free[-1], seats.cost(), [], []
+        for candidate in [row, *near[row]]:
+            source = seats.of(candidate)
+            if len(moved) < k and source != new and len(seats.seats[source]) > k:
+                seats.move(candidate, new)
+                moved.append(candidate)
+                origin.append(source)
+        if len(moved) == k and seats.cost() - before <= limit:
+            seats.free.pop()
+        else:
+            undo(moved, origin)
+
+    for step in range(steps):
+        if step % 256 == 0:
+            temperature = first * (last / first) ** (step / steps)
+        row, kind = int(chance() * len(points)), chance()
+        source = seats.of(row)
+        if kind < 0.06:
+            limit = -temperature * scale[row] * math.log(1 - chance())
+            if kind >= 0.03:
+                create(row, limit)
+            elif len(seats.seats[source]) == k:
+                dissolve(source, limit)
+            continue
+        other = near[row][int(len(near[row]) * chance() ** 2)]
+        target = seats.of(other)
+        if target == source:
+            continue
+        heat = temperature * min(scale[row], scale[other])
+        if kind < 0.5 and len(seats.seats[source]) > k and len(seats.seats[target]) < 2 * k:
+            if accepts(seats.after(seats.move, row, target), heat):
+                seats.move(row, target)
+            continue
+        others = list(seats.seats[target])
+        seat = int(chance() * (len(others) - 1))
+        other = others[seat + (seat >= others.index(other))]
+        if accepts(seats.after(seats.swap, row, other), heat):
+            seats.swap(row, other)
+    return np.array([seats.of(row) for row in range(len(points))], np.int32)

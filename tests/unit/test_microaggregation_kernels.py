@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from shoal.clock import now
 from shoal.encoding import rules as kinds
 from shoal.encoding.rules import Rule
 from shoal.kernels.rules import (
@@ -22,11 +23,13 @@ from shoal.kernels.rules import (
     shortfall,
     value_counts,
 )
+from shoal.methods.microaggregation.kernels.exact import best_partition
 from shoal.methods.microaggregation.kernels.kdtree import remove
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.pool import _outside, make_pool
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
+from shoal.methods.microaggregation.kernels.sized import anneal_region, anneal_sized, pad
 from shoal.methods.microaggregation.kernels.univariate import (
     _shorten,
     cut_order,
@@ -35,7 +38,10 @@ from shoal.methods.microaggregation.kernels.univariate import (
     optimal_univariate,
     path_microaggregation,
 )
+from shoal.methods.microaggregation.regrouping import refine_sized
+from shoal.threads import at_most
 from tests.reference import microaggregation as reference
+from tests.reference.bounds import least_partition, members
 
 SHAPES = ["normal", "integer", "constant", "duplicated", "skewed", "tiny differences"]
 
@@ -405,6 +411,94 @@ def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed)
     after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
     assert after <= before * (1 + 1e-9) + 1e-9
     np.testing.assert_array_equal(refined, refine_partition(points, columns, arrays, group, steps=2_000, seed=seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(8, 40), d=st.integers(1, 6), k=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
+def test_groups_of_a_size_are_annealed_as_the_slow_twin_does(n, d, k, seed):
+    points = make_points("normal", max(n, 3 * k), d, seed)
+    near = nearest_records(points, 9)
+    scale = np.random.default_rng(seed).uniform(0.2, 2, len(points))
+    group, heats = mdav(points, k), (2.0, 0.2)
+    groups = int(group.max()) + 1
+    found = anneal_sized(pad(points), group, groups, near, scale, k, heats, 300, seed)
+    slow = reference.anneal_sized(points, group, groups, near.tolist(), scale, k, heats, 300, seed)
+    np.testing.assert_array_equal(found, slow)
+    assert np.bincount(found)[np.unique(found)].min() >= k
+
+
+@thorough
+@given(points=tables, k=st.integers(2, 6), seed=st.integers(0, 2**32 - 1))
+def test_a_region_keeps_the_size_and_never_loses_more(points, k, seed):
+    if len(points) < 2 * k:
+        return
+    group = mdav(points, k)
+    found = anneal_region(pad(points), group, int(group.max()) + 1, k, 16, (0.7, 0.03), 2_000, seed)
+    assert np.bincount(found)[np.unique(found)].min() >= k
+    before, after = (sum(reference.group_cost(points[g == one]) for one in np.unique(g)) for g in (group, found))
+    assert after <= before * (1 + 1e-9)
+    assert (found == group).all() or after < before
+
+
+@settings(max_examples=30, deadline=None)
+@given(points=tables, k=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
+def test_deep_refinement_keeps_the_size_and_does_not_depend_on_threads(points, k, seed):
+    rules, group = make_rules(k, [], []), cbfs(points, k)
+    with at_most(1):
+        alone = refine_sized(points, rules, group, 3_000, seed)
+    with at_most(3):
+        np.testing.assert_array_equal(alone, refine_sized(points, rules, group, 3_000, seed))
+    assert len(points) < k or np.bincount(alone).min() >= k
+    before, after = (sum(reference.group_cost(points[g == one]) for one in np.unique(g)) for g in (group, alone))
+    assert after <= before * (1 + 1e-9) + 1e-9
+
+
+def test_deep_refinement_ends_in_time():
+    points = make_points("normal", 2_000, 5, 1)
+    rules, group = make_rules(4, [], []), mdav(points, 4)
+    refine_sized(points, rules, group, 2_000, 1)  # compiles
+    start = now()
+    found = refine_sized(points, rules, group, 2_000_000_000, 1, start + 1.0)  # minutes, if nothing ended it
+    assert now() - start < 5
+    assert reference.loss(points, found) < reference.loss(points, group)
+
+
+def test_deep_refinement_finds_the_best_cut_of_one_column():
+    values = np.random.default_rng(3).normal(size=60)
+    group = refine_sized(values[:, None].copy(), make_rules(4, [], []), mdav(values[:, None].copy(), 4), 100, 1)
+    np.testing.assert_array_equal(group, optimal_univariate(values, 4))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 9), d=st.integers(1, 3), rules=st.one_of(st.just([]), models), k=st.integers(1, 4),
+    shape=st.sampled_from(SHAPES[:-1]), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_the_best_partition_of_a_small_table(n, d, rules, k, shape, seed):
+    points, codes = make_points(shape, n, d, seed), make_codes(n, 2, 6, 0.1, seed)
+    arrays, columns = bound(codes, k, rules)
+    judge = make_judge(arrays)
+
+    def may_be(chosen):
+        rows = members(chosen)
+        return len(rows) >= k and reference.rules_hold(rules, codes, rows)
+
+    least = least_partition(2**n - 1, lambda chosen: reference.group_cost(points[members(chosen)]), may_be)
+    group = best_partition(points, columns, judge, len(arrays.owner))
+    if least == np.inf:
+        assert len(group) == 0
+        return
+    assert groups_hold(columns, arrays, group)
+    found = sum(reference.group_cost(points[group == one]) for one in np.unique(group))
+    assert found == pytest.approx(least, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(("k", "percent"), [(3, 4.78), (5, 7.40), (10, 11.55)])
+def test_deep_refinement_on_census(k, percent):
+    points = standardise(census(slice(None)))
+    group = refine_sized(points, make_rules(k, [], []), mdav(points, k), 10_000_000, 1)
+    assert reference.loss(points, group) <= percent
+    assert np.bincount(group).min() >= k
 
 
 @pytest.mark.parametrize(("k", "percent"), [(3, 5.10), (5, 7.95), (10, 12.20)])

@@ -30,10 +30,12 @@ from shoal.encoding.representative import Representative
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
 from shoal.methods.base import EXACT_ENDS, Progress
+from shoal.methods.microaggregation.kernels.exact import MOST_RECORDS, best_partition
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
 from shoal.methods.microaggregation.kernels.p_first import merge_failing
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
 from shoal.methods.microaggregation.moments import moments
+from shoal.methods.microaggregation.regrouping import refine_sized
 from shoal.methods.microaggregation.told import Formed, MicroaggregationFacts, SizeFacts
 from shoal.models import AllOf
 from shoal.schema import Domain, Ladder
@@ -52,6 +54,7 @@ __all__ = [
 
 SMALL = 20_000  # rows up to which every group size is tried
 MOST_PROPOSALS = 10_000_000
+PLAIN = 5  # so many times as many where groups need nothing but their size, and quality is asked for: as fast
 BEST = 10  # so many times as many proposals where the best is asked for
 LARGEST_REFINED = 200_000  # rows beyond which annealing has no time to matter
 
@@ -109,10 +112,16 @@ def improve(
     """The groups, with less loss, where the method refines; with a deadline, as many proposals as there is time for."""
     if not method.refines or len(points) < 2 * rules.least[0]:
         return group
+    progress(f"{method.name}: improving groups", None)
     more = BEST if method.quality == "best" else 1
+    if method.quality is not None and len(points) <= MOST_RECORDS:
+        best = best_partition(points, columns, make_judge(rules), len(rules.owner))
+        return np.asarray(best, np.int32) if len(best) else group
+    if method.quality is not None and len(rules.kind) == 0:
+        steps = PLAIN * more * min(method.effort * len(points), MOST_PROPOSALS * len(points) // rows)
+        return refine_sized(points, rules, group, steps if rows <= LARGEST_REFINED else 0, seed, deadline)
     part = more * MOST_PROPOSALS * len(points) // rows
     steps = min(more * method.effort * len(points), part) if rows <= LARGEST_REFINED else 0
-    progress(f"{method.name}: improving groups", None)
     if deadline is not None:
         start, few = now(), steps // 50
         group = np.asarray(refine_partition(points, columns, rules, group, few, seed), np.int32)

@@ -54,7 +54,7 @@ def make_partners(columns: np.ndarray, near: np.ndarray, width: int) -> Partners
 
 
 @njit(**INNER)
-def _random(state):
+def next_random(state):
     """The next number in [0, 1) of SplitMix64 (Steele, Lea and Flood 2014); state is uint64 (1,)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     mixed = state[0]
@@ -76,15 +76,15 @@ def _price(penalty, change):
 def _propose_partner(partition, partners, row, state):
     """Another record: mostly a near one, sometimes any one or one with the same confidential value."""
     near, columns = partners.near, partition.columns
-    choice = _random(state)
+    choice = next_random(state)
     if columns.shape[1] > 0 and choice < 0.25:
-        column = columns[row, int(_random(state) * columns.shape[1])]
+        column = columns[row, int(next_random(state) * columns.shape[1])]
         if column >= 0:
             start, stop = partners.starts[column], partners.starts[column + 1]
-            return partners.holders[start + int(_random(state) * (stop - start))], True
+            return partners.holders[start + int(next_random(state) * (stop - start))], True
     if (choice < 0.35 and columns.shape[1] > 0) or near.shape[1] == 0:
-        return np.int32(_random(state) * len(partition.group)), False
-    depth = _random(state)
+        return np.int32(next_random(state) * len(partition.group)), False
+    depth = next_random(state)
     return near[row, int(near.shape[1] * depth * depth)], False
 
 
@@ -187,10 +187,10 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
     for step in range(steps):
         if step % 256 == 0:
             temperature = first * (last / first) ** (step / steps)
-        row = int(_random(state) * records)
+        row = int(next_random(state) * records)
         source = partition.group[row]
-        limit = -temperature * np.log(1.0 - _random(state))
-        kind = _random(state)
+        limit = -temperature * np.log(1.0 - next_random(state))
+        kind = next_random(state)
         if kind < 0.01:
             if partition.sizes[source] <= judge.rules.least[0] + 1:
                 _try_dissolve(partition, judge, partners.near, source, limit, members, origin)
@@ -207,6 +207,6 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
             _try_move(partition, judge, row, target, penalty, limit)
         else:
             if not alike:
-                for _ in range(int(_random(state) * min(_LONGEST_WALK, partition.sizes[target]))):
+                for _ in range(int(next_random(state) * min(_LONGEST_WALK, partition.sizes[target]))):
                     other = partition.after[other]
             _try_swap(partition, judge, row, other, penalty, limit)
