@@ -386,7 +386,7 @@ def _by_bins(
 ) -> Distribution | None:
     """Numbers against numbers that are no values of the column (means): round intervals of one width.
 
-    Neighbours are joined until each holds ``least`` rows; the outermost are open, as their ends would be records.
+    Neighbours are joined until each holds ``least`` rows; the outermost are open, for their ends would be values.
     """
     old, new = [number_of(value) for value in values], [number_of(label) for label in labels]
     known = np.asarray([number is not None for number in old], np.bool_)

@@ -1,6 +1,6 @@
 """A first plan from a profile: TOML with a reason beside every choice, which runs as it is.
 
-The plan names columns, kinds and counts, and no value of a record; what it suggests can always be met, since every
+The plan names columns, kinds and counts, and no value of a row; what it suggests can always be met, since every
 hierarchy ends in `*` and a part of the rows may be left out.
 """
 

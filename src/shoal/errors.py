@@ -12,7 +12,7 @@
 A ShoalWarning is given where something was decided for the user that the user should know of.
 
 Messages say what must hold, what was found and what to try. They name columns, counts and row numbers,
-never a value of a record: logs and terminals are read by more people than the table may be.
+never a value of a row: logs and terminals are read by more people than the table may be.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Trial:
     outcome
         released, infeasible, refused (the method cannot serve the plan), too slow, or failed (a fault in shoal).
     why
-        The error, where there is no release; it holds no value of a record.
+        The error, where there is no release; it holds no value of a row.
     risk
         The mean probability that an intruder who knows all quasi-identifiers picks the right row.
     highest_risk

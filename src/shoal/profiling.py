@@ -3,7 +3,7 @@
 Every column gets a kind (numbers, dates, codes, words, free text), a role and, where it is a quasi-identifier, a
 hierarchy, each with its reason. Identifiers are told by name and by content (:mod:`shoal.identifiers`). The suggestion
 is a draft for people who know the data: it errs on the side of caution, taking a column that nothing is known of for a
-quasi-identifier. No value of a record is kept: a profile has counts, kinds and round numbers only.
+quasi-identifier. No value of a row is kept: a profile has counts, kinds and round numbers only.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def test_overlapping_equals_the_twin(rows, chosen):
     twin, names = coded(rows)
     patterns, identified = reference.anonymize(twin, k, indifferent, order)
     if not patterns:
-        with pytest.raises(shoal.InfeasibleError, match="of one confidential class"):
+        with pytest.raises(shoal.InfeasibleError, match="of one sensitive class"):
             run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")

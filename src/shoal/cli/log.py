@@ -1,4 +1,4 @@
-"""What happens, for schedulers: one JSON object per line, with times; no value of a record, and no variable's value."""
+"""What happens, for schedulers: one JSON object per line, with times; no value of a row, and no variable's value."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark's log quotes values of records where they cannot be read
+        # Spark's log quotes values of rows where they cannot be read
         "spark.log.level": "WARN" if debug else "OFF",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",

@@ -18,7 +18,7 @@
       SecondPopulationReleaseError      the ledger refuses: two population releases can identify
 
 Every message says what must hold, what was found and what to change. The numbers in it are parameters and
-declared counts of the universe, all public; no value of a record.
+declared counts of the universe, all public; no value of a row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a published set of overlapping patterns tells about the records behind it.
 
-A pattern shows some values, `*` elsewhere, a confidential class, and how many records it describes. Records may fit
+A pattern shows some values, `*` elsewhere, a sensitive class, and how many records it describes. Records may fit
 several patterns, and then the supports alone do not protect: by subtracting one from another a reader can single out
 the records that fit one pattern and not the other; and who fits only patterns of one class has that class disclosed.
 Everything is counted from the published patterns and the table, without the search that found them.
@@ -62,7 +62,7 @@ def expose_patterns(
     codes, patterns
         int32 (n, q) and (P, q), at least 0; in patterns -1 is `*`.
     classes, pattern_classes
-        int64 (n,) and (P,): the confidential class, at least 0.
+        int64 (n,) and (P,): the sensitive class, at least 0.
     counts
         int64 (n,): records of each row.
 

@@ -5,7 +5,7 @@
       table.csv            only where the table was uploaded, pasted or is a sample
       releases/1/          each release with its certificate, report, plan and, where there is one, recoding
       keys/pseudonyms      only where pseudonyms are published: what makes them, and is never handed out
-      log.jsonl            a line for each run: when, what, how it ended, figures; no value of a record
+      log.jsonl            a line for each run: when, what, how it ended, figures; no value of a row
 
 A project belongs to the session that made it, or opened it first since the server's start; others do not see it.
 """

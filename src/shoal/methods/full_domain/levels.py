@@ -1,4 +1,4 @@
-"""Full-domain recoding at levels that the user gives, with record suppression up to a limit."""
+"""Full-domain recoding at levels that the user gives, leaving out rows up to a limit."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """All minimal recodings of a table, each with its loss, its groups and its exposure to the similarity attack.
 
 A full-domain recoding is minimal where it meets the models and no finer one does. The similarity attack needs no
-linkage to one record: where all values of a group are of one category, everyone in the group is known to have a value
+linkage to one row: where all values of a group are of one category, everyone in the group is known to have a value
 of that category. The experiment of section 6 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models",
-2008, counts how many minimal tables are vulnerable, and how many records are exposed.
+2008, counts how many minimal tables are vulnerable, and how many rows are exposed.
 """
 
 from __future__ import annotations

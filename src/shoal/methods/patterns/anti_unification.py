@@ -1,11 +1,13 @@
 """Groups by anti-unification: a group shows what its records share, and `*` where they differ.
 
+A record is a row of the source here: a row of the release may be a pattern, which stands for many of them.
+
 No hierarchy is needed, and an unknown value is a value like any other. Three readings of what is released:
 
 * ``disjoint``: every record belongs to one pattern of at least k records and is published as a row;
-* ``model-aware``: the same, but patterns are not built inside a confidential class, and every group meets all models;
+* ``model-aware``: the same, but patterns are not built inside a sensitive class, and every group meets all models;
 * ``overlapping``: the paper's own, one row per pattern with its support. A record may fit several patterns, so this is
-  not k-anonymous, and each pattern shows one confidential class; it is published with the figures of what it tells.
+  not k-anonymous, and each pattern shows one sensitive class; it is published with the figures of what it tells.
 
 Armengol and Torra, "Generalization-based k-anonymization", section 3.
 """
@@ -64,7 +66,7 @@ READINGS = {
 
 OVERLAPPING = Warned(
     warning="This is a set of overlapping patterns, one row each. It is not k-anonymous: supports can be subtracted "
-    "from one another, and every pattern shows one confidential class. See the risk figures."
+    "from one another, and every pattern shows one sensitive class. See the risk figures."
 )
 Order = Literal["<", ">"]
 SUPPORT = "support"
@@ -379,7 +381,7 @@ class AntiUnification(Method):
             classes = np.bincount(lifted.classes, weights=table.count).astype(np.int64)
             return (
                 f"No pattern with at most {fewest} of {table.codes.shape[1]} quasi-identifiers indifferent has {k} "
-                f"records of one confidential class; {int((classes >= k).sum())} of {len(classes)} classes have as "
+                f"records of one sensitive class; {int((classes >= k).sum())} of {len(classes)} classes have as "
                 f"many records at all, the largest has {classes.max()}. Raise indifferent, lower k, or choose patterns "
                 f"= 'disjoint', which does not build its patterns inside a class only."
             )

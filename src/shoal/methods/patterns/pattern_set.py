@@ -1,4 +1,4 @@
-"""A table of patterns for people: what groups show, how many records they have, how confidential values are shared.
+"""A table of patterns for people: what groups show, how many records they have, how sensitive values are shared.
 
 It says no more than the released table, from which it can be counted at any time; groups below k are never shown.
 
