@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.errors import PlanError
-from shoal.methods import METHODS, AntiUnification, Cbfs, FullDomain, LocalSuppression, Mondrian
+from shoal.methods import METHODS, AntiUnification, Cbfs, FullDomain, LocalSuppression, Mdav, Mondrian
 from shoal.methods.base import Progress, quiet
 from shoal.models import make_model
 from shoal.pipeline import anonymize
@@ -70,6 +70,8 @@ def _run(methods: tuple[str, ...]) -> None:
         close = make_model("t-closeness", t=0.3)
         anonymize(table, Plan(schema, (size, close), FullDomain(suppression=0.05)))
         anonymize(table, Plan(schema, (size, values), AntiUnification(patterns="model-aware")))
+        for rows in (table, table.slice(0, 12)):
+            anonymize(rows, Plan(schema, (size,), Mdav(quality="good", effort=1)))
         columns = {name: schema.columns[name] for name in QUASI_IDENTIFIERS}
         alone = table.select(list(columns))
         anonymize(alone, Plan(Schema(columns), (size,), AntiUnification(patterns="overlapping")))
