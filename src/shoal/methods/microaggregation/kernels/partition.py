@@ -265,10 +265,10 @@ def within_squares(points, group, groups):
 
 
 @njit(**FROM_PYTHON)
-def _nearest_others(points, tree, start, stop, scratch, near):
-    """The nearest other records of the rows start to stop, into `near`."""
+def _nearest_others(points, tree, rows, scratch, near):
+    """The nearest other records of some rows, into `near`."""
     wanted = near.shape[1]
-    for row in range(start, stop):
+    for row in rows:
         found = nearest(tree, points[row], wanted + 1, scratch)
         used = 0
         for i in range(found):
@@ -285,13 +285,11 @@ def nearest_records(points: np.ndarray, wanted: int) -> np.ndarray:
     records = len(points)
     near = np.empty((records, max(0, min(wanted, records - 1))), np.int32)
     if near.shape[1]:
-        tree: KdTree = build_tree(points, np.arange(records, dtype=np.int32), column_sums(points) / records)
-        parts = allowed()
-        edges = np.linspace(0, records, parts + 1).astype(np.int64)
+        rows = np.arange(records, dtype=np.int32)
+        tree: KdTree = build_tree(points, rows, column_sums(points) / records)
+        # rows are in the order of the leaves now: those that follow each other look at the same part of the tree
         spread(
-            lambda part: _nearest_others(
-                points, tree, edges[part], edges[part + 1], make_scratch(near.shape[1] + 1), near
-            ),
-            range(parts),
+            lambda part: _nearest_others(points, tree, part, make_scratch(near.shape[1] + 1), near),
+            np.array_split(rows, allowed()),
         )
     return near
