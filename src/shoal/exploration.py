@@ -27,6 +27,7 @@ from shoal.engines import open_engine
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.errors import InfeasibleError, PlanError, ShoalError
+from shoal.formats import STANDARD
 from shoal.methods import METHODS, Method, Progress, quiet
 from shoal.methods.auto import make_method
 from shoal.models import Model, size_of_groups
@@ -347,20 +348,22 @@ def _race(
 @contextlib.contextmanager
 def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
     """The plan with its table in a file that other processes can read, private and gone afterwards."""
-    if data is None:
-        if plan.source is None or plan.source.path is None:
-            raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+    if isinstance(data, str | Path):
+        plan, data = plan.with_(source=Path(data)), None
+    if data is not None:
+        table = Source(frame=data, csv=CsvFormat(missing=plan.source.csv.missing if plan.source else ()))
+    elif plan.source is None:
+        raise PlanError("The plan must say where the table is ([source]); exploring reads it in several processes.")
+    else:
+        table = plan.source
+    if table.path is not None and table.path != STANDARD:
         yield plan
         return
-    if isinstance(data, str | Path):
-        yield plan.with_(source=Path(data))
-        return
-    missing = plan.source.csv.missing if plan.source else ()
     with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
         place = Path(folder) / "table.parquet"
-        with open_engine(plan.engine, data) as engine:
-            engine.write(engine.read(Source(frame=data, csv=CsvFormat(missing=missing))), place)
-        yield replace(plan, source=Source(place))
+        with open_engine(plan.engine, data, time_zone=table.time_zone) as engine:
+            engine.write(engine.read(table), place)
+        yield replace(plan, source=Source(place, time_zone=table.time_zone))
 
 
 def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:

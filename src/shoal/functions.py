@@ -11,8 +11,10 @@ read options and print; :data:`COMMANDS` says which function each stands for.
 from __future__ import annotations
 
 import functools
+import tempfile
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -22,7 +24,10 @@ from shoal.asking import AskedColumn, AskedEngine, AskedMethod, AskedModels, Ask
 from shoal.certificate import Release, Table
 from shoal.engines.base import UTC, Source
 from shoal.engines.csv_format import CsvFormat
+from shoal.engines.scratch import make_scratch
 from shoal.errors import PlanError, ShoalWarning
+from shoal.formats import STANDARD
+from shoal.formats.packed import lay_out
 from shoal.output import check_paper, write_paper
 from shoal.plan import AskedPlan, Plan, as_plan
 from shoal.watching import Watch, watching
@@ -214,6 +219,22 @@ class Draft:
         return place
 
 
+@contextmanager
+def _at_hand(data: Any) -> Iterator[Any]:
+    """What can be read several times: standard input as a file in a private folder, all else as it is."""
+    if not isinstance(data, str | Path) or Path(data) != STANDARD:
+        yield data
+        return
+    held = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    try:
+        laid = lay_out(STANDARD, held.path / "standard input")
+        with laid.open("rb") as file:
+            suffix = ".parquet" if file.read(4) == b"PAR1" else ".csv"
+        yield laid.rename(laid.with_suffix(suffix))
+    finally:
+        held.remove()
+
+
 def draft(
     data: Any,
     *,
@@ -257,14 +278,14 @@ def draft(
 
     place = Path(folder) if folder is not None else Path()
     path = Path(data) if isinstance(data, str | Path) else None
-    with watching(progress) as show:
+    with watching(progress) as show, _at_hand(data) as data:
         show("looking at the columns", None)
         found = profile(data, source=source, engine=as_engine(engine), time_zone=time_zone)
         drafted = Draft(draft_plan(found, path, place, k=k), found, place)
         if not rehearse:
             return drafted
         form = replace(found.source, missing=(*found.source.missing, *found.missing))
-        table = Source(path, frame=data if path is None else None, csv=form, time_zone=time_zone)
+        table = Source(csv=form, time_zone=time_zone, **({"frame": data} if path is None else {"path": Path(data)}))
         tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
         if least_loss(tried) is None and (hopeless := unmet(drafted.plan, table, engine=as_engine(engine))):
             found = found.leaving_out(hopeless, "no group of its rows can hold two different values of it")

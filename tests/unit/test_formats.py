@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import sys
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import shoal
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.engines.duckdb import DuckDBEngine
@@ -228,3 +230,24 @@ def test_a_key_that_a_format_does_not_know_is_refused(tmp_path):
 def test_an_unknown_format_is_refused_with_a_hint():
     with pytest.raises(PlanError, match="Did you mean 'excel'"):
         Source(Path("x"), format="exel")
+
+
+def parquet(content):
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"age": [20 + n % 9 for n in range(60)], "illness": ["flu", "gout", "cold"] * 20}), sink)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, parquet], ids=["plain", "gz", "parquet"])
+def test_a_draft_and_an_exploration_take_standard_input(tmp_path, monkeypatch, packed):
+    """Both read their table several times; standard input is there once."""
+    content = b"age,illness\n" + b"".join(b"%d,%s\n" % (20 + n % 9, b"flu gout cold".split()[n % 3]) for n in range(60))
+    for_each = functools.partial(monkeypatch.setattr, sys, "stdin")
+    for_each(io.TextIOWrapper(io.BytesIO(packed(content))))
+    drafted = shoal.draft("-")
+    assert drafted.profile.rows == 60
+    assert drafted.tried
+    assert drafted.plan.source.path == Path("-")
+    for_each(io.TextIOWrapper(io.BytesIO(packed(content))))
+    (trial,) = shoal.explore(drafted.plan, methods=["mondrian"], ks=[5], workers=1).trials
+    assert (trial.outcome, trial.released) == ("released", 60)

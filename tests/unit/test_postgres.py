@@ -137,6 +137,11 @@ def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clin
     shoal.release(plan(overwrite=True))
 
 
+def test_a_table_of_a_server_is_explored_by_several_processes(clinic):
+    (trial,) = shoal.explore(plan(), methods=["mondrian"], ks=[5], workers=1).trials
+    assert (trial.outcome, trial.released) == ("released", 88)
+
+
 def test_the_certificate_is_a_file_too_where_that_is_asked_for(clinic, tmp_path):
     place = tmp_path / "visits.certificate.json"
     shoal.release(plan(certificate_file=str(place)))
