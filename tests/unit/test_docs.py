@@ -8,8 +8,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pyarrow.csv
 import pytest
 
+import shoal
 from shoal.methods import METHODS
 from shoal.models import MODELS
 
@@ -94,3 +96,27 @@ def test_the_map_leads_to_files_that_have_what_it_names():
             beside = place.parent
         assert found or "annotation" in answer, answer
         assert all(any(name in place.read_text() for place in found) for name in names), answer
+
+
+def test_a_stranger_can_do_what_the_readme_says(tmp_path, monkeypatch):
+    """Its plan is for the table that the demo writes, and its commands for that plan; its Python follows."""
+    monkeypatch.chdir(tmp_path)
+    readme = ROOT / "README.md"
+    commands = re.findall(r"^    shoal (.+?)(?:  +#.*)?$", readme.read_text(encoding="utf-8"), re.M)
+    assert {command.split()[0] for command in commands} >= {"plan", "release", "check", "attack", "compare", "explain"}
+    run(tmp_path, "demo")
+    (plan,) = blocks(readme, "toml")
+    (tmp_path / "demo" / "plan.toml").write_text(plan, encoding="utf-8")
+    for command in commands:
+        if command.split()[0] not in ("serve", "reproduce", "explore"):  # these take long, and have tests of their own
+            run(tmp_path / "demo", *command.split())
+    monkeypatch.chdir(tmp_path / "demo")
+    (code,) = blocks(readme, "python")
+    frame = pyarrow.csv.read_csv("patients.csv")
+    with pytest.warns(shoal.ShoalWarning, match="'name'"):
+        exec(compile(code, "README.md", "exec"), {"frame": frame})
+
+
+def run(folder, *command):
+    done = subprocess.run([sys.executable, "-m", "shoal", *command], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, (command, done.stderr)
