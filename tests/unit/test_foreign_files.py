@@ -280,6 +280,28 @@ def test_a_sheet_of_a_million_columns_is_refused_at_once(tmp_path, way):
     assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 20
 
 
+def test_a_cell_that_is_repeated_for_a_million_columns_is_refused_at_once(tmp_path):
+    def sheet(columns):
+        kinds = "".join(
+            f' xmlns:{kind}="urn:oasis:names:tc:opendocument:xmlns:{kind}:1.0"' for kind in ("office", "table")
+        )
+        cell = (
+            f'<table:table-cell office:value-type="float" office:value="1" table:number-columns-repeated="{columns}"/>'
+        )
+        rows = f"<table:table-row>{cell}</table:table-row>" * 3
+        table = f'<office:spreadsheet><table:table table:name="S">{rows}</table:table></office:spreadsheet>'
+        with zipfile.ZipFile(tmp_path / "t.ods", "w") as book:
+            book.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+            book.writestr("META-INF/manifest.xml", "<manifest/>")
+            book.writestr("content.xml", f"<office:document-content{kinds}><office:body>{table}</office:body>"
+                                         "</office:document-content>")  # fmt: skip
+        return tmp_path / "t.ods"
+
+    assert read(sheet(3))[0].shape == (2, 3)
+    with pytest.raises(TableError, match="beyond column 16,384"):
+        read(sheet(MILLION))
+
+
 def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
     from shoal.formats import excel
 

@@ -40,6 +40,9 @@ _CELLS = re.compile(rb"<(?:\w+:)?c[ >/]")
 _BEYOND = re.compile(rb"""<(?:\w+:)?c\s[^<>]*?\br=["'](?:[A-Z]{4,}|X(?:F[E-Z]|[G-Z][A-Z])|[YZ][A-Z]{2})\d""")
 """The place of a cell that is beyond column XFD."""
 
+_REPEATED = re.compile(rb"""number-columns-repeated=["'](\d+)""")
+"""How many columns of an OpenDocument sheet have the same cell."""
+
 FIRST_DAY = datetime.date(1900, 3, 1)
 """Before it workbooks count a day that never was."""
 
@@ -104,7 +107,7 @@ def _check_width(path: Path) -> None:
     try:
         with ZipFile(path) as archive:
             for name in archive.namelist():
-                if name.startswith("xl/worksheets/") and name.endswith(".xml"):
+                if (name.startswith("xl/worksheets/") and name.endswith(".xml")) or name == "content.xml":
                     with archive.open(name) as sheet:
                         if _is_too_wide(sheet):
                             raise _too_wide(path)
@@ -121,7 +124,7 @@ def _is_too_wide(sheet: IO[bytes]) -> bool:
         block, rest = block[: cut - 1], block[cut - 1 :]
         if len(rest) > BLOCK:
             return False  # no sheet that anybody would read
-        if _BEYOND.search(block):
+        if _BEYOND.search(block) or any(int(n[:9]) > MOST_COLUMNS for n in _REPEATED.findall(block)):
             return True
         first, *others = block.split(b"row>")
         cells += _count_cells(first)
