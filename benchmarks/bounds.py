@@ -150,37 +150,39 @@ def _is_number(text: str) -> bool:
 
 def on_small_tables(count: int) -> None:
     """Gaps between the bound and the optimum of all partitions, model by model, and how often refine finds that."""
+    from tests.unit.test_bounds import MODELS
+
+    rows = [gaps_of(name, count // len(MODELS)) for name in MODELS]
+    heads = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
+             "found by fast", "good", "best")  # fmt: skip
+    show("Small tables, all partitions", heads, rows)
+
+
+def gaps_of(name: str, count: int) -> tuple[str, ...]:
+    """The line of one model: so many random tables of four to seven rows."""
     from tests.unit.test_bounds import MODELS, optimum, tiny
 
-    rows = []
-    for name, models in MODELS.items():
-        rng = np.random.default_rng(1)
-        wrong = tight = some = 0
-        found = dict.fromkeys(("fast", "good", "best"), 0)
-        gaps = []
-        for _ in range(count // len(MODELS)):
-            problem = tiny(rng, models, rows=int(rng.integers(4, 8)))
-            measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
-            shown = ["ancestor"] * 3
-            least = least_loss(
-                measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * 3, whole=True
-            )
-            best = optimum(problem, measure, shown, True)
-            if not 0 < best < np.inf or least is None:
-                continue
-            some += 1
-            wrong += least > best * (1 + 1e-12)
-            tight += least > best * (1 - 1e-9)
-            gaps.append(1 - least / best)
-            for quality in found:
-                method = Refine(quality=quality)  # type: ignore[arg-type]
-                bound = method.lower_bound(problem, method.decide(problem))
-                found[quality] += bound is not None and bound.loss <= best * (1 + 1e-9)
-        spread = [f"{np.quantile(gaps, part):.3f}" for part in (0.5, 0.9, 1.0)] if gaps else ["", "", ""]
-        rows.append((name, *map(str, (some, wrong, tight)), *spread, *map(str, found.values())))
-    heads = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
-             *(f"found by {quality}" for quality in found))  # fmt: skip
-    show("Small tables, all partitions", heads, rows)
+    rng = np.random.default_rng(1)
+    wrong = tight = 0
+    gaps = []
+    found = {"fast": 0, "good": 0, "best": 0}
+    for _ in range(count):
+        problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
+        measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
+        shown = ["ancestor"] * 3
+        least = least_loss(measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * 3, whole=True)
+        best = optimum(problem, measure, shown, True)
+        if not 0 < best < np.inf or least is None:
+            continue
+        wrong += least > best * (1 + 1e-12)
+        tight += least > best * (1 - 1e-9)
+        gaps.append(1 - least / best)
+        for quality in found:
+            method = Refine(quality=quality)  # type: ignore[arg-type]
+            bound = method.lower_bound(problem, method.decide(problem))
+            found[quality] += bound is not None and bound.loss <= best * (1 + 1e-9)
+    spread = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)] if gaps else ["", "", ""]
+    return name, *map(str, (len(gaps), wrong, tight)), *spread, *map(str, found.values())
 
 
 def growth(most: int) -> None:

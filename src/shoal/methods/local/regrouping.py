@@ -30,7 +30,7 @@ WORK = {"good": 900_000, "best": 6_000_000}
 """Rounds times pieces; a million of them takes about eight seconds."""
 FEWEST_ROUNDS, MOST_ROUNDS = 4, 2_000
 STILL = 100
-"""After so many rounds without a gain there are no more: in a small table few sets of groups are left to try."""
+"""After so many rounds without a gain there are no more; after fewer in a small table, which has few sets of groups."""
 MOST_GROUPS = (3, 4, 6, 9)
 """How many groups are joined at most, by turns at random."""
 MOST_ROWS, ROWS_A_GROUP = 20, 8
@@ -66,7 +66,7 @@ def regroup(local: LocalProblem, pieces: Pieces, rounds: int, deadline: float | 
     rng = np.random.default_rng([seed, 0x5E7])
     still = 0
     for number in range(1, rounds + 1):
-        if is_late(deadline) or still == STILL:
+        if is_late(deadline) or still >= min(STILL, 10 + 4 * len(pieces.start)):
             break
         before = pieces
         pieces = _round(local, pieces, near, rng, "rate" if number % 2 else "loss")
