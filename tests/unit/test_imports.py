@@ -86,6 +86,46 @@ def test_a_release_on_the_command_line_loads_nothing_it_does_not_use(tmp_path):
     assert UNUSED.isdisjoint(loaded)
 
 
+def test_kept_code_is_loaded_without_the_compiler(tmp_path):
+    """What was compiled once needs none of the tables by which Numba compiles; nor is Arrow's help taken apart."""
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
+    (tmp_path / "plan.toml").write_text(PLAN.format(name="out.csv"))
+    for _ in range(2):  # the first one may be the first of this machine
+        loaded = command(tmp_path, "release", "plan.toml", "--quiet", "--overwrite")
+    compiler = {"numba.np.linalg", "numba.np.arraymath", "numba.typed.typeddict"}
+    assert {*compiler, "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
+
+
+def test_code_is_compiled_after_kept_code_was_loaded():
+    """The tables are filled when something must be compiled after all."""
+    code = """
+import numba, numpy as np
+from shoal.methods import FullDomain
+import sys
+FullDomain().warm()
+before = "numba.np.linalg" in sys.modules
+
+@numba.njit
+def product(one):
+    found = {}
+    found[1] = np.dot(one, one)
+    return found[1] + len(str(1))
+
+print(before, product(np.ones((2, 2)))[0, 0])
+"""
+    run(code)
+    assert run(code) == "False 3.0"
+
+
+def test_arrow_without_its_help_works_as_ever():
+    code = "import sys\nfrom shoal import sparing\nsparing.be_alone(); sparing.load_arrow()\nimport pyarrow as pa\n"
+    code += "import pyarrow.compute as pc\nfrom pyarrow.vendored import docscrape\n"
+    code += "table = pa.table({'a': [1, 1, 2], 'b': ['x', None, 'z']})\n"
+    code += "print(pc.sort_indices(table['b'], null_placement='at_start').to_pylist(), "
+    code += "table.group_by('a').aggregate([('b', 'count')]).to_pylist(), docscrape.NumpyDocString.__name__)"
+    assert run(code) == "[1, 0, 2] [{'a': 1, 'b_count': 1}, {'a': 2, 'b_count': 1}] NumpyDocString"
+
+
 def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
     """A format that is written through pandas still is, in the same process."""
     pytest.importorskip("pyreadstat")
@@ -97,7 +137,7 @@ def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
 
 def test_other_people_keep_their_pandas_and_scipy():
     """In a process that is not shoal's own, libraries find what is installed."""
-    code = "import sys\nfrom shoal import sparing\n{}sparing.load_arrow(); sparing.load_numba()\n"
+    code = "import sys\nfrom shoal import sparing\n{}sparing.load_arrow(); sparing.load_compiler()\n"
     looked = "import numba.np.arraymath; print('pandas' in sys.modules, 'scipy' in sys.modules)"
     assert run(code.format("") + looked) == "True True"
     assert run(code.format("sparing.be_alone(); ") + looked) == "False False"

@@ -16,7 +16,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
@@ -85,6 +84,7 @@ class DuckDBEngine:
         self._unpacked: dict[Path, Path] = {}
         self._run(f"SET TimeZone = {sql.literal(time_zone)}")
         self._run(f"SET allocator_flush_threshold = {sql.literal(KEPT_FREE)}")
+        self._run("SET allocator_background_threads = true")  # a thread of its own gives back what is free
 
     def __enter__(self) -> DuckDBEngine:
         return self
@@ -460,6 +460,8 @@ class DuckDBEngine:
 
     def _write_parquet(self, table: Relation, query: str, path: Path) -> None:
         if len({name.lower() for name in table.columns}) < len(table.columns):
+            import pyarrow.parquet as pq
+
             with self._connection.sql(query).to_arrow_reader(1 << 17) as batches:
                 schema = pa.schema(
                     [part.with_name(name) for part, name in zip(batches.schema, table.columns, strict=True)]

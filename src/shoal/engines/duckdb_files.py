@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from shoal.engines import sql
 from shoal.engines.csv_format import CsvFormat, first_record
@@ -110,6 +109,8 @@ def plain_number(cell: str, form: CsvFormat) -> str:
 
 
 def _parquet_schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq
+
     try:
         return pq.read_schema(file)
     except (pa.ArrowException, OSError):

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shoal.clock import compiling_begins, compiling_ends
-from shoal.sparing import load_numba
+from shoal.sparing import load_compiler, load_numba
 
 _FOLDER = Path(__file__).parent
 _DAY = 24 * 60 * 60
@@ -80,6 +80,7 @@ def _use(store: Path) -> None:
             store.mkdir(parents=True, exist_ok=True)
         numba.config.CACHE_DIR = str(store)
         _keep_in(store)
+        _load_from(store)
 
 
 def _is_settled() -> bool:
@@ -114,6 +115,29 @@ def _keep_in(store: Path) -> None:
             _keep(self, key, data)
 
     IndexDataCacheFile.save = save
+
+
+def _load_from(store: Path) -> None:
+    """Have code of this store loaded without the tables by which Numba compiles: they take longer than all else.
+
+    It fills them itself where something must be compiled after all.
+    """
+    from numba.core.caching import Cache
+    from numba.core.runtime import rtsys
+
+    usual = Cache.load_overload
+
+    def load(self: Any, signature: object, target: Any) -> Any:
+        if store not in Path(self.cache_path).parents:
+            return usual(self, signature, target)
+        rtsys.initialize(target)
+        with self._guard_against_spurious_io_errors():
+            found = self._load_overload(signature, target)
+        if found is None:
+            load_compiler()
+        return found
+
+    Cache.load_overload = load
 
 
 def _keep(kept: Any, key: object, data: object) -> None:
