@@ -34,6 +34,7 @@ from shoal.models import Model, size_of_groups
 from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Page, Sheet, Shown
+from shoal.sparing import be_alone
 from shoal.watching import Watch, watching
 
 if TYPE_CHECKING:
@@ -472,6 +473,7 @@ def _without_script() -> Iterator[None]:
 
 def _work(link: Connection) -> None:
     """Run the plans that come over a pipe, until it is closed; tell when the run itself starts."""
+    be_alone()
     practised: set[str] = set()
     while True:
         try:

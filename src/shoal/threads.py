@@ -7,6 +7,7 @@ The number holds for what runs inside :func:`at_most`, in the thread that called
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,8 +37,12 @@ def at_most(count: int | None) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def spread(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def spread(
+    function: Callable[[Item], Result], items: Iterable[Item], over: threading.Event | None = None
+) -> list[Result]:
     """The results of a function, in the order of the items, computed on as many threads as are allowed.
+
+    Where one fails or the caller is interrupted, ``over`` is set: who works for long looks at it and ends.
 
     >>> with at_most(1):
     ...     spread(abs, [-1, 2])
@@ -49,4 +54,9 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Re
         return [function(item) for item in listed]
     share = max(1, allowed() // workers)
     with ThreadPoolExecutor(workers, initializer=_LIMIT.set, initargs=(share,)) as pool:
-        return list(pool.map(function, listed))
+        try:
+            return list(pool.map(function, listed))
+        except BaseException:
+            if over is not None:
+                over.set()
+            raise

@@ -9,6 +9,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+import time
 
 import pyarrow as pa
 import pytest
@@ -19,7 +21,7 @@ import shoal
 from shoal import exploration
 from shoal.errors import InfeasibleError, OutputError, PlanError
 from shoal.exploration import Candidate, Trial, candidates, explore, mark_efficient
-from shoal.methods import METHODS, Auto
+from shoal.methods import METHODS, Auto, Mondrian, TopDown
 from shoal.plan import Plan
 from shoal.report.scatter import Point, exploration_page, scatter
 
@@ -295,6 +297,58 @@ def test_auto_takes_the_least_loss():
         alone = {"name": name, **({"suppression": 0.1} if name == "full-domain" else {})}
         assert shoal.anonymize(table(), document(alone)).utility["ncp"] == loss
     assert shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1})).table.equals(release.table)
+
+
+def test_auto_is_the_same_on_one_thread_and_on_several(monkeypatch):
+    """Methods work at the same time where threads are allowed; what is told of them has their order."""
+    at_work, most = [], []
+
+    def decide(self, problem):
+        at_work.append(self.name)
+        most.append(len(at_work))
+        time.sleep(0.3)
+        at_work.remove(self.name)
+        return real(self, problem)
+
+    real = Mondrian.decide
+    monkeypatch.setattr(Mondrian, "decide", decide)
+    monkeypatch.setattr(TopDown, "decide", lambda self, problem: decide(self, problem))
+    found = {}
+    for threads in (1, 2):
+        most.clear()
+        plan = {**document({"name": "auto", "methods": ["mondrian", "top-down"]}), "engine": {"threads": threads}}
+        release = shoal.anonymize(table(), plan)
+        found[threads] = release.table.to_pylist(), release.certificate["method"]["tried"]
+        assert max(most) == threads
+    assert found[1] == found[2]
+
+
+def test_auto_ends_where_its_caller_is_interrupted(monkeypatch):
+    """A method that would work on for minutes hears of it when it next tells how far it is."""
+    begun, ended = threading.Event(), []
+
+    def wait(self, problem):
+        begun.set()
+        for _ in range(600):
+            time.sleep(0.05)
+            try:
+                problem.progress("waiting", None)
+            except BaseException:
+                ended.append(self.name)
+                raise
+
+    def fail(self, problem):
+        assert begun.wait(20)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(TopDown, "decide", wait)
+    monkeypatch.setattr(Mondrian, "decide", fail)
+    start = time.monotonic()
+    plan = {**document({"name": "auto", "methods": ["mondrian", "top-down"]}), "engine": {"threads": 2}}
+    with pytest.raises(ZeroDivisionError):
+        shoal.anonymize(table(), plan)
+    assert ended == ["top-down"]
+    assert time.monotonic() - start < 20
 
 
 def test_auto_ends_in_time_with_the_best_so_far():

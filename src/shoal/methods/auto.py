@@ -7,7 +7,8 @@ For an intruder who knows few columns other methods are tried than for one who k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,6 +24,7 @@ from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import within
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
+from shoal.threads import spread
 from shoal.utility.loss import losses
 
 __all__ = ["TRUTHFUL", "Auto", "make_method"]
@@ -138,36 +140,59 @@ class Auto(Method):
             method.warm()
 
     def decide(self, problem: Problem) -> Recoding:
-        """See :class:`shoal.methods.base.Method`. Takes as long as all methods together."""
-        best: Recoding | None = None
-        chosen, least = "", 0.0
-        tried: list[Tried] = []
-        why: ShoalError | None = None
-        start = now()
+        """See :class:`shoal.methods.base.Method`.
+
+        Takes as long as all methods together, divided among the cores; where time is shared out, one follows the other,
+        so that each knows what is left.
+        """
         candidates = self.candidates_for(problem.model)
+        if self.time_limit is None:
+            found = self._together(candidates, problem)
+        else:
+            found = self._one_by_one(candidates, problem, float(self.time_limit))
+        done = [(trial.loss, place) for place, trial in enumerate(found) if trial.loss is not None]
+        if not done:
+            reasons = [trial.why for trial in found if trial.why is not None]
+            raise next((why for why in reasons if isinstance(why, InfeasibleError)), reasons[-1])
+        best = found[min(done)[1]]
+        assert best.recoding is not None
+        tried = tuple(trial.told for trial in found)
+        facts = AutoFacts(chosen=best.told.method, tried=tried, best=best.recoding.facts)
+        return replace(best.recoding, facts=facts)
+
+    def _together(self, candidates: Sequence[Method], problem: Problem) -> list[_Trial]:
+        """As many methods at a time as there are threads; how far all of them are, none can tell."""
+        problem.progress(f"deciding: {', '.join(method.name for method in candidates)}", None)
+        over = threading.Event()
+
+        def end_with_the_caller(step: str, done: float | None = None) -> None:
+            if over.is_set():
+                raise InterruptedError
+
+        apart = replace(problem, progress=end_with_the_caller)
+        return spread(lambda method: self._try(method, apart), candidates, over)
+
+    def _one_by_one(self, candidates: Sequence[Method], problem: Problem, seconds: float) -> list[_Trial]:
+        """Each method gets its part of the time that is left; once there is a recoding and no time, none is tried."""
+        start = now()
+        found: list[_Trial] = []
         for place, method in enumerate(candidates):
             problem.progress(f"deciding: {method.name}", place / len(candidates))
-            if self.time_limit is not None:
-                left = float(self.time_limit) - (now() - start)
-                if best is not None and left <= 0:
-                    tried.append(Tried(method.name, "not tried, the time was over"))
-                    continue
-                method = within(method, left / (len(candidates) - place))
-            try:
-                _require_served(method, problem.schema, problem.model)
-                recoding = method.decide(problem)
-            except (PlanError, InfeasibleError) as error:
-                why = why if isinstance(why, InfeasibleError) else error
-                tried.append(Tried(method.name, type(error).__name__))
-                continue
-            loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
-            tried.append(Tried(method.name, (self.loss, loss)))
-            if best is None or loss < least:
-                best, chosen, least = recoding, method.name, loss
-        if best is None:
-            assert why is not None
-            raise why
-        return replace(best, facts=AutoFacts(chosen=chosen, tried=tuple(tried), best=best.facts))
+            left = seconds - (now() - start)
+            if left <= 0 and any(trial.loss is not None for trial in found):
+                found.append(_Trial(Tried(method.name, "not tried, the time was over")))
+            else:
+                found.append(self._try(within(method, left / (len(candidates) - place)), problem))
+        return found
+
+    def _try(self, method: Method, problem: Problem) -> _Trial:
+        try:
+            _require_served(method, problem.schema, problem.model)
+            recoding = method.decide(problem)
+        except (PlanError, InfeasibleError) as error:
+            return _Trial(Tried(method.name, type(error).__name__), why=error)
+        loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
+        return _Trial(Tried(method.name, (self.loss, loss)), loss, recoding)
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`: that of the method which was chosen.
@@ -184,6 +209,16 @@ class Auto(Method):
         if limited(problem.model):
             return bound_cells(problem, recoding, "ncp", {}, all_levels(problem.ladders))
         return bound_recoding(problem, recoding, "ncp", {}, whole=self.suppression == 0, effort=0)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What is told of a method that was tried, and what it found or why it did not."""
+
+    told: Tried
+    loss: float | None = None
+    recoding: Recoding | None = None
+    why: ShoalError | None = None
 
 
 def _require_served(method: Method, schema: Schema, model: AllOf) -> None:
