@@ -1,6 +1,9 @@
-"""Benchmarks, one after the other; each prints Markdown tables. At the end docs/benchmarks.md is written anew.
+"""Benchmarks, one after the other; each prints Markdown tables. After each, docs/benchmarks.md is written anew.
 
-python -m benchmarks                 # all
+One that fails or takes too long costs itself alone: what it measured before is kept, and the others go on. Where all
+are asked for, those that are left when the time is over are not begun, and the page keeps what it has of them.
+
+python -m benchmarks                 # all, those beside peers and limits first; a quarter of an hour at most
 python -m benchmarks check risk      # these; the page keeps what was measured of the others
 python -m benchmarks --against FILE  # and status 1 where a time or a peak is above 1.15 times that of an earlier run
 """
@@ -8,8 +11,10 @@ python -m benchmarks --against FILE  # and status 1 where a time or a peak is ab
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +25,17 @@ from benchmarks import against, page
 
 HERE = Path(__file__).parent
 SKIP = {"__init__", "__main__", "against", "measure", "page", "two_trees"}
+FIRST = (
+    "wide_lattices", "full_domain", "microaggregation", "cold", "spark", "local_recoding", "explore", "check",
+    "pycanon", "peers",
+)  # fmt: skip
+"""What stands beside a peer or a limit, in the order in which it is run; the others follow."""
+APART = ("bounds", "real_tables")
+"""What takes minutes and is run by its name alone."""
+MOST_SECONDS = 240.0
+"""One benchmark is ended after so long."""
+ALL_SECONDS = 780.0
+"""After so long none is begun, where all are asked for."""
 
 
 def main(*asked: str) -> int:
@@ -37,19 +53,25 @@ def main(*asked: str) -> int:
     if unknown:
         print(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(names)}.", file=sys.stderr)
         return 2
-    measured = {}
+    measured: dict[str, dict] = {}
     results = {name: result for name, result in page.load().items() if name in names}
-    failed = []
-    for name in chosen or names:
+    failed, left = [], []
+    start = time.monotonic()
+    for name in chosen or ordered(names):
+        if not chosen and time.monotonic() - start > ALL_SECONDS:
+            left.append(name)
+            continue
         print(f"\n## {name.replace('_', ' ')}", flush=True)
         result = run(name)
-        if result is None:
+        if not result["whole"]:
             failed.append(name)
-        elif result["entries"]:
+        if result["entries"]:
             results[name] = measured[name] = result
-    page.write(results)
+            page.write(results)
+    if left:
+        print(f"\nNot begun, for the time was over: {', '.join(left)}", file=sys.stderr)
     if failed:
-        print(f"\nFailed, and not on the page: {', '.join(failed)}", file=sys.stderr)
+        print(f"\nFailed; the page has what they measured before: {', '.join(failed)}", file=sys.stderr)
     grew = False
     if earlier is not None:
         found = against.compare(earlier, measured)
@@ -58,23 +80,36 @@ def main(*asked: str) -> int:
     return 1 if failed or grew else 0
 
 
-def run(name: str) -> dict | None:
-    """Run one benchmark in a process of its own and gather what it recorded; None if it failed."""
+def ordered(names: list[str]) -> list[str]:
+    """What is run where nothing is asked for."""
+    first = [name for name in FIRST if name in names]
+    return [*first, *(name for name in names if name not in first and name not in APART)]
+
+
+def run(name: str, most: float = MOST_SECONDS) -> dict:
+    """Run one benchmark in a process of its own and gather what it recorded; whole, or as far as it came."""
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "results.jsonl"
         record.touch()
         start = time.perf_counter()
-        done = subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-m", f"benchmarks.{name}"],
-            check=False,
             cwd=HERE.parent,
             env={**os.environ, "SHOAL_RESULTS": str(record)},
-        )
+            start_new_session=True,
+        ) as process:
+            try:
+                whole = process.wait(most) == 0
+            except subprocess.TimeoutExpired:
+                print(f"{name} was ended after {most:.0f} seconds.", file=sys.stderr)
+                whole = False
+            finally:
+                with contextlib.suppress(ProcessLookupError):  # and what it has started
+                    os.killpg(process.pid, signal.SIGTERM)
         seconds = time.perf_counter() - start
-        if done.returncode:
-            return None
         entries = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    return {"about": about(name), "machine": page.machine(), "seconds": seconds, "entries": entries}
+    told = {"about": about(name), "machine": page.machine(), "seconds": seconds, "entries": entries}
+    return told | {"whole": whole}
 
 
 def about(name: str) -> str:

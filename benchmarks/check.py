@@ -26,7 +26,7 @@ answer = shoal.check({path!r}, models, quasi_identifiers={quasi!r}, sensitive=[{
 """
 
 
-def main(rows: int = 10_000_000, repeat: int = 5) -> None:
+def main(rows: int = 10_000_000, repeat: int = 3) -> None:
     columns = [*QUASI_IDENTIFIERS, SENSITIVE]
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "census.parquet")

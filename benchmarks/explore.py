@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.measure import show
+from benchmarks.measure import measure, show
 from shoal.exploration import explore
 from shoal.plan import Plan
 
@@ -41,6 +41,7 @@ def main() -> None:
     found = explore(adult(folder), time_limit=600)
     wall = time.perf_counter() - start
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    own = sum(trial.seconds for trial in found.trials)
     rows = [
         (t.method, t.k, t.parameters or "", t.outcome, (t.loss or {}).get("ncp", ""), t.risk or "", t.seconds,
          "chosen" if t.chosen else "efficient" if t.efficient else "")
@@ -50,9 +51,32 @@ def main() -> None:
         "Adult, k = 5 and 10, l = 3",
         ("method", "k", "parameters", "outcome", "ncp", "risk", "seconds", ""),
         rows,
-        f"{len(found.trials)} trials in {wall:.0f} s on {os.cpu_count()} cores, "
-        f"{used.ru_utime + used.ru_stime:.0f} s of processor time.",
+        f"{len(found.trials)} trials in {wall:.1f} s on {os.cpu_count()} cores, {wall / own:.2f} times what they took "
+        f"one by one ({own:.1f} s); {used.ru_utime + used.ru_stime:.0f} s of processor time with all that is loaded; "
+        f"the largest process {used.ru_maxrss / 1024:.0f} MB.",
     )
+    automatic(folder)
+
+
+AUTO = """
+from pathlib import Path
+from benchmarks.explore import adult
+from shoal.pipeline import rehearse
+plan = adult(Path({folder!r})).with_(method={method!r})
+rehearse(plan, bounded=False)
+"""
+
+
+def automatic(folder: Path) -> None:
+    """``auto`` beside the methods that it tries, each alone: what is told is the step in which they decide."""
+    rows = []
+    for method in ("full-domain", "top-down", "mondrian", "refine", "auto"):
+        setup = AUTO.format(folder=str(folder), method=method)
+        told = measure(setup, "answer = rehearse(plan, bounded=False).seconds['deciding']", repeat=3)
+        rows.append((method, told["answer"], told["peak_mb"]))
+    total = sum(row[1] for row in rows[:-1])
+    rows.append(("ratio of auto to all of them", f"{rows[-1][1] / total:.2f}", ""))
+    show("The method auto and those that it tries, Adult, k = 5, l = 3", ("method", "seconds", "peak MB"), rows)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -52,7 +53,10 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]], says: str = "") -> None:
-    """Print a table, with a sentence on how to read it, and record it."""
+    """Print a table, with a sentence on how to read it, and record it; peaks of memory stand beside all times."""
+    if not any("MB" in head.split() for head in header):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        says = f"{says} Peak memory of the process that measured this: {peak:,.0f} MB.".strip()
     print(f"\n### {title}\n\n{markdown(header, rows)}" + (f"\n\n{says}" if says else ""), flush=True)
     _record({"kind": "table", "title": title, "header": header, "rows": rows, "says": says})
 

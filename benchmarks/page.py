@@ -56,7 +56,8 @@ def write(results: dict[str, dict]) -> None:
         lines += ["", f"## {_title(name)}", "", result["about"], ""]
         lines.append(
             f"*{at['date']}, {at['cores']} cores, {at['memory_gb']} GB, Python {at['python']}, {at['system']}; "
-            f"`python -m benchmarks {name}`, {result['seconds']:.0f} s*"
+            f"`python -m benchmarks {name}`, {result['seconds']:.0f} s"
+            f"{'' if result.get('whole', True) else ', and ended before its end'}*"
         )
         for entry in result["entries"]:
             lines += ["", *(_table(entry) if entry["kind"] == "table" else _chart(name, entry))]

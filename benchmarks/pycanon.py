@@ -45,7 +45,7 @@ def main() -> None:
     total = 0.0
     for name, (model, key, call) in CASES.items():
         ours = measure(load + OURS, f"answer = ask({model!r})[{key!r}]", repeat=5)
-        theirs = measure(load + "from pycanon import anonymity", f"answer = float({call})", repeat=2, python=python)
+        theirs = measure(load + "from pycanon import anonymity", f"answer = float({call})", python=python)
         total += theirs["seconds"]
         rows.append(
             (
@@ -53,6 +53,8 @@ def main() -> None:
                 ours["seconds"],
                 theirs["seconds"],
                 theirs["seconds"] / ours["seconds"],
+                ours["peak_mb"],
+                theirs["peak_mb"],
                 ours["answer"],
                 theirs["answer"],
             )
@@ -61,10 +63,10 @@ def main() -> None:
     together = measure(
         load + OURS, f"shoal.check(data, {models!r}, quasi_identifiers=quasi, sensitive=sensitive)", repeat=5
     )
-    rows.append(("all four", together["seconds"], total, total / together["seconds"], "", ""))
+    rows.append(("all four", together["seconds"], total, total / together["seconds"], together["peak_mb"], "", "", ""))
     show(
         "Adult, 30,162 rows, 7 quasi-identifiers: seconds and answers",
-        ("figure", "shoal s", "pycanon s", "times faster", "shoal", "pycanon"),
+        ("figure", "shoal s", "pycanon s", "times faster", "shoal MB", "pycanon MB", "shoal", "pycanon"),
         rows,
     )
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from benchmarks import __main__ as command
 from benchmarks import against, page
+from benchmarks.measure import show
 
 
 def run_of(seconds, peak, rows="1,000"):
@@ -17,7 +18,9 @@ def run_of(seconds, peak, rows="1,000"):
         "rows": [[rows, "shoal", seconds, peak, 12]],
         "says": "",
     }
-    return {"release": {"entries": [table, {"kind": "chart"}], "about": "", "seconds": 1.0, "machine": {}}}
+    return {
+        "release": {"entries": [table, {"kind": "chart"}], "about": "", "seconds": 1.0, "machine": {}, "whole": True}
+    }
 
 
 @pytest.mark.parametrize(
@@ -60,3 +63,54 @@ def test_the_command_fails_where_something_grew(monkeypatch, tmp_path, capsys, s
 def test_a_file_must_be_named(capsys):
     assert command.main("--against") == 2
     assert "earlier run" in capsys.readouterr().err
+
+
+def test_what_fails_costs_itself_alone(monkeypatch, capsys):
+    """What a benchmark measured before it failed is on the page, and the next one is run."""
+    written = []
+    monkeypatch.setattr(page, "load", dict)
+    monkeypatch.setattr(page, "write", lambda results: written.append({**results}))
+    half = {**run_of(1.0, 100.0)["release"], "whole": False}
+    outcomes = {"check": half, "risk": run_of(2.0, 100.0)["release"], "explore": {**half, "entries": []}}
+    monkeypatch.setattr(command, "run", outcomes.__getitem__)
+    assert command.main("check", "explore", "risk") == 1
+    assert written == [{"check": half}, {"check": half, "risk": outcomes["risk"]}]
+    assert "check, explore" in capsys.readouterr().err
+
+
+def test_one_that_takes_too_long_is_ended_with_what_it_has(monkeypatch, tmp_path):
+    place = tmp_path / "benchmarks"
+    place.mkdir()
+    (place / "slow.py").write_text(
+        '"""Waits."""\nimport os, time\nopen(os.environ["SHOAL_RESULTS"], "a").write("{}\\n")\ntime.sleep(60)\n'
+    )
+    (place / "wrong.py").write_text('"""Fails."""\n1 / 0\n')
+    monkeypatch.setattr(command, "HERE", place)
+    slow = command.run("slow", most=3.0)
+    assert (slow["entries"], slow["whole"]) == ([{}], False)
+    assert slow["seconds"] < 30
+    assert command.run("wrong")["whole"] is False
+
+
+def test_all_are_those_beside_peers_first_and_none_after_the_time(monkeypatch, capsys):
+    monkeypatch.setattr(page, "load", dict)
+    monkeypatch.setattr(page, "write", lambda results: None)
+    run = []
+    monkeypatch.setattr(command, "run", lambda name: run.append(name) or run_of(1.0, 100.0)["release"])
+    assert command.main() == 0
+    assert tuple(run[: len(command.FIRST)]) == command.FIRST
+    assert not {*command.APART} & {*run}
+    assert len(run) > len(command.FIRST)
+    run.clear()
+    monkeypatch.setattr(command, "ALL_SECONDS", -1.0)
+    assert command.main() == 0
+    assert run == []
+    assert "peers" in capsys.readouterr().err
+
+
+def test_every_time_has_a_peak_beside_it(capsys):
+    show("With", ("what", "seconds", "peak MB"), [("a", 1.0, 2.0)])
+    assert "Peak memory" not in capsys.readouterr().out
+    show("Without", ("what", "seconds"), [("a", 1.0)], "Read it so.")
+    told = capsys.readouterr().out
+    assert "Read it so. Peak memory of the process that measured this: " in told
