@@ -320,6 +320,48 @@ def test_a_tree_is_edited_by_dragging_and_by_keys_with_an_undo(server, visited):
     page.close()
 
 
+def test_a_pseudonym_and_an_order_are_clicks(server, visited):
+    context, _ = visited
+    page = context.new_page()
+    open_sample(page, server.address)
+    box = page.locator("[data-option=pseudonym][data-column-name=name]")
+    box.check()
+    planned(page, "pseudonym = true")
+    planned(page, 'pseudonym_key = "keys/pseudonyms"')
+    page.wait_for_selector(IDLE)
+    assert box.is_checked()
+    assert page.locator("#sentence.warns").count() == 0
+    box.uncheck()
+    page.wait_for_function("!document.getElementById('plan-text').value.includes('pseudonym = true')")
+    at_step(page, "hierarchies?column=condition")
+    page.click("[data-order]")
+    page.click("#order-form [type=submit]")
+    planned(page, 'order = ["')
+    page.close()
+
+
+def test_what_is_being_written_stays_while_the_page_is_put_in_anew(server, visited):
+    context, _ = visited
+    page = context.new_page()
+    project = open_sample(page, server.address, "promise")
+    page.focus("#model-0-k")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("1")
+    page.evaluate("import('/static/swap.js').then((swap) => swap.refresh())")
+    page.wait_for_selector(IDLE)
+    page.keyboard.type("2")
+    assert page.input_value("#model-0-k") in ("12", "21")  # a number field does not tell where one writes
+    assert page.evaluate("document.activeElement.id") == "model-0-k"
+    # what another has changed meanwhile comes in beside it
+    changed = {"changes": [{"set": ["models", 1, "p"], "value": 1}]}
+    cookie = "; ".join(f"{one['name']}={one['value']}" for one in context.cookies())
+    assert server.ask("PATCH", f"/api/projects/{project}/plan", changed, cookie=cookie, Origin=server.address)[0] == 200
+    page.evaluate("import('/static/swap.js').then((swap) => swap.refresh())")
+    page.wait_for_selector("#model-1-p[value='1']")
+    assert page.input_value("#model-0-k") in ("12", "21")
+    page.close()
+
+
 def test_a_slider_draws_the_histogram_anew_and_changes_the_plan(server, visited):
     context, project = visited
     page = context.new_page()

@@ -198,7 +198,7 @@ def _about(name: str, secret: Sequence[str], people: bool, language: str) -> str
         if part == "unit":
             return say("unit.people" if people else "unit.rows", language)
         if part == "column":
-            return secret[0] if len(secret) == 1 else say("promise.secret", language)
+            return secret[0] if secret else say("promise.secret", language)  # it begins with the first of them
         choices = _choices(name, part, ())
         return say(f"choice.{choices[0]}", language) if choices else str(FIRST.get(part, 2))
 
