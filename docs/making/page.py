@@ -27,8 +27,13 @@ def take_pictures() -> None:
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium") or shutil.which("google-chrome")
-    with tempfile.TemporaryDirectory() as root:
-        command = [sys.executable, "-m", "shoal", "serve", "--root", root, "--no-open"]
+    with tempfile.TemporaryDirectory() as folder:
+        from shoal.data.patients import FOLDER as PATIENTS
+
+        root = Path(folder) / "clinic"
+        root.mkdir()
+        shutil.copyfile(PATIENTS / "patients.csv", root / "patients-2024.csv")
+        command = [sys.executable, "-m", "shoal", "serve", "--root", str(root), "--no-open"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             try:
                 assert server.stdout is not None
@@ -83,10 +88,11 @@ def _go(chromium: Any, link: str) -> None:
     for step in ("compare", "attack", "publish"):
         page.goto(f"{at}/{step}")
         _settle(page)
-        if step == "publish":  # a frame that was never in view is not drawn
-            page.set_viewport_size({"width": 1360, "height": TALLEST})
-            page.wait_for_timeout(1000)
-        _keep(page, step)
+        if step != "publish":
+            _keep(page, step)
+    page.set_viewport_size({"width": 1360, "height": TALLEST})  # what is not in view of a frame is not drawn
+    page.wait_for_timeout(2000)
+    page.screenshot(path=FOLDER / "web-publish.png")
     page.set_viewport_size({"width": 1360, "height": 860})
     page.emulate_media(color_scheme="dark")
     page.goto(f"{at}/compare")

@@ -31,6 +31,8 @@ FIRST = {"k": 5, "l": 2, "p": 2, "alpha": 0.5, "t": 0.3, "delta": 1.0, "beta": 1
 SORTS = ("alone", "table", "role")
 MOST_HEAT = 24
 """Of more columns than so many, those whose associations changed most are drawn."""
+MOST_MULTIPLES = 12
+"""So many columns are drawn at once, those that lost most; the others are folded."""
 MOST_BARS = 12
 """Of a column's distribution, so many bars are shown at once; the rest is folded."""
 
@@ -401,8 +403,11 @@ def compare(project: Project, request: Request, language: str) -> dict[str, Any]
         (say(f"compare.{key}", language), heat_map(names, values, say(f"compare.{key}", language), key == "difference"))
         for key, values in (("before", before), ("after", after), ("difference", change))
     ]
+    columns = ((shown["facts"] or {}).get("facts") or {}).get("columns", ())
+    drawn = [column for column in columns if column["distribution"]]
     return shown | {"heats": heats if len(names) > 1 else [], "heat_names": names, "most": most, "bars": MOST_BARS,
-                    "few": _few(shown["facts"])}  # fmt: skip
+                    "few": _few(shown["facts"]), "multiples": MOST_MULTIPLES,
+                    "drawn": sorted(drawn, key=lambda column: -(column["lost"] or 0))}  # fmt: skip
 
 
 def _few(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:

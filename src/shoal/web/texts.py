@@ -968,6 +968,10 @@ TEXTS: dict[str, tuple[str, str]] = {
         "Column by column",
         "Spalte für Spalte",
     ),
+    "compare.columns.more": (
+        "{count} more columns, which lost less",
+        "{count} weitere Spalten, die weniger verloren",
+    ),
     "compare.more": (
         "{count} more values",
         "{count} weitere Werte",
