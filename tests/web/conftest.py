@@ -54,8 +54,8 @@ class Server:
         assert status < 300, (status, text)
         return json.loads(text)
 
-    def finish(self, project, run, seconds=120):
-        """What a run has come to."""
+    def finish(self, project, run, seconds=300):
+        """What a run has come to; where code must be compiled first, on a machine at work, that takes its time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             told = self.json("GET", f"/api/projects/{project}/runs/{run}")
