@@ -108,14 +108,16 @@ def hiding(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
 def is_tried_elsewhere(document: Mapping[str, Any]) -> bool:
     """Whether a plan's contents have what looks like a variable where there are none."""
 
-    def tried(value: Any) -> bool:
-        if isinstance(value, Mapping):
-            return any(map(tried, value.values()))
-        if isinstance(value, list | tuple):
-            return any(map(tried, value))
-        return isinstance(value, str) and any(found[1] for found in _VARIABLE.finditer(value))
-
-    return any(tried(value) for key, value in document.items() if key not in SECTIONS)
+    waiting = [value for key, value in document.items() if key not in SECTIONS]
+    seen: set[int] = set()  # what is nested too deeply, or in itself, is somebody else's to refuse
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and any(found[1] for found in _VARIABLE.finditer(value)):
+            return True
+        if isinstance(value, Mapping | list | tuple) and id(value) not in seen:
+            seen.add(id(value))
+            waiting += value.values() if isinstance(value, Mapping) else value
+    return False
 
 
 def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

@@ -470,3 +470,17 @@ def test_spark_says_which_engine_reads_it(tmp_path):
     write(tmp_path / "t.sav")
     with pytest.raises(TableError, match="Use the engine duckdb"):
         open_files(None, tmp_path / "t.sav", Source(tmp_path / "t.sav"))
+
+
+def test_a_file_is_read_where_less_time_is_left_than_its_reader_would_be_given(tmp_path):
+    """Who has set a limit, such as a scheduler, set it for readers too."""
+    with sqlite3.connect(tmp_path / "t.sqlite") as base:
+        base.execute("CREATE TABLE t (a)")
+        base.execute("INSERT INTO t VALUES (1)")
+    base.close()
+    code = (
+        "import resource, sys, shoal; resource.setrlimit(resource.RLIMIT_CPU, (50, 50)); "
+        "print(shoal.check(sys.argv[1], ['k-anonymity k=2'], quasi_identifiers=['a']).rows)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "t.sqlite")], capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr

@@ -58,3 +58,10 @@ def test_a_key_set_has_twelve_columns_at_most():
     assert KeySet(names[:12]).columns == names[:12]
     with pytest.raises(shoal.PlanError, match="at most 12 columns; found 13"):
         KeySet(names)
+
+
+def test_rows_that_hide_a_column_are_in_none_of_its_groups():
+    """The one group of the first column fails; the rows that hide it are not counted among its rows."""
+    table = pa.table({"a": ["x", "x", "*", "*"], "b": ["y"] * 4, "s": ["1", "1", "2", "3"]})
+    found = shoal.check(table, ["p-sensitive p=2 known=1"], quasi_identifiers=["a", "b"], sensitive=["s"])
+    assert (found.models[0].failing_groups, found.models[0].failing_rows) == (1, 2)

@@ -20,6 +20,7 @@ from shoal.models import (
     PPlusAlphaSensitive,
     PSensitive,
     TCloseness,
+    TrajectoryAnonymity,
     combine,
 )
 from shoal.models.absorbing import absorbing_part
@@ -157,11 +158,19 @@ def test_by_people_so_many_people_survive_and_no_group_of_one_is_asked_for():
 
 
 def test_what_is_begun_with_by_people_counts_people_too():
-    started = ByPeople(combine([KAnonymity(2), TCloseness(0.5)]), None).start
-    assert (started is None) == (combine([KAnonymity(2), TCloseness(0.5)]).start is None)
-    for model in (KAnonymity(4), LDiversity(3), AlphaK(0.4, 2), TCloseness(0.5), DeltaDisclosure(1)):
-        by_people = ByPeople(model, None).start
-        assert by_people == (None if model.start is None else ByPeople(model.start, None))
+    assert ByPeople(PPlusAlphaSensitive(2, 1), None).start == ByPeople(PSensitive(2), None)
+    assert ByPeople(KAnonymity(4)).start == ByPeople(KAnonymity(4))
+    assert ByPeople(TCloseness(0.5)).start is None
+
+
+def test_a_model_by_people_for_groups_of_another_size_counts_people_too():
+    assert ByPeople(KAnonymity(4), None).resized(7) == ByPeople(KAnonymity(7), None)
+    assert ByPeople(PSensitive(2)).resized(7) == ByPeople(PSensitive(2))
+
+
+def test_how_many_rows_are_known_is_in_the_sentence():
+    assert "knows all rows" in TrajectoryAnonymity.sentence({"k": 3})
+    assert "knows {known_rows} rows" in TrajectoryAnonymity.sentence({"k": 3, "known_rows": 2})
 
 
 def test_the_places_of_an_order_and_the_rows_up_to_each_are_told_to_searches():

@@ -168,6 +168,17 @@ def test_a_change_says_nothing_but_at_its_key():
         changed_by({}, ["seed\nk = 1\nx=3"])
 
 
+def test_what_is_nested_in_itself_is_refused_and_no_fault():
+    around: list[object] = []
+    around.append(around)
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (around, deep):
+        with pytest.raises(PlanError, match="'k' must be"):
+            Plan.from_dict({"columns": {"a": "drop"}, "models": [{"name": "k-anonymity", "k": value}]})
+
+
 def test_changes_reach_into_sections_and_replace_lists():
     document = {"models": [{"name": "k-anonymity", "k": 2}], "columns": {"a b": {"role": "other"}}}
     changes = ['models=[{name="k-anonymity", k=9}]', 'columns."a b".role=drop']

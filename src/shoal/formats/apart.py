@@ -99,8 +99,10 @@ def main() -> None:
     import resource
 
     asked = json.load(sys.stdin)
-    resource.setrlimit(resource.RLIMIT_AS, (asked["memory"], asked["memory"]))
-    resource.setrlimit(resource.RLIMIT_CPU, (asked["seconds"], asked["seconds"]))
+    for kind, most in ((resource.RLIMIT_AS, asked["memory"]), (resource.RLIMIT_CPU, asked["seconds"])):
+        given = resource.getrlimit(kind)[1]  # a limit that is there already cannot be raised
+        most = most if given == resource.RLIM_INFINITY else min(most, given)
+        resource.setrlimit(kind, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the data
     import pyarrow as pa
 
