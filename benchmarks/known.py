@@ -45,11 +45,10 @@ answer = [answer, time.process_time() - begun]
 COMPAS = """
 import time
 import shoal
+from pathlib import Path
 from shoal.drafting import draft_plan
-from shoal.profiling import profile_table
 import tomllib
-profile = profile_table({path!r})
-document = tomllib.loads(draft_plan(profile, {path!r}, "."))
+document = tomllib.loads(draft_plan(shoal.profile({path!r}), Path({path!r}), Path(".")))
 document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}}}]
 document["method"] = {{"name": "hidden-cells"}}
 document.pop("output", None)

@@ -181,10 +181,10 @@ def _same(
     """For each kind of person, whether all who can be it have one class of values in common."""
     sets = None if linked.members is None else linked.members.sets.get(histogram.domain.name)
     if sets is None:
-        return _distinct(histogram, label, linked.matches, closest=closest) == 1
+        return np.asarray(_distinct(histogram, label, linked.matches, closest=closest) == 1)
     kind, person = linked.pair(closest=closest)
     crowds = Crowds(kind, person, len(linked.matches.start) - 1, sets).by(label)
-    return (crowds.people > 0) & (crowds.most == crowds.people)
+    return np.asarray((crowds.people > 0) & (crowds.most == crowds.people))
 
 
 def _commonest_share(histogram: Histogram, label: npt.NDArray[np.int32], linked: _Linked) -> float:
