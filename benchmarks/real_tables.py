@@ -145,7 +145,7 @@ def page(results: Sequence[Result], wide: Mapping[str, Any]) -> str:
         "gone: 0 is none, 1 is all. No column that names people is published; a test holds that. Times are of one run",
         "on a busy machine of two cores, compiled methods at hand. Of a wide table the plan promises that any two",
         "facts fit at least five rows (`known = 2`); rows that differ in all columns together are not hidden from who",
-        "knows more, so that the smallest group can be one row there. Attacks are by an intruder who knows all columns:",
+        "knows more, so that the smallest group can be one row there. Attacks are by one who knows all columns:",
         "what they expose of a wide table is what its plan says that it does not cover.",
         "",
         "| table | plan | release | method | loss | groups | smallest | left out |",
