@@ -47,6 +47,7 @@ import time
 import shoal
 from pathlib import Path
 from shoal.drafting import draft_plan
+from shoal.pipeline import rehearse
 import tomllib
 document = tomllib.loads(draft_plan(shoal.profile({path!r}), Path({path!r}), Path(".")))
 document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}}}]
@@ -54,7 +55,7 @@ document["method"] = {{"name": "hidden-cells"}}
 document.pop("output", None)
 plan = shoal.Plan.from_dict(document)
 begun = time.process_time()
-release = shoal.anonymize({path!r}, plan)
+release = rehearse(plan, bounded=False)
 answer = [len(plan.schema.quasi_identifiers), release.utility["ncp"], release.certificate["method"]["hidden_part"],
     time.process_time() - begun]
 """

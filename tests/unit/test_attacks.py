@@ -263,6 +263,15 @@ def test_rows_of_one_person_hide_nobody_from_linkage():
     assert (rows.counts, rows.people, rows.exposed, rows.figures["smallest_crowd"]) == ("rows", 10, 0, 5)
 
 
+def test_who_is_shown_less_exactly_than_others_like_them_is_part_of_the_crowd():
+    """Two people of 21 are shown as such, a third among the twenties, beside one of 25, who is not alone there."""
+    schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,)))})
+    original = pa.table({"who": list("abcd"), "a": [21, 21, 25, 21]})
+    released = pa.table({"a": ["21", "21", "20..29", "20..29"]})
+    found = attack(released, schema, original=original).named("linkage of everybody")
+    assert (found.counts, found.exposed, found.figures["smallest_crowd"]) == ("people", 0, 2)
+
+
 def test_crowds_too_large_to_list_are_counted_in_rows(monkeypatch):
     monkeypatch.setattr("shoal.risk.attacks_linkage.MOST_PAIRS", 1)
     schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,)))})

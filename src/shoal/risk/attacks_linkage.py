@@ -50,13 +50,13 @@ class Owned:
 
 
 def covered_people(groups: int, matches: Matches, person: npt.NDArray[np.int64]) -> Members:
-    """Who can be in which group: whoever has a row of the original that the group covers as closely as any other.
+    """Who can be in which group: whoever has a row of the original that the group covers, closely or not.
 
     Every released row is one of these, so that a crowd has no more people than that.
     """
     pairs = np.unique(np.stack([matches.kind, person], axis=1), axis=0)
     start = np.searchsorted(pairs[:, 0], np.arange(len(matches.start)))
-    owner, group = matches.owner[matches.closest], matches.group[matches.closest]
+    owner, group = matches.owner, matches.group
     many = np.diff(start)[owner]
     found = pairs[_ranges(start[owner], many), 1]
     return Members.of(groups, np.repeat(group, many), found)
