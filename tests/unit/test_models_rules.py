@@ -157,6 +157,17 @@ def test_by_people_so_many_people_survive_and_no_group_of_one_is_asked_for():
     assert [(place, rule.kind) for place, rule in shares.bound_rules(domains, totals)] == [(0, EQUAL)]
 
 
+def test_two_people_are_asked_for_where_two_are_enough_and_sizes_alone_tell_it_where_one_row_is_known():
+    domains = Domain("secret", 2), Domain("who", 9, people=object())
+    totals = [np.ones(domain.size, np.int64) for domain in domains]
+    for told in (ByPeople(KAnonymity(2)).absorbing_rules(domains, totals, whole=False),
+                 ByPeople(KAnonymity(2)).bound_rules(domains, totals)):  # fmt: skip
+        assert [(place, rule.whole) for place, rule in told] == [(1, 2)]
+    found = {(type(model), rows): ByPeople(model, rows).sizes_of_people
+             for model in (KAnonymity(2), PSensitive(2)) for rows in (1, 2, None)}  # fmt: skip
+    assert [key for key, held in found.items() if held] == [(KAnonymity, 1)]
+
+
 def test_what_is_begun_with_by_people_counts_people_too():
     assert ByPeople(PPlusAlphaSensitive(2, 1), None).start == ByPeople(PSensitive(2), None)
     assert ByPeople(KAnonymity(4)).start == ByPeople(KAnonymity(4))
