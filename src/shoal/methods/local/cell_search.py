@@ -45,8 +45,8 @@ LARGER = 2000
 """So many sets of more than two columns are tried at most when levels are chosen, spread evenly over all of them."""
 FAILS, UNKNOWN = 1, 2
 """What compiled code says of a set: see :mod:`shoal.kernels.facts`."""
-MOST_LEFT = 1000
-"""Of more cells that were hidden than these, every set is counted again."""
+LEFT_WORK = 15_000_000
+"""To look at what one hidden cell has broken takes as long as to count so many entries of sets."""
 STEP = 0.25
 """Columns that are moved together at first, as a part of all."""
 
@@ -213,7 +213,7 @@ class _Hiding:
         rows, columns = np.nonzero(self.hidden & ~before)
         if not len(rows):
             return []
-        if not self._by_sizes or len(rows) > MOST_LEFT or len(sets[-1]) > 3:
+        if not self._by_sizes or len(rows) * LEFT_WORK > len(self.table.count) * len(sets) or len(sets[-1]) > 3:
             return sets
         known, shown = np.stack(self.known.columns), np.stack(self.shown.columns)
         count, found = self.table.count.astype(np.float64), set()
