@@ -179,7 +179,8 @@ def _packed(found: Sequence[_Least], columns: int) -> npt.NDArray[np.float64]:
         for one in order:
             free = (one.rows > 0) & ~used[:, list(one.columns)].any(axis=1)
             total[free] += one.rows[free]
-            used[np.ix_(free, list(one.columns))] = True
+            for column in one.columns:
+                used[free, column] = True
         best = np.maximum(best, total)
     return best
 

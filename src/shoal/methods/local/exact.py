@@ -58,7 +58,8 @@ def _losses(local: LocalProblem, item: Ints, sets: Ints, member: Ints) -> npt.ND
     holding = make_holding(len(member), setting.values.shape[1], own, start)
     hold(setting, holding, own, apart.count, start)
     number = len(start) - 1
-    return np.r_[0.0, holding.size[:number] * holding.cost[:number]]
+    losses: npt.NDArray[np.float64] = np.r_[0.0, holding.size[:number] * holding.cost[:number]]
+    return losses
 
 
 def _chosen(rows: int, loss: list[float], fine: list[bool]) -> list[int] | None:
