@@ -47,7 +47,8 @@ VALUES = (
 def strange_table(rows=60):
     random = np.random.default_rng(1)
     text = [pa.array(random.choice(np.array(VALUES[:n], object), rows).tolist(), pa.string()) for n in (2, 3, 2, 4)]
-    floats = [None if i % 7 == 0 else float("nan") if i % 11 == 0 else i / 4 for i in range(rows)]
+    none = {4: float("nan"), 5: float("inf"), 6: float("-inf")}
+    floats = [None if i % 7 == 0 else none.get(i % 11, i / 4) for i in range(rows)]
     return pa.table([*text, pa.array(floats), pa.array([i % 5 for i in range(rows)], pa.int32()),
                      pa.array([VALUES[i % 10] if i % 3 else None for i in range(rows)])], names=NAMES)  # fmt: skip
 
@@ -73,6 +74,11 @@ def rows_of(path):
     return rows
 
 
+def assert_same(one, other):
+    """The same rows, where NaN is the same as NaN."""
+    assert list(map(repr, one)) == list(map(repr, other))
+
+
 # -- frames ----------------------------------------------------------------------------------------------------
 
 
@@ -85,7 +91,7 @@ def test_names_and_values_are_data(spark, method):
     before = spark.conf.get("spark.sql.caseSensitive"), {view.name for view in spark.catalog.listTables()}
     theirs = shoal.anonymize(frame, plan)
     assert tuple(theirs.table.columns) == NAMES
-    assert [tuple(row) for row in theirs.table.collect()] == [tuple(row.values()) for row in ours.table.to_pylist()]
+    assert_same([tuple(row) for row in theirs.table.collect()], [tuple(row.values()) for row in ours.table.to_pylist()])
     assert theirs.certificate["source"]["schema_sha256"] == ours.certificate["source"]["schema_sha256"]
     # the user's session is as it was
     assert (spark.conf.get("spark.sql.caseSensitive"), {view.name for view in spark.catalog.listTables()}) == before
@@ -128,7 +134,7 @@ def test_what_was_verified_is_what_is_given(spark):
     """A frame that differs each time it is looked at is computed once."""
     frame = spark.createDataFrame(strange_table()).withColumn('note,"1"', spark_functions().rand().cast("string"))
     released = shoal.anonymize(frame, strange_plan()).table
-    assert released.collect() == released.collect()
+    assert_same(released.collect(), released.collect())
 
 
 def spark_functions():
@@ -187,7 +193,7 @@ def test_a_release_in_parts(spark, tmp_path, suffix):
     plan = replace(strange_plan(), source=Source(source))
     ours = shoal.release(replace(plan, output=output(alone)))
     theirs = shoal.release(on_spark(plan, output=output(parts)))
-    assert rows_of(parts) == rows_of(alone)
+    assert_same(rows_of(parts), rows_of(alone))
     assert sorted(part.name for part in parts.iterdir())[0] == f"part-00000{suffix}"
     told = theirs.certificate["output"]
     assert told == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),

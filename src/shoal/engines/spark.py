@@ -361,7 +361,7 @@ class SparkEngine:
         form = path.suffix.lower().removeprefix(".")
         frame = self._sorted(table)
         if form == "csv":
-            frame = frame.select(*(frame[name].cast("string") for name in frame.columns))
+            frame = frame.selectExpr(*(_written(name, kind) for name, kind in frame.dtypes))
         writer = frame.toDF(*table.columns).write.format(form)
         if form == "csv":
             writer = writer.options(
@@ -505,6 +505,14 @@ def driver_room(heap: str, most: str) -> Room:
 def _bytes(setting: str) -> int:
     """Bytes of a Spark setting; a plain number is in bytes."""
     return int(setting) if setting.isdecimal() else megabytes(setting) << 20
+
+
+def _written(name: str, kind: str) -> str:
+    """A column as it is written to a CSV; numbers that are none as DuckDB writes them, so that both write the same."""
+    cell = f"CAST({name} AS STRING)"
+    if kind in ("float", "double"):
+        cell = f"CASE WHEN isnan({name}) THEN 'nan' ELSE replace({cell}, 'Infinity', 'inf') END"
+    return f"{cell} AS {name}"
 
 
 def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Source) -> str:
