@@ -4,7 +4,12 @@ Each in a process of its own, from a Parquet file to a verified Parquet release 
 those of Python and Java together; on a machine that others use, they say more than wall seconds. Peak memory is
 Python's and Java's, each at its own peak.
 
-python -m benchmarks.spark [rows ...]
+Then 8,000 rows several times in one session that is kept (``shoal.session``), each time beside what Spark itself needs
+in the same session to count the combinations of the same rows, bring them here, sort and write the rows, and count
+again what was written. And how the time falls from one to two executors of one core each.
+
+python -m benchmarks.spark [rows ...]          # a million rows; 8,000 in a kept session; executors
+python -m benchmarks.spark --executors [rows]  # executors alone, such as 50000000
 """
 
 from __future__ import annotations
@@ -37,6 +42,48 @@ answer = {
     "cpu": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
 }
 """
+WARM = """
+names = [name for name in columns]
+
+def alone(spark, number):
+    listed = ", ".join(f"`{{name}}`" for name in names)
+    counted = f"SELECT {{listed}}, count(*) AS n FROM {{{{}}}} GROUP BY {{listed}}"
+    start = time.perf_counter()
+    spark.read.parquet({source!r}).createOrReplaceTempView("original")
+    spark.sql(counted.format("original")).toArrow()
+    place = {output!r} + f".alone-{{number}}"
+    spark.sql(f"SELECT {{listed}} FROM original ORDER BY {{listed}}").write.parquet(place)
+    spark.read.parquet(place).createOrReplaceTempView("written")
+    spark.sql(counted.format("written")).toArrow()
+    return time.perf_counter() - start
+
+def released():
+    start = time.perf_counter()
+    shoal.release(plan, overwrite=True, progress=False)
+    return time.perf_counter() - start
+"""
+KEPT = """
+with shoal.session(plan.engine) as spark:
+    first = released()
+    ours, theirs = [], []
+    for number in range(6):
+        theirs.append(alone(spark, number))
+        ours.append(released())
+java = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+answer = {"first": first, "ours": ours, "theirs": theirs, "java_mb": java}
+"""
+APART = """
+import shutil
+from pathlib import Path
+with shoal.session(plan.engine) as spark:
+    from pyspark.find_spark_home import _find_spark_home
+    # workers keep their logs in Spark's own folder
+    logs = Path(_find_spark_home()) / "work" / spark.sparkContext.applicationId
+    answer = shoal.release(plan, overwrite=True, progress=False).seconds
+shutil.rmtree(logs, ignore_errors=True)
+if logs.parent.is_dir() and not any(logs.parent.iterdir()):
+    logs.parent.rmdir()
+"""
 ENGINES = {
     "duckdb": {"name": "duckdb", "threads": 2, "memory": "3GB"},
     "spark": {"name": "spark", "master": "local[2]", "memory": JAVA_MEMORY},
@@ -45,18 +92,75 @@ STEPS = ("reading", "deciding", "writing", "verifying")
 
 
 def main(*sizes: int) -> None:
+    cold(*sizes or (1_000_000,))
+    kept()
+    executors()
+
+
+def setup_of(engine: dict[str, object], source: Path, output: Path) -> str:
+    return SETUP.format(
+        quasi=QUASI_IDENTIFIERS, sensitive=SENSITIVE, source=str(source), output=str(output), engine=engine
+    )
+
+
+def kept(size: int = 8_000) -> None:
+    """Release after release in one session, each beside Spark's own work."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder) / "census.parquet", Path(folder) / "out.parquet"
+        write_census(source, size)
+        more = WARM.format(source=str(source), output=str(output))
+        told = measure(setup_of(ENGINES["spark"], source, output) + more, KEPT)
+    found = told["answer"]
+    rows = [
+        (f"release {number + 2}", ours, theirs, ours / theirs)
+        for number, (ours, theirs) in enumerate(zip(found["ours"], found["theirs"], strict=True))
+    ]
+    ours, theirs = sorted(found["ours"]), sorted(found["theirs"])
+    rows.append(("median", (ours[2] + ours[3]) / 2, (theirs[2] + theirs[3]) / 2,
+                 (ours[2] + ours[3]) / (theirs[2] + theirs[3])))  # fmt: skip
+    rows.insert(0, ("release 1, with the start of Java", found["first"], "", ""))
+    show(
+        f"{size:,} rows in a session that is kept",
+        ("", "shoal s", "Spark alone s", "ratio", "Python MB", "Java MB"),
+        [(*row, told["peak_mb"], found["java_mb"]) for row in rows],
+        "Spark alone counts the combinations, brings them here, sorts and writes the rows, and counts what it wrote.",
+    )
+
+
+def executors(size: int = 1_000_000) -> None:
+    """The same release on one and on two executors of one core each, which are processes of their own."""
     rows = []
-    for size in sizes or (1_000_000, 10_000_000):
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "census.parquet"
+        write_census(source, size)
+        for count in (1, 2):
+            engine = {
+                "name": "spark", "master": f"local-cluster[{count},1,2048]", "memory": "2GB",
+                "options": {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": "16"},
+            }  # fmt: skip
+            told = measure(setup_of(engine, source, Path(folder) / f"out-{count}.parquet"), APART)
+            steps = told["answer"]
+            rows.append(
+                [f"{size:,}", count, sum(steps.values()), *(steps[step] for step in STEPS), told["peak_mb"]]
+            )  # fmt: skip
+    rows.append([f"{size:,}", "ratio", *(two / one for one, two in zip(rows[0][2:-1], rows[1][2:-1], strict=True)), ""])
+    show(
+        "Executors of one core each, on this machine (local-cluster)",
+        ("rows", "executors", "seconds", *STEPS, "Python MB"),
+        rows,
+        "The driver needs a core for itself at times: with more executors than cores left, the gain is less.",
+    )
+
+
+def cold(*sizes: int) -> None:
+    rows = []
+    for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "census.parquet"
             write_census(source, size)
             found = {}
             for engine, settings in ENGINES.items():
-                setup = SETUP.format(
-                    quasi=QUASI_IDENTIFIERS, sensitive=SENSITIVE, source=str(source),
-                    output=str(Path(folder) / f"{engine}.parquet"), engine=settings,
-                )  # fmt: skip
-                found[engine] = measure(setup, RUN)
+                found[engine] = measure(setup_of(settings, source, Path(folder) / f"{engine}.parquet"), RUN)
                 told = found[engine]["answer"]
                 rows.append(
                     [f"{size:,}", engine, found[engine]["seconds"], told["cpu"],
@@ -75,4 +179,5 @@ def main(*sizes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(argument) for argument in sys.argv[1:]))
+    asked = [argument for argument in sys.argv[1:] if argument != "--executors"]
+    (executors if "--executors" in sys.argv else main)(*map(int, asked))

@@ -38,7 +38,9 @@ def pytest_collection_modifyitems(config, items):
 def spark():
     """One Spark session on this machine for all tests that need one."""
     pytest.importorskip("pyspark")
-    from shoal.engines.spark_session import open_session, require_java
+    import shoal
+    from shoal.engines.base import EngineSettings
+    from shoal.engines.spark_session import require_java
     from shoal.errors import InputError
 
     try:
@@ -47,9 +49,8 @@ def spark():
         pytest.skip(str(error))
     # short queries gain nothing from the slow half of Java's compiler
     options = {"spark.sql.shuffle.partitions": "3", "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
-    opened = open_session("local[2]", "1GB", options=options)
-    yield opened.spark
-    opened.close()
+    with shoal.session(EngineSettings("1GB", name="spark", master="local[2]", options=options)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import shoal
 from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.engines.base import EngineSettings
 from shoal.report import render
 from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
 from tests.conformance.test_spark import close, people_of, people_schema
@@ -120,16 +121,15 @@ def main() -> None:
     asked.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
     asked.add_argument("--only", default="", help="cases whose name has this in it")
     given = asked.parse_args()
-    spark = None
+    settings = EngineSettings(name="duckdb")
     if given.engine == "spark":
-        from shoal.engines.spark_session import open_session
-
-        opened = open_session("local[2]", "1GB", options={"spark.sql.shuffle.partitions": "3"})
-        spark = opened.spark
-    for method, model, table, plan in cases():
-        name = f"{method} | {model}"
-        if given.only in name:
-            print(f"{name} | {digest(table, plan, spark)}", flush=True)
+        options = {"spark.sql.shuffle.partitions": "3"}
+        settings = EngineSettings("1GB", name="spark", master="local[2]", options=options)
+    with shoal.session(settings) as spark:
+        for method, model, table, plan in cases():
+            name = f"{method} | {model}"
+            if given.only in name:
+                print(f"{name} | {digest(table, plan, spark)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ NAMES: dict[str, tuple[str, str, str]] = {
         "Functions",
         "What the command line does, and what it does in Python.",
         "anonymize release check attack assess compare profile draft explore explain minimal_recodings pattern_set "
-        "compile_methods reproduce_papers",
+        "session compile_methods reproduce_papers",
     ),
     "plans": (
         "Plans and columns",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from shoal.explanation import explain
     from shoal.exploration import Exploration, explore
-    from shoal.functions import Draft, anonymize, check, draft, minimal_recodings, release
+    from shoal.functions import Draft, anonymize, check, draft, minimal_recodings, release, session
     from shoal.identifiability import Ledger
     from shoal.identifiability.tables import Questions
     from shoal.methods import (
@@ -203,6 +203,7 @@ __all__ = [
     "release",
     "reproduce_papers",
     "sensitive",
+    "session",
     "tree",
 ]
 
@@ -226,7 +227,7 @@ _HOMES = {
     "shoal.comparing": "Comparison compare",
     "shoal.explanation": "explain",
     "shoal.exploration": "Exploration explore",
-    "shoal.functions": "Draft anonymize check draft minimal_recodings release",
+    "shoal.functions": "Draft anonymize check draft minimal_recodings release session",
     "shoal.identifiability": "Ledger",
     "shoal.identifiability.tables": "Questions",
     "shoal.plan": "Output Plan",

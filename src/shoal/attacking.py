@@ -18,6 +18,7 @@ from shoal.asking import AskedColumn, AskedEngine, AskedModels, AskedNames, as_m
 from shoal.encoding.people import number_names
 from shoal.engines.base import EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
+from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, TableError
 from shoal.given import AskedRoles, given
 from shoal.models import Model, size_of_groups
@@ -87,6 +88,7 @@ class Attacks(Shown):
         }
 
 
+@keeping()
 def attack(
     released: Any,
     plan: AskedRoles | None = None,

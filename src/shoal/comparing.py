@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.asking import AskedColumn, AskedEngine, AskedNames, as_names
 from shoal.engines.csv_format import CsvFormat
+from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, TableError
 from shoal.given import AskedRoles, given
 from shoal.schema import UNPUBLISHED, Schema
@@ -91,6 +92,7 @@ class Comparison(Shown):
         }
 
 
+@keeping()
 def compare(
     original: Any,
     released: Any,

@@ -20,6 +20,7 @@ from shoal.asking import AskedEngine, as_engine
 from shoal.engines import open_engine
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
+from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, ShoalError
 from shoal.methods import HiddenCells, Method, Progress
 from shoal.methods.time_limits import within
@@ -122,6 +123,7 @@ class Explanation(Shown):
         }
 
 
+@keeping()
 def explain(
     plan: AskedPlan,
     data: Any = None,

@@ -26,6 +26,7 @@ from shoal.asking import AskedNames, as_names
 from shoal.engines import open_engine
 from shoal.engines.base import Source
 from shoal.engines.csv_format import CsvFormat
+from shoal.engines.spark_keeping import keeping
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.formats import STANDARD
 from shoal.methods import METHODS, Method, Progress, quiet
@@ -270,6 +271,7 @@ def candidates(
     return distinct
 
 
+@keeping()
 def explore(
     plan: AskedPlan,
     data: Any = None,
@@ -474,6 +476,11 @@ def _without_script() -> Iterator[None]:
 def _work(link: Connection) -> None:
     """Run the plans that come over a pipe, until it is closed; tell when the run itself starts."""
     be_alone()
+    with keeping():  # an engine that takes long to start is started once
+        _work_on(link)
+
+
+def _work_on(link: Connection) -> None:
     practised: set[str] = set()
     while True:
         try:

@@ -3,6 +3,7 @@
     draft     a first plan                anonymize a table in memory
     release   what a plan says, from file to file
     check     does a table meet models?   minimal_recodings
+    session   one Spark for several of these
 
 Those that have a module of their own are defined there: profile, explore, explain, attack, assess, compare. Commands
 read options and print; :data:`COMMANDS` says which function each stands for.
@@ -22,9 +23,10 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from shoal import pipeline
 from shoal.asking import AskedColumn, AskedEngine, AskedMethod, AskedModels, AskedNames, as_engine
 from shoal.certificate import Release, Table
-from shoal.engines.base import UTC, Source
+from shoal.engines.base import UTC, EngineSettings, Source
 from shoal.engines.csv_format import CsvFormat
 from shoal.engines.scratch import make_scratch
+from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, ShoalWarning
 from shoal.formats import STANDARD
 from shoal.formats.packed import lay_out
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from shoal.rehearsal import Tried
 
 __all__ = [
-    "COMMANDS", "Draft", "anonymize", "check", "draft", "minimal_recodings", "release",
+    "COMMANDS", "Draft", "anonymize", "check", "draft", "minimal_recodings", "release", "session",
 ]  # fmt: skip
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -75,11 +77,12 @@ def _watched(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
     return watched
 
 
-release = _watched(pipeline.release)
+release = keeping()(_watched(pipeline.release))
 check = _watched(pipeline.check)
 minimal_recodings = _watched(pipeline.minimal_recodings)
 
 
+@keeping()
 def anonymize(
     data: Table,
     plan: AskedPlan | None = None,
@@ -235,6 +238,7 @@ def _at_hand(data: Any) -> Iterator[Any]:
         held.remove()
 
 
+@keeping()
 def draft(
     data: Any,
     *,
@@ -292,3 +296,33 @@ def draft(
             drafted = Draft(draft_plan(found, path, place, k=k), found, place)
             tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
     return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
+
+
+@contextmanager
+def session(engine: AskedEngine = "spark") -> Iterator[Any]:
+    """Keep one Spark session for everything that shoal does within a ``with`` block.
+
+    Without it every call that needs a session of its own starts Java and ends it, which takes most of the time of a
+    small table. A session that is running already is used as it is, and left running.
+
+    Parameters
+    ----------
+    engine
+        ``"spark"``, or the settings of an engine such as those of a plan (``plan.engine``). Whatever asks within the
+        block for another master, other memory or other options is refused. Other engines have nothing to keep.
+
+    Yields
+    ------
+    The ``SparkSession``, for tables of one's own; None with other engines.
+
+    Examples
+    --------
+    ::
+
+        with shoal.session(plan.engine):
+            shoal.release(plan)
+            shoal.attack(plan.output.path, plan)
+    """
+    settings = as_engine(engine) or EngineSettings()
+    with keeping(settings) as kept:
+        yield kept

@@ -392,7 +392,9 @@ def test_settings(tmp_path):
 def test_a_running_session_stays_where_it_is(spark):
     with pytest.raises(shoal.PlanError, match="already running, on 'local"):
         SparkEngine(EngineSettings(name="spark", master="local[7]"))
-    assert spark_session.open_session("local[2]").spark is spark
+    with SparkEngine(EngineSettings(name="spark", master="local[2]")) as engine:
+        assert engine._spark.sparkContext is spark.sparkContext
+        assert engine._spark is not spark  # what it registers and sets is not met by others
 
 
 def test_java(monkeypatch, tmp_path):
@@ -413,7 +415,7 @@ def test_java(monkeypatch, tmp_path):
 def test_without_pyspark(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(shoal.InputError, match=r"shoal\[spark\]"):
-        spark_session.open_session()
+        SparkEngine()
 
 
 QUICK = "-XX:TieredStopAtLevel=1"  # short queries gain nothing from the slow half of Java's compiler
@@ -476,3 +478,21 @@ def test_a_master_that_is_none(spark, folder):
     done = run(folder, "plan.toml", "--engine", "duckdb", "--master", "local[1]")
     assert done.returncode == 2
     assert "Only the engine spark" in done.stderr
+
+
+def test_few_combinations_come_at_once_and_many_are_measured_first(spark, tmp_path, monkeypatch):
+    table = pa.table({"a": [str(number % 7) for number in range(50)], "b": [number % 3 for number in range(50)]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    found, measured = [], []
+    for small, few in ((0, 100), (4 << 20, 100), (4 << 20, 20), (4 << 20, 21)):  # there are 21
+        monkeypatch.setattr(spark_engine, "SMALL_BYTES", small)
+        monkeypatch.setattr(spark_engine, "FEW_COMBINATIONS", few)
+        with SparkEngine(EngineSettings(name="spark")) as engine:
+            asked = []
+            monkeypatch.setattr(engine, "_check_room", lambda *given, asked=asked: asked.append(given))
+            counted = engine.frequencies(engine.read(Source(tmp_path / "in.parquet")), (0, 1))
+        found.append(sorted(map(str, counted.to_pylist())))
+        measured.append(len(asked))
+    assert len(found[0]) == 21
+    assert found == [found[0]] * 4
+    assert measured == [1, 0, 1, 0]

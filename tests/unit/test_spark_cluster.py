@@ -27,7 +27,7 @@ import shoal
 from shoal.engines import spark_session
 
 started, numbers = [], []
-start = spark_session._start
+start = spark_session.start_session
 
 def remember(*arguments):
     opened = start(*arguments)
@@ -35,7 +35,7 @@ def remember(*arguments):
     numbers.append(opened.spark.sparkContext.applicationId)
     return opened
 
-spark_session._start = remember
+spark_session.start_session = remember
 
 def workers():
     "Process numbers of this application's executors, by their number within it."

@@ -101,10 +101,11 @@ def attack(
     from shoal.attacking import attack as run
     from shoal.cli.check import names_of
     from shoal.cli.console import figure, output, progress
+    from shoal.engines.spark_keeping import keeping
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     settings = settings_of(engine, master, roles)
-    with progress(as_json) as show:
+    with progress(as_json) as show, keeping():
         show("attacking", None)
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,

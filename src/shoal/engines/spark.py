@@ -25,7 +25,8 @@ from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, EngineSettings, Relation, Source, check_names, check_time_zone
 from shoal.engines.csv_format import RELEASED
 from shoal.engines.spark_files import open_files
-from shoal.engines.spark_session import OpenSession, is_spark_frame, megabytes, open_session, require_pyspark
+from shoal.engines.spark_keeping import OpenSession, open_session
+from shoal.engines.spark_session import is_spark_frame, megabytes, require_pyspark
 from shoal.errors import OutputError, ShoalError, TableError
 from shoal.formats import PLAIN, Writing
 
@@ -43,6 +44,10 @@ BROADCAST_BYTES = 512 << 20
 
 WORK_BYTES = 120
 """Of the driver's memory, what coding and sorting take per combination beside its values (see docs/spark.md)."""
+
+SMALL_BYTES = 4 << 20
+FEW_COMBINATIONS = 100_000
+"""Of a table of so many bytes, so many combinations are fetched at once."""
 
 COMBINATIONS = "different combinations of quasi-identifiers and sensitive values"
 COARSER = (
@@ -96,7 +101,7 @@ class SparkEngine:
         check_time_zone(time_zone)
         settings = settings or EngineSettings()
         if frame is None:
-            self._open = open_session(settings.master, settings.memory, settings.threads, settings.options)
+            self._open = open_session(settings)
         elif "connect" in type(frame).__module__:
             raise TableError(
                 "The table must be a DataFrame of a classic Spark session; this one is of Spark Connect. Run shoal on "
@@ -124,13 +129,15 @@ class SparkEngine:
         self.close()
 
     def close(self) -> None:
-        """Let go of the data; end the session if it was started here, or else what still runs in it."""
+        """Let go of the data, of what still runs for it, and of the session."""
         with contextlib.suppress(Exception):  # an interrupted or lost session may not answer any more
             self._spark.sparkContext.cancelJobsWithTag(self._tag)
-            for spread in self._spread:
-                spread.close()
-            for frame in self._kept_frames:
+        for spread in self._spread:
+            spread.close()
+        for frame in self._kept_frames:
+            with contextlib.suppress(Exception):
                 frame.unpersist()
+        with contextlib.suppress(Exception):
             for view in self._views:
                 self._spark.catalog.dropTempView(view)
             self._spark.conf.set(ZONE, self._zone_before)  # the session may be the user's
@@ -166,12 +173,11 @@ class SparkEngine:
         """A view in which columns are called c<i>, and NaN and the declared markers are missing."""
         check_names(names, named)
         renamed = frame.toDF(*(sql.column(place) for place in range(len(names))))
-        view = self._register(renamed)
         cells = []
         for part, name in zip(renamed.schema, names, strict=True):
             cell = _cell(part.name, part.dataType.simpleString(), name, missing, source)
             cells.append(f"{cell} AS {part.name}")
-        return replace(self._view(f"SELECT {', '.join(cells)} FROM {view}", names), named=named)
+        return replace(self._framed(lambda: renamed.selectExpr(*cells), names), named=named)
 
     def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
         """None: what a server sends comes to one machine."""
@@ -186,7 +192,10 @@ class SparkEngine:
         return replace(table, name=self._register(frame))
 
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
-        frame = self._run(lambda: self._spark.sql(query))
+        return self._framed(lambda: self._spark.sql(query), columns)
+
+    def _framed(self, make: Callable[[], DataFrame], columns: tuple[str, ...]) -> Relation:
+        frame = self._run(make)
         types = tuple(TYPES.get(kind, kind.upper()) for _, kind in frame.dtypes)
         return Relation(self._register(frame), columns, types)
 
@@ -196,13 +205,28 @@ class SparkEngine:
         """See :class:`shoal.engines.base.Engine`; raises where the combinations do not fit the driver."""
         from pyspark import StorageLevel
 
-        counted = self._spark.sql(sql.frequencies(table.name, places)).persist(StorageLevel.MEMORY_AND_DISK)
+        found = self._spark.sql(sql.frequencies(table.name, places))
+        if self._is_small(table):  # to keep and measure them first would take longer than all else
+            few = self._fetched(found.limit(FEW_COMBINATIONS + 1))
+            if few.num_rows <= FEW_COMBINATIONS:
+                return few
+        counted = found.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             self._check_room(self._register(counted), table, places)
             return self._fetched(counted)
         finally:
             with contextlib.suppress(Exception):
                 counted.unpersist()
+
+    def _is_small(self, table: Relation) -> bool:
+        """Whether the driver has room for many times what Spark takes the size of a table for, that of its files."""
+        plan = self._run(lambda: self._spark.table(table.name)._jdf.queryExecution().optimizedPlan())
+        room = self._room()
+        return int(str(plan.stats().sizeInBytes())) <= min(SMALL_BYTES, room.result // 16, room.python // 16)
+
+    def _room(self) -> Room:
+        settings = ("spark.driver.memory", "spark.driver.maxResultSize")
+        return driver_room(*(self._setting(name, "1g") for name in settings))
 
     def _check_room(
         self, held: str, table: Relation, places: Sequence[int], what: str = COMBINATIONS, instead: str = COARSER
@@ -214,8 +238,7 @@ class SparkEngine:
         (found,) = self._collect(sql.extent(held, text))
         values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(places) - len(text) + 1))
         needed = 2 * values + found["n"] * WORK_BYTES
-        settings = ("spark.driver.memory", "spark.driver.maxResultSize")
-        room = driver_room(*(self._setting(name, "1g") for name in settings))
+        room = self._room()
         if values <= room.result and needed <= room.python:
             return
         distinct = self._collect(sql.distinct_values(held, places))[0]

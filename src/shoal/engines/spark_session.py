@@ -1,7 +1,7 @@
 """A Spark session of shoal's own: silent, private, without a web page; and the Java that it needs.
 
-Where a session is running already, as in a notebook on a cluster or under spark-submit, that one is used as it
-is and left running. Otherwise one is started, with a Java process of its own that ends with it.
+It has a Java process of its own that ends with it. Who works in it, and for how long it is kept, is said in
+:mod:`shoal.engines.spark_keeping`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from shoal.errors import InputError, PlanError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["OpenSession", "is_spark_frame", "megabytes", "open_session", "require_java", "require_pyspark"]
+__all__ = ["StartedSession", "is_spark_frame", "megabytes", "require_java", "require_pyspark", "start_session"]
 
 OLDEST_JAVA = 17
 INSTALL_JAVA = (
@@ -35,22 +35,40 @@ INSTALL_JAVA = (
 UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
-class OpenSession:
-    """A session, and how to let go of it."""
+class StartedSession:
+    """A session that was started here.
 
-    def __init__(self, spark: SparkSession, gateway: Any = None, scratch: Held | None = None) -> None:
+    Attributes
+    ----------
+    chosen
+        What it was started with, by Spark's names.
+    users
+        How many work in it at the moment.
+    """
+
+    def __init__(self, spark: SparkSession, gateway: Any, scratch: Held, chosen: Mapping[str, str]) -> None:
         self.spark = spark
+        self.master = chosen["spark.master"]
+        self.chosen = chosen
+        self.users = 0
+        self._context = spark.sparkContext
         self._gateway = gateway
         self._scratch = scratch
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still answers: nobody has stopped it, and its Java runs."""
+        return self._context._jsc is not None and (self._gateway.proc is None or self._gateway.proc.poll() is None)
+
     def close(self) -> None:
-        """End a session that was started here, its Java process and its files; leave any other as it is."""
+        """End the session, its Java process and its files; once."""
         if self._gateway is None:
             return
         from pyspark import SparkContext
 
         gateway, self._gateway = self._gateway, None
-        self.spark.stop()
+        with contextlib.suppress(Exception):  # its Java may be gone
+            self.spark.stop()
         with contextlib.suppress(Exception):
             gateway.shutdown()
         if gateway.proc is not None:
@@ -62,8 +80,7 @@ class OpenSession:
                 gateway.proc.kill()
                 gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None
-        if self._scratch is not None:
-            self._scratch.remove()
+        self._scratch.remove()
 
 
 def is_spark_frame(data: Any) -> bool:
@@ -72,49 +89,18 @@ def is_spark_frame(data: Any) -> bool:
     return any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql") for kind in kinds)
 
 
-def open_session(
-    master: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    options: Mapping[str, str] | None = None,
-) -> OpenSession:
-    """The session that is running, or else a new one.
+def start_session(master: str, memory: str | None, options: Mapping[str, str]) -> StartedSession:
+    """Start Java and a session in it.
 
     Parameters
     ----------
     master
-        Where Spark runs, such as ``local[4]``, ``spark://host:7077`` or ``yarn``; without one, what spark-submit was
-        told, or this machine with all cores (or ``threads``).
+        Where Spark runs, such as ``local[4]``, ``spark://host:7077`` or ``yarn``.
     memory
         Memory of the driver's Java, such as ``"4GB"``; on one machine the work is done there too.
     options
         Further settings by their Spark names.
     """
-    require_pyspark()
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    running = SparkSession.getActiveSession()
-    if running is None and SparkContext._active_spark_context is not None:
-        running = SparkSession(SparkContext._active_spark_context)
-    if running is not None:
-        found = running.sparkContext.master
-        if master is not None and master != found:
-            raise PlanError(
-                f"A Spark session is already running, on {found!r}; it cannot be moved to {master!r}. Leave the master "
-                f"out to use it, or stop it first."
-            )
-        return OpenSession(running)
-    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started Java, with settings of its own
-        builder = SparkSession.builder.appName("shoal")
-        for key, value in (options or {}).items():
-            builder = builder.config(key, value)
-        return OpenSession(builder.getOrCreate())
-    require_java()
-    return _start(master or f"local[{threads or '*'}]", memory, options or {})
-
-
-def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -146,8 +132,9 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
     if memory is not None:
         given["spark.driver.memory"] = f"{megabytes(memory)}m"
     java = "spark.driver.extraJavaOptions"
-    chosen = given | dict(options) | {java: f"{given[java]} {options.get(java, '')}".strip()}
-    conf = SparkConf(loadDefaults=False).setAll(list(chosen.items()))
+    chosen = given | dict(options)
+    whole = chosen | {java: f"{given[java]} {options.get(java, '')}".strip()}
+    conf = SparkConf(loadDefaults=False).setAll(list(whole.items()))
     interrupted = signal.getsignal(signal.SIGINT)
     try:
         with (scratch / "java.log").open("wb") as log, _environment(on_this_machine):
@@ -173,7 +160,7 @@ def _start(master: str, memory: str | None, options: Mapping[str, str]) -> OpenS
         context.pythonExec = sys.executable  # functions run beside Spark by this Python, not by any that is found
     with contextlib.suppress(ValueError):  # not in the main thread, where Spark sets no handler either
         signal.signal(signal.SIGINT, interrupted)
-    return OpenSession(SparkSession(context), gateway, held)
+    return StartedSession(SparkSession(context), gateway, held, chosen)
 
 
 @contextlib.contextmanager

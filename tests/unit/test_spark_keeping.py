@@ -1,0 +1,220 @@
+"""One Spark for several pieces of work: kept while it is wanted, never met by another's data, and ended afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines import spark_keeping, spark_session
+from shoal.engines.base import EngineSettings
+from shoal.engines.spark_keeping import keeping, open_session
+
+LOCAL = EngineSettings("1GB", name="spark", master="local[1]", options={"spark.sql.shuffle.partitions": "2"})
+
+
+class Context:
+    """What is asked of a Spark context."""
+
+    _jsc = object()
+
+
+class Session:
+    """What is asked of a Spark session, with no Java behind it."""
+
+    def __init__(self, context):
+        self.sparkContext = context
+
+    def newSession(self):
+        return Session(self.sparkContext)
+
+
+class Started(spark_session.StartedSession):
+    """Counts how often it is ended."""
+
+    ended = 0
+
+    def __init__(self, master, memory, options):
+        chosen = {"spark.master": master, **options}
+        if memory is not None:
+            chosen["spark.driver.memory"] = f"{spark_session.megabytes(memory)}m"
+        super().__init__(Session(Context()), None, None, chosen)
+
+    @property
+    def alive(self):
+        return self._context._jsc is not None
+
+    def close(self):
+        self.ended += 1
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Sessions as they are started, in a process that has none."""
+    found = []
+
+    def start(*given):
+        found.append(Started(*given))
+        return found[-1]
+
+    monkeypatch.setattr(spark_keeping, "_own", spark_keeping._Own())
+    monkeypatch.setattr(spark_keeping, "_running", lambda: None)
+    monkeypatch.setattr(spark_session, "require_java", lambda: None)
+    monkeypatch.setattr(spark_session, "start_session", start)
+    return found
+
+
+def ended(started):
+    return [one.ended for one in started]
+
+
+def test_a_session_ends_with_the_last_who_works_in_it(started):
+    one, other = open_session(LOCAL), open_session(LOCAL)
+    assert one.spark is not other.spark  # views and settings of their own
+    one.close()
+    one.close()
+    assert ended(started) == [0]
+    other.close()
+    assert ended(started) == [1]
+    open_session(LOCAL).close()
+    assert ended(started) == [1, 1]
+
+
+def test_within_a_block_it_outlives_them(started):
+    with keeping():
+        assert started == []  # nothing is started before somebody needs it
+        open_session(LOCAL).close()
+        with keeping():
+            open_session(LOCAL).close()
+        open_session(EngineSettings(name="spark")).close()
+        assert ended(started) == [0]
+    assert ended(started) == [1]
+
+
+def test_it_ends_where_the_block_fails(started):
+    with pytest.raises(ZeroDivisionError), shoal.session(LOCAL):
+        raise ZeroDivisionError
+    assert ended(started) == [1]
+
+
+def test_other_settings_are_refused_where_it_is_promised_and_start_another_where_nobody_is_in_it(started):
+    for more, message in (
+        ({"master": "local[3]"}, r"on 'local\[1\]'; it cannot be moved to 'local\[3\]'"),
+        ({"master": None, "threads": 3}, r"cannot be moved to 'local\[3\]'"),
+        ({"memory": "2GB"}, r"its memory \(1024m\) cannot become 2GB"),
+        ({"options": {"spark.sql.shuffle.partitions": "9"}}, "its option spark.sql.shuffle.partitions cannot"),
+    ):
+        given = {"name": "spark", "memory": "1GB", "master": "local[1]", **more}
+        asked = EngineSettings(**given)
+        with shoal.session(LOCAL), pytest.raises(shoal.PlanError, match=message):
+            open_session(asked)
+        before = len(started)
+        with keeping():
+            open_session(LOCAL).close()
+            open_session(asked).close()
+            assert ended(started)[before:] == [1, 0]
+    for same in (EngineSettings("1024MB", name="spark"), EngineSettings(name="spark", threads=1)):
+        with shoal.session(LOCAL):
+            open_session(same).close()
+
+
+def test_one_that_was_stopped_or_died_is_not_used_again(started):
+    with shoal.session(LOCAL) as spark:
+        spark.sparkContext._jsc = None
+        late = open_session(LOCAL)
+        assert ended(started) == [1, 0]
+        late.close()
+        assert ended(started) == [1, 0]
+    assert ended(started) == [1, 1]
+
+
+def test_other_engines_have_nothing_to_keep(started):
+    with shoal.session("duckdb") as nothing:
+        assert nothing is None
+    assert started == []
+
+
+def test_a_session_of_somebody_else_is_used_as_it_is_and_never_ended(spark, monkeypatch):
+    monkeypatch.setattr(spark_keeping, "_own", spark_keeping._Own())  # what the other tests use is now somebody else's
+    monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
+    with shoal.session(EngineSettings("7GB", name="spark")) as found:
+        assert found.sparkContext is spark.sparkContext
+        with pytest.raises(shoal.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
+            open_session(EngineSettings(name="spark", master="local[7]"))
+        open_session(EngineSettings(name="spark", master="local[2]")).close()
+    assert spark_keeping._own.started is None
+    assert spark.sql("SELECT 1").count() == 1
+
+
+# run in a process of its own, for there can be only one Spark in a process
+WORK = """
+import json, sys, shoal
+from pathlib import Path
+from shoal.engines import spark_session
+
+started = []
+start = spark_session.start_session
+
+def remember(*given):
+    started.append(start(*given))
+    return started[-1]
+
+spark_session.start_session = remember
+plan = shoal.Plan.read("plan.toml")
+told = {}
+shoal.attack("in.parquet", plan, original="in.parquet", locality=True)
+told["attack"] = len(started)
+told["ended"] = [one.alive if one._gateway else None for one in started]
+with shoal.session(plan.engine) as spark:
+    for _ in range(2):
+        shoal.release(plan, overwrite=True)
+    shoal.check("out.parquet", plan=plan)
+    told["kept"] = len(started)
+    told["views"] = [row.tableName for row in spark.sql("SHOW TABLES").collect()]
+    other = spark.newSession()
+    told["other views"] = [row.tableName for row in other.sql("SHOW TABLES").collect()]
+    told["cached"] = len(spark.sparkContext._jsc.getPersistentRDDs())
+    told["empty"] = bool(spark._jsparkSession.sharedState().cacheManager().isEmpty())
+    try:
+        shoal.release(plan.with_(engine=shoal.Plan.read("other.toml").engine), overwrite=True)
+    except shoal.PlanError as error:
+        told["refused"] = str(error)
+    proc = started[-1]._gateway.proc
+told["java ends"] = proc.poll() is not None
+print(json.dumps(told))
+"""
+
+
+def test_real_sessions(spark, tmp_path):
+    """The fixture says that there is a Spark; the work is done in another process."""
+    table = pa.table({"age": [str(number // 4) for number in range(48)], "ill": ["a", "b", "c"] * 16})
+    pq.write_table(table, tmp_path / "in.parquet")
+    plan = (
+        'source = { path = "in.parquet" }\noutput = { path = "out.parquet", report = false }\n'
+        'columns = { age = { role = "quasi-identifier" }, ill = { role = "sensitive" } }\n'
+        'models = [{ name = "k-anonymity", k = 3 }]\n'
+        'engine = { name = "spark", master = "local[1]", MEMORY options = '
+        '{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1" } }\n'
+    )
+    (tmp_path / "plan.toml").write_text(plan.replace("MEMORY", ""))
+    (tmp_path / "other.toml").write_text(plan.replace("MEMORY", 'memory = "700MB",'))
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", WORK], capture_output=True, text=True, cwd=tmp_path, check=False,
+        env={**os.environ, "TMPDIR": str(scratch)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told.pop("refused").startswith("A Spark session is already running, on 'local[1]'; its memory")
+    assert told == {
+        "attack": 1, "ended": [None], "kept": 2, "views": [], "other views": [], "cached": 0, "empty": True,
+        "java ends": True,
+    }  # fmt: skip
+    assert list(scratch.iterdir()) == []
