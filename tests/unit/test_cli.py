@@ -161,7 +161,7 @@ ALSO_BAD: dict[str, Case] = {
         swap('[columns.name]\nrole = "identifier"\n', ""), str, 2,
         "it says nothing of column 1 of 4. Use drop to leave a column out"),
     "an encoding that is not read": (
-        swap("[columns.name]", 'encoding = "cp1252"\n[columns.name]'), str, 2, "convert the file to UTF-8"),
+        swap("[columns.name]", 'encoding = "cp437"\n[columns.name]'), str, 2, "convert the file to UTF-8"),
     "a hierarchy that does not nest": (
         swap("[5, 10]", "[5, 12]"), str, 2, "Column 'age': Each interval"),
     "intervals with a gap": (

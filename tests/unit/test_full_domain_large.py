@@ -149,6 +149,6 @@ def test_a_wide_lattice_is_bounded_and_searched_as_well_as_by_a_plain_best_first
     method = FullDomain(suppression=0.02)
     found = search.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 1.5)
     assert found.nodes > search.LARGEST_LATTICE
-    plain, _ = lightning(problem, 0.02, 1.5)
+    ((plain, _),) = lightning(problem, 0.02, [1.5])
     assert found.best.loss <= plain
     assert 0 < found.lower_bound <= found.best.loss

@@ -63,6 +63,8 @@ export function told(message, line) {
   if (line) toLine(line);
 }
 
+export const unsaved = () => Boolean(text()?.dataset.dirty);
+
 export function clean() {
   delete text().dataset.dirty;
   document.getElementById("plan-unsaved").hidden = true;

@@ -34,6 +34,7 @@ export async function refresh() {
   for (const part of fresh.querySelectorAll("[data-swap]")) {
     const old = document.querySelector(`[data-swap="${part.dataset.swap}"]`);
     if (!old || old.innerHTML === part.innerHTML) continue;
+    if (part.dataset.swap === "fault" && plan.unsaved()) continue; // what is wrong with the text that stands there
     keep(old, part);
     old.replaceWith(document.adoptNode(part));
   }
