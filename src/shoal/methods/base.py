@@ -23,6 +23,7 @@ from shoal.encoding.method_facts import Warned
 from shoal.engines.base import Relation, Spread
 from shoal.errors import InfeasibleError, PlanError
 from shoal.models import AllOf, Model
+from shoal.models.known import limited
 from shoal.schema import Ladder, Schema
 from shoal.schema.base import changed
 
@@ -203,7 +204,8 @@ def require_feasible(problem: Problem) -> None:
     """Raise where no grouping at all can meet the models without leaving rows out.
 
     Where a model survives the union of groups that meet it, and the whole table, as one group, fails it, there
-    is no partition into groups that all meet it.
+    is no partition into groups that all meet it. One that is asked of sets of columns is asked of the empty set too,
+    whatever the groups are: that is the whole table.
     """
     frequencies = problem.frequencies
     require_whole(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1), problem.model)
@@ -211,9 +213,10 @@ def require_feasible(problem: Problem) -> None:
 
 def require_whole(whole: Groups, models: AllOf) -> None:
     """The same, of the whole table as one group."""
+    of_sets = limited(models)
     for model in models.parts:
         verdict = model.assess(whole)
-        if model.unites and not verdict.holds[0]:
+        if (model.unites or model in of_sets) and not verdict.holds[0]:
             best = ", ".join(f"{key} = {value:.6g}" for key, value in verdict.effective.items())
             raise InfeasibleError(
                 f"No grouping of these {whole.rows} rows can meet {model}: all rows in one group reach only "
