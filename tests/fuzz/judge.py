@@ -9,6 +9,7 @@ import csv
 import json
 import math
 import tomllib
+import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
@@ -117,7 +118,10 @@ def _meets(model: dict[str, Any], group: Group, table: list[Group], column: dict
 
 
 def _fold(value: Any) -> Any:
-    return None if value in (None, "") else value
+    """What stands in a cell; None where nobody would see anything there."""
+    if value is None or all(unicodedata.category(sign) in ("Cc", "Cf", "Zs") for sign in value):
+        return None
+    return value
 
 
 def _read(path: Path) -> tuple[list[str], list[list[Any]]]:
