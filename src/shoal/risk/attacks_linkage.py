@@ -116,8 +116,8 @@ class _Linked:
         self.published, self.matches, self.person = published, matches, owned.person
         members = owned.members
         self.pairs = {closest: None if members is None else _pairs(matches, members, closest) for closest in (0, 1)}
-        if members is None or any(pairs is None for pairs in self.pairs.values()):
-            members = None
+        if members is not None and (not members.people or any(pairs is None for pairs in self.pairs.values())):
+            members = None  # too many to list, or nobody's row can be a released one
         self.members = members
         self.by_rows = members is None
         self.counts = "rows" if self.person is None else "people"
