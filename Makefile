@@ -66,7 +66,7 @@ check: $(READY)
 # Do the tests notice when a line is wrong? A seeded sample of small faults; status 1 where under 95 % are noticed.
 # What is known from an earlier run is not run again, unless AFRESH=1 says so.
 N ?= 300
-SEED ?= 1
+mutants: SEED ?= 1
 mutants: $(READY)
 	.venv/bin/python -m tests.mutation --count $(N) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) $(if $(AFRESH),--afresh)
 

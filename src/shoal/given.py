@@ -5,8 +5,8 @@ A plan, a schema or names say the roles; all tables are read by one engine, writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -63,11 +63,9 @@ class Given:
                 return Source(path, csv=said.csv, format=said.format, time_zone=self.time_zone)
         return self.table(data)
 
-    @contextmanager
-    def open(self, *tables: Source | None) -> Iterator[Tables]:
+    def open(self, *tables: Source | None) -> AbstractContextManager[Tables]:
         """The tables in the engine that is for them."""
-        with open_tables(self.engine, *tables) as opened:
-            yield opened
+        return open_tables(self.engine, *tables)
 
 
 def given(

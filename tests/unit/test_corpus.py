@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +16,8 @@ from tests.fuzz.harness import Outcome, call, within
 from tests.fuzz.judge import judge
 from tests.fuzz.replay import run_case
 
-CORPUS = sorted((Path(__file__).parent.parent / "corpus").glob("*.json"))
+PROJECT = Path(__file__).parent.parent.parent
+CORPUS = sorted((PROJECT / "tests" / "corpus").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
@@ -130,3 +134,11 @@ def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
     monkeypatch.setattr(fuzz, "compile_methods", lambda: done.append("compiled"))
     assert fuzz.hunt(0.05, 7, 30.0, keep=False) == findings
     assert done == ["compiled", *begun]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not there")
+def test_fuzzing_tries_something_new_each_time() -> None:
+    given = {name: value for name, value in os.environ.items() if name not in ("SEED", "MAKEFLAGS")}
+    told = subprocess.run(["make", "-n", "fuzz"], cwd=PROJECT, env=given, capture_output=True, text=True, check=True)
+    assert "tests.fuzz" in told.stdout
+    assert "--seed" not in told.stdout

@@ -48,19 +48,25 @@ def release(folder, method, output, **columns):
     return (folder / output).read_bytes()
 
 
+def watched(monkeypatch):
+    """What the engine repeats from now on."""
+    taken = []
+    repeat = DuckDBEngine.repeat
+
+    def watching(*given):
+        taken.append(repeat(*given))
+        return taken[-1]
+
+    monkeypatch.setattr(DuckDBEngine, "repeat", watching)
+    return taken
+
+
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_repeated_rows_are_the_recoded_ones(tmp_path, monkeypatch, method, seed, output):
     (tmp_path / "t.csv").write_text(rows(seed), encoding="utf-8")
-    taken = []
-    repeat = DuckDBEngine.repeat
-
-    def watched(*given):
-        taken.append(repeat(*given))
-        return taken[-1]
-
-    monkeypatch.setattr(DuckDBEngine, "repeat", watched)
+    taken = watched(monkeypatch)
     repeated = release(tmp_path, method, output)
     assert len(taken) == 1
     assert taken[0] is not None
@@ -76,14 +82,7 @@ def test_rows_of_people_are_repeated_too(tmp_path, monkeypatch, method, seed):
     head, *lines = rows(seed).splitlines()
     named = [f"{line},{dice.choice(['p', 'P', 'q', *range(50)])}" for line in lines]
     (tmp_path / "t.csv").write_text("\n".join([f"{head},who", *named]) + "\n", encoding="utf-8")
-    taken = []
-    repeat = DuckDBEngine.repeat
-
-    def watched(*given):
-        taken.append(repeat(*given))
-        return taken[-1]
-
-    monkeypatch.setattr(DuckDBEngine, "repeat", watched)
+    taken = watched(monkeypatch)
     repeated = release(tmp_path, method, "out.csv", who={"role": "person"})
     assert len(taken) == 1
     assert taken[0] is not None
