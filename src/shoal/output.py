@@ -93,7 +93,7 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
         for place in places_of(path):
             _check_place(place, overwrite, may_be_directory=in_parts and place == path)
         _check_name(path)
-        if form.name in ("sqlite", "duckdb"):
+        if form.module is not None and form.name in ("sqlite", "duckdb"):
             _check_database(path, form.module)
         if not path.parent.is_dir():
             raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
@@ -118,9 +118,9 @@ def _check_place(place: Path, overwrite: bool, *, may_be_directory: bool = False
         )
 
 
-def _check_database(path: Path, module: str | None) -> None:
+def _check_database(path: Path, module: str) -> None:
     """A database is replaced as a whole: it may hold one table alone."""
-    if module is None or not path.exists():
+    if not path.exists():
         return
     try:
         tables = importlib.import_module(module).tables_in(path)

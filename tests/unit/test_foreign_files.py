@@ -15,6 +15,7 @@ import zipfile
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import shoal
@@ -23,6 +24,7 @@ from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, TableError
 from shoal.formats import ColumnLabels, Options, Writing, apart
+from shoal.formats.parts import common_schema
 from shoal.profiling import profile as profile_table
 
 pytest.importorskip("pyreadstat")
@@ -484,3 +486,11 @@ def test_a_file_is_read_where_less_time_is_left_than_its_reader_would_be_given(t
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "t.sqlite")], capture_output=True, text=True)
     assert done.stdout == "1\n", done.stderr
+
+
+def test_a_parquet_file_whose_names_are_no_text_is_refused(tmp_path):
+    damaged = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"abcdefgh": [1, 2]}), damaged, store_schema=False)
+    damaged.write_bytes(damaged.read_bytes().replace(b"abcdefgh", b"abc\xff\xfegh!"))
+    with pytest.raises(TableError, match="not a Parquet file that can be read"):
+        common_schema([damaged])

@@ -20,7 +20,16 @@ import pytest
 
 from shoal import output, stopping
 from shoal.errors import OutputError, PlanError
-from shoal.output import certificate_of, check_output, places_of, publish, recoding_of, staging, staging_of
+from shoal.output import (
+    certificate_of,
+    check_inputs,
+    check_output,
+    places_of,
+    publish,
+    recoding_of,
+    staging,
+    staging_of,
+)
 from shoal.pipeline import release
 from shoal.plan import Plan
 from tests.unit.test_output import assert_whole, names, write_plan
@@ -194,6 +203,17 @@ def test_no_file_of_a_release_is_the_plan_a_hierarchy_or_the_previous_release(
     put(tmp_path / "earlier.csv")
     with pytest.raises(OutputError, match="previous release itself"):
         release(plan, overwrite=True, previous=tmp_path / "earlier.csv" if linked else place)
+
+
+@pytest.mark.parametrize("name", ["new.sqlite", "new.duckdb"])
+def test_a_database_that_is_not_there_yet_is_no_obstacle_and_is_not_made_by_looking(tmp_path: Path, name: str) -> None:
+    check_output(tmp_path / name, overwrite=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_source_that_is_not_there_is_not_what_stands_at_the_place_of_the_output(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("age\n1\n")
+    check_inputs(tmp_path / "old.csv", {"source": [tmp_path / "missing.csv"]})
 
 
 def test_no_file_of_a_release_is_the_ledger_or_the_universe(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
 from shoal.engines.csv_format import RELEASED, CsvFormat, detect, is_cp1252, surely_named
 from shoal.engines.duckdb_files import (
-    common_schema,
     folder_cells,
     number_pattern,
     plain_number,
@@ -36,7 +35,7 @@ from shoal.formats.addresses import address_of
 from shoal.formats.apart import load_apart
 from shoal.formats.drivers import answer
 from shoal.formats.packed import in_utf8, is_packed, lay_out
-from shoal.formats.parts import Parts, find_parts, refuse_double
+from shoal.formats.parts import Parts, common_schema, find_parts, refuse_double
 from shoal.formats.postgres import Asked, Postgres
 from shoal.formats.stores import Store
 

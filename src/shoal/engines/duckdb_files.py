@@ -13,7 +13,7 @@ from shoal.engines.csv_format import CsvFormat, first_record
 from shoal.errors import TableError
 from shoal.formats.parts import Parts
 
-__all__ = ["common_schema", "folder_cells", "number_pattern", "plain_number", "same_header", "scan_csv", "scan_parquet"]
+__all__ = ["folder_cells", "number_pattern", "plain_number", "same_header", "scan_csv", "scan_parquet"]
 
 BUFFER = 8_000_000
 """Bytes of a CSV that are read at once; DuckDB's default is four times as many for each thread. The longest record that
@@ -81,18 +81,6 @@ def same_header(files: Sequence[Path], form: CsvFormat) -> None:
         )
 
 
-def common_schema(files: Sequence[Path]) -> pa.Schema:
-    """The schema of Parquet files, whose columns must be the same."""
-    schemas = [_parquet_schema(file) for file in files]
-    differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
-    if differs:
-        raise TableError(
-            f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
-            f"first, for example {differs[0]!r}."
-        )
-    return schemas[0]
-
-
 def number_pattern(form: CsvFormat) -> str:
     """What a number looks like that is written with these decimal and thousands separators."""
     point = re.escape(form.decimal or ".")
@@ -106,15 +94,6 @@ def plain_number(cell: str, form: CsvFormat) -> str:
     for sign in " \u00a0\u202f" if form.thousands == " " else form.thousands or "":
         cell = f"replace({cell}, {sql.literal(sign)}, '')"
     return f"replace({cell}, {sql.literal(form.decimal or '.')}, '.')"
-
-
-def _parquet_schema(file: Path) -> pa.Schema:
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_schema(file)
-    except (pa.ArrowException, OSError):
-        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
 
 
 def _listed(files: Sequence[Path]) -> str:

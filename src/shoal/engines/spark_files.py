@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from shoal.engines import sql
 from shoal.engines.base import Source, check_names
 from shoal.engines.csv_format import CsvFormat, detect, first_record, surely_named
 from shoal.errors import TableError
 from shoal.formats import format_of
+from shoal.formats.parts import common_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +62,8 @@ def open_files(
         reader = reader.option("pathGlobFilter", f"*.{form}")
     place = _escaped(path.resolve())
     if form == "parquet":
-        names = _parquet_names(files)
+        names = tuple(common_schema(files).names)
+        check_names(names, named=True)
         if len({name.lower() for name in names}) < len(names) and spark.conf.get("spark.sql.caseSensitive") != "true":
             raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")
         frame = reader.parquet(place)
@@ -125,23 +124,6 @@ def _refuse_double(names: Sequence[str], partitioned: Sequence[str]) -> None:
     double = sorted(set(names) & set(partitioned))
     if double:
         raise TableError(f"Column {double[0]!r} is both in the files and in the names of their folders; drop one.")
-
-
-def _parquet_names(files: Sequence[Path]) -> tuple[str, ...]:
-    schemas = []
-    for file in files:
-        try:
-            schemas.append(pq.read_schema(file))
-        except (pa.ArrowException, OSError):
-            raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
-    differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
-    if differs:
-        raise TableError(
-            f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
-            f"first, for example {differs[0]!r}."
-        )
-    check_names(schemas[0].names, named=True)
-    return tuple(schemas[0].names)
 
 
 def _csv_form(files: Sequence[Path], given: CsvFormat) -> CsvFormat:

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
+import pyarrow as pa
+
 from shoal.errors import TableError
 
-__all__ = ["Parts", "find_parts", "refuse_double", "visible_files"]
+__all__ = ["Parts", "common_schema", "find_parts", "refuse_double", "visible_files"]
 
 SUFFIXES = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz", ".csv.zst")}
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -110,3 +112,24 @@ def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> 
         )
     values = tuple(tuple(None if value == NO_VALUE else unquote(value) for _, _, value in parts) for parts in found)
     return Parts(form, tuple(files), tuple(map(unquote, next(iter(keys)))), values)
+
+
+def common_schema(files: Sequence[Path]) -> pa.Schema:
+    """The schema of Parquet files, whose columns must be the same."""
+    schemas = [_parquet_schema(file) for file in files]
+    differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
+    if differs:
+        raise TableError(
+            f"Every file of a directory must have the same columns; {len(differs)} of {len(files)} differ from the "
+            f"first, for example {differs[0]!r}."
+        )
+    return schemas[0]
+
+
+def _parquet_schema(file: Path) -> pa.Schema:
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(file)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: names of columns that are no text
+        raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None
