@@ -45,49 +45,37 @@ CLOSE = 1e-9  # of a bound, and of what it is compared with: nearer than this on
 HOLDS, FAILS, UNSURE = 0, 1, 2
 
 
+KIND, ATTRIBUTE, FIRST, LAST, WHOLE, AT, KNOWN, PRESENT = range(8)  # the columns of `Rules.heads`
+OWNER, TOTALS, LABELS = range(3)  # the rows of `Rules.values`: labels of rule r are in row LABELS + r
+_FOUND, _ROWS, _WORK, _OTHER, _STACK, _ABOVE = range(6)  # the rows of a desk
+
+
 class Rules(NamedTuple):
-    """Models as arrays.
+    """Models as arrays: few of them, because every call that is not inlined hands over each array in seven words.
 
     least : int64 (1,), the smallest group
-    offsets : int64 (attributes + 1,), the columns of each attribute
-    every : int64 (columns,), all columns in order
-    owner : int64 (columns,), the attribute of each column
-    totals : int64 (columns,), rows of the table with each value
-    known, present : int64 (attributes,), rows of the table with a known value, and different values among them
-    kind, attribute, whole : int64 (rules,);  real : float64 (rules,)
-    label : int64 (rules, columns), see :class:`shoal.encoding.rules.Rule`
-    at : int64 (rules,), where the rule's part of `lines` begins;  lines : int64
+    offsets : int64 (attributes + 1,), the columns of each attribute; the last one is how many columns there are
+    heads : int64 (rules, 8): KIND, ATTRIBUTE and its columns from FIRST to LAST, WHOLE, where the rule's part of
+        `lines` begins (AT), the rows of the table that have a value (KNOWN), and its different values (PRESENT)
+    real : float64 (rules,), see :class:`shoal.encoding.rules.Rule`
+    values : int64 (2 + rules, columns): the attribute of each column (OWNER), rows of the table with each value
+        (TOTALS), and for each rule its labels
+    lines : int64, see :class:`shoal.encoding.rules.Rule`
     """
 
     least: np.ndarray
     offsets: np.ndarray
-    every: np.ndarray
-    owner: np.ndarray
-    totals: np.ndarray
-    known: np.ndarray
-    present: np.ndarray
-    kind: np.ndarray
-    attribute: np.ndarray
-    whole: np.ndarray
+    heads: np.ndarray
     real: np.ndarray
-    label: np.ndarray
-    at: np.ndarray
+    values: np.ndarray
     lines: np.ndarray
 
 
-class Desk(NamedTuple):
-    """Room for one thread's arithmetic, zero between calls: work, other : int64 (room,); stack : int64 (2 room,)."""
-
-    work: np.ndarray
-    other: np.ndarray
-    stack: np.ndarray
-
-
 class Judge(NamedTuple):
-    """The rules with a desk to evaluate them on; threads share rules, never a desk."""
+    """The rules with a desk to evaluate them on, int64 (6, room); threads share rules, never a desk."""
 
     rules: Rules
-    desk: Desk
+    desk: np.ndarray
 
 
 class Tally(NamedTuple):
@@ -98,7 +86,7 @@ class Tally(NamedTuple):
     """
 
     book: np.ndarray
-    desk: Desk
+    desk: np.ndarray
 
 
 def make_rules(least: int, totals: Sequence[np.ndarray], rules: Sequence[tuple[int, Rule]]) -> Rules:
@@ -112,47 +100,43 @@ def make_rules(least: int, totals: Sequence[np.ndarray], rules: Sequence[tuple[i
     """
     sizes = [len(counts) for counts in totals]
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    width = int(offsets[-1])
-    label = np.zeros((len(rules), width), np.int64)
-    at, lines = [], [np.zeros(0, np.int64)]
+    values = np.zeros((LABELS + len(rules), int(offsets[-1])), np.int64)
+    values[OWNER] = np.repeat(np.arange(len(sizes)), sizes)
+    values[TOTALS] = np.concatenate([np.zeros(0, np.int64), *totals])
+    heads = np.zeros((len(rules), PRESENT + 1), np.int64)
+    lines = [np.zeros(0, np.int64)]
     for number, (attribute, rule) in enumerate(rules):
+        first, last, counts = offsets[attribute], offsets[attribute + 1], totals[attribute]
+        at = sum(map(len, lines))
+        heads[number] = rule.kind, attribute, first, last, rule.whole, at, counts.sum(), np.count_nonzero(counts)
         if rule.labels is not None:
-            label[number, offsets[attribute] : offsets[attribute + 1]] = rule.labels
-        at.append(sum(map(len, lines)))
+            values[LABELS + number, first:last] = rule.labels
         if rule.lines is not None:
             lines.append(rule.lines)
     return Rules(
         least=np.array([least], np.int64),
         offsets=offsets,
-        every=np.arange(width, dtype=np.int64),
-        owner=np.repeat(np.arange(len(sizes)), sizes).astype(np.int64),
-        totals=np.concatenate([np.zeros(0, np.int64), *totals]).astype(np.int64),
-        known=np.array([counts.sum() for counts in totals], np.int64),
-        present=np.array([np.count_nonzero(counts) for counts in totals], np.int64),
-        kind=np.array([rule.kind for _, rule in rules], np.int64),
-        attribute=np.array([attribute for attribute, _ in rules], np.int64),
-        whole=np.array([rule.whole for _, rule in rules], np.int64),
+        heads=heads,
         real=np.array([rule.real for _, rule in rules], np.float64),
-        label=label,
-        at=np.array(at, np.int64),
+        values=values,
         lines=np.concatenate(lines).astype(np.int64),
     )
 
 
-def make_desk(rules: Rules) -> Desk:
-    """Room to evaluate some rules."""
-    room = max(len(rules.owner), len(rules.lines), int(rules.label.max(initial=0)) + 1) + 1
-    return Desk(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(2 * room, np.int64))
+def _make_desk(rules: Rules) -> np.ndarray:
+    """Room to evaluate some rules; _WORK and _OTHER are zero between calls."""
+    room = max(int(rules.offsets[-1]), len(rules.lines), int(rules.values[LABELS:].max(initial=0)) + 1) + 1
+    return np.zeros((_ABOVE + 1, room), np.int64)
 
 
 def make_judge(rules: Rules) -> Judge:
     """A judge of groups by some rules, for one thread."""
-    return Judge(rules, make_desk(rules))
+    return Judge(rules, _make_desk(rules))
 
 
 def make_tally(rules: Rules) -> Tally:
     """An empty tally for some rules."""
-    return Tally(np.zeros((3, len(rules.owner) + 1), np.int64), make_desk(rules))
+    return Tally(np.zeros((3, rules.offsets[-1] + 1), np.int64), _make_desk(rules))
 
 
 def columns_of(codes: np.ndarray, rules: Rules) -> np.ndarray:
@@ -162,85 +146,106 @@ def columns_of(codes: np.ndarray, rules: Rules) -> np.ndarray:
 
 def value_counts(columns: np.ndarray, rules: Rules) -> np.ndarray:
     """How many of some rows, int32 (n, attributes), have each value, int64 (columns,)."""
-    return np.bincount(columns[columns >= 0], minlength=len(rules.owner)).astype(np.int64)
+    return np.bincount(columns[columns >= 0], minlength=int(rules.offsets[-1])).astype(np.int64)
 
 
 # -- one rule ----------------------------------------------------------------------------------------
-# Of `columns`, those from `first` to `last` are looked at; those of other attributes or without rows are passed over.
+# First the group's values of the rule's attribute are laid out on the desk: the columns that have rows, and how many.
+
+
+@njit(**INNER, forceinline=True)
+def _lay_out(desk, counts, first, last):
+    """Lay out the columns from `first` to `last` that have rows; returns how many, and the rows of all of them."""
+    found = known = 0
+    for column in range(first, last):
+        rows = counts[column]
+        desk[_FOUND, found] = column  # written in any case: cheaper than to guess wrongly what comes
+        desk[_ROWS, found] = rows
+        known += rows
+        found += rows > 0
+    return found, known
 
 
 @njit(**INNER)
-def _categories(rules, desk, rule, counts, columns, first, last):
-    """How many different labels the group has."""
-    work, stack, owner, label = desk.work, desk.stack, rules.owner, rules.label
-    attribute = rules.attribute[rule]
-    found = 0
-    for i in range(first, last):
+def _lay_out_listed(desk, counts, columns, owner, attribute):
+    """The same of those columns in a tally's list that an attribute owns."""
+    found = known = 0
+    for i in range(columns[-1]):
         column = columns[i]
-        if owner[column] == attribute and counts[column] > 0:
-            mark = label[rule, column]
-            if mark >= 0 and work[mark] == 0:
-                work[mark] = 1
-                stack[found] = mark
-                found += 1
-    for i in range(found):
-        work[stack[i]] = 0
-    return found
-
-
-@njit(**INNER)
-def _recursive(rules, desk, rule, counts, columns, first, last, signed):
-    """By how much the most frequent value exceeds (c, l)-diversity, as a part of it; if signed, also below 0."""
-    stack, owner = desk.stack, rules.owner
-    attribute = rules.attribute[rule]
-    found = 0
-    for i in range(first, last):
-        column = columns[i]
-        if owner[column] == attribute and counts[column] > 0:
-            stack[found] = counts[column]
+        rows = counts[column]
+        if rows > 0 and owner[column] == attribute:
+            desk[_FOUND, found] = column
+            desk[_ROWS, found] = rows
+            known += rows
             found += 1
-    ordered = np.sort(stack[:found])
+    return found, known
+
+
+@njit(**INNER)
+def _categories(desk, labels, found):
+    """How many different labels the group has."""
+    different = 0
+    for i in range(found):
+        mark = labels[desk[_FOUND, i]]
+        if mark >= 0 and desk[_WORK, mark] == 0:
+            desk[_WORK, mark] = 1
+            desk[_STACK, different] = mark
+            different += 1
+    for i in range(different):
+        desk[_WORK, desk[_STACK, i]] = 0
+    return different
+
+
+@njit(**INNER)
+def _weight(desk, labels, found):
+    """What the labels of the group's rows add up to."""
+    total = 0
+    for i in range(found):
+        total += desk[_ROWS, i] * labels[desk[_FOUND, i]]
+    return total
+
+
+@njit(**INNER)
+def _most(desk, found):
+    """The rows of the most frequent value."""
+    most = 0
+    for i in range(found):
+        most = max(most, desk[_ROWS, i])
+    return most
+
+
+@njit(**INNER)
+def _recursive(desk, found, whole, real, signed):
+    """By how much the most frequent value exceeds (c, l)-diversity, as a part of it; if signed, also below 0."""
+    ordered = np.sort(desk[_ROWS, :found])
     tail = 0
-    for i in range(found - rules.whole[rule] + 1):
+    for i in range(found - whole + 1):
         tail += ordered[i]
     most = ordered[found - 1]
     if signed:
-        return (most - rules.real[rule] * tail) / (most + 1.0)
-    if most < rules.real[rule] * tail * (1.0 - NEAR):
+        return (most - real * tail) / (most + 1.0)
+    if most < real * tail * (1.0 - NEAR):
         return 0.0
-    return (most - rules.real[rule] * tail + 1.0) / (most + 1.0)
+    return (most - real * tail + 1.0) / (most + 1.0)
 
 
 @njit(**INNER)
-def _ordered(rules, desk, rule, known, counts, columns, first, last):
+def _ordered(desk, labels, lines, found, known, places, rows):
     """The distance along an order: sum over places of |group's - table's cumulative share| / (places - 1).
 
     Between two values that the group holds, its cumulative count stands still and the table's rises, so that the
     sum over a stretch is known from running sums once the place where they cross is found.
     """
-    stack, owner, label, lines = desk.stack, rules.owner, rules.label, rules.lines
-    attribute = rules.attribute[rule]
-    places = rules.whole[rule]
     if places < 2:
         return 0.0
-    at = rules.at[rule]
-    found = 0
-    for i in range(first, last):
-        column = columns[i]
-        if owner[column] == attribute and counts[column] > 0:
-            stack[found] = column
-            found += 1
-    ranks = np.empty(found, np.int64)
-    for i in range(found):
-        ranks[i] = label[rule, stack[i]]
+    ranks = labels[desk[_FOUND, :found]]
     order = np.argsort(ranks)
-    rows = float(rules.known[attribute])
     reached = 0.0
     total = 0.0
     for step in range(found + 1):
         start = 0 if step == 0 else ranks[order[step - 1]]
         if step > 0:
-            reached += counts[stack[order[step - 1]]]
+            reached += desk[_ROWS, order[step - 1]]
         stop = places - 1 if step == found else min(ranks[order[step]], places - 1)
         if stop <= start:
             continue
@@ -248,148 +253,139 @@ def _ordered(rules, desk, rule, known, counts, columns, first, last):
         low, high = start, stop  # the first place of the stretch where the table is above the group
         while low < high:
             middle = (low + high) // 2
-            if float(lines[at + middle]) * known > level:
+            if float(lines[middle]) * known > level:
                 high = middle
             else:
                 low = middle + 1
-        sums = at + places
-        total += level * (low - start) - known * float(lines[sums + low] - lines[sums + start])
-        total += known * float(lines[sums + stop] - lines[sums + low]) - level * (stop - low)
+        total += level * (low - start) - known * float(lines[places + low] - lines[places + start])
+        total += known * float(lines[places + stop] - lines[places + low]) - level * (stop - low)
     return total / (known * rows * (places - 1))
 
 
 @njit(**INNER)
-def _hierarchical(rules, desk, rule, known, counts, columns, first, last):
+def _hierarchical(desk, labels, lines, found, known, nodes, rows):
     """The distance along a tree: at each node, what must move between its children, times the node's height."""
-    work, other, stack = desk.work, desk.other, desk.stack
-    owner, label, lines = rules.owner, rules.label, rules.lines
-    attribute = rules.attribute[rule]
-    at = rules.at[rule]
-    nodes = rules.whole[rule]
-    rows = rules.known[attribute]
-    found = 0
-    for i in range(first, last):
-        column = columns[i]
-        if owner[column] == attribute and counts[column] > 0:
-            node = label[rule, column]
-            work[node] = counts[column]
-            stack[found] = node
-            found += 1
+    for i in range(found):
+        node = labels[desk[_FOUND, i]]
+        desk[_WORK, node] = desk[_ROWS, i]
+        desk[_STACK, i] = node
     total = 0.0
     height = 1
-    room = len(stack) // 2
     while found > 0:
         above = 0
         for i in range(found):
-            node = stack[i]
-            parent = lines[at + node]
-            surplus = work[node] * rows - lines[at + 2 * nodes + node] * known
+            node = desk[_STACK, i]
+            parent = lines[node]
+            surplus = desk[_WORK, node] * rows - lines[2 * nodes + node] * known
             if parent >= 0:
-                if work[parent] == 0:
-                    stack[room + above] = parent
+                if desk[_WORK, parent] == 0:
+                    desk[_ABOVE, above] = parent
                     above += 1
-                work[parent] += work[node]
+                desk[_WORK, parent] += desk[_WORK, node]
                 if surplus > 0:
-                    other[parent] += surplus
-            height = max(height, lines[at + nodes + node])
-            work[node] = 0
+                    desk[_OTHER, parent] += surplus
+            height = max(height, lines[nodes + node])
+            desk[_WORK, node] = 0
         for i in range(above):
-            node = stack[room + i]
-            own = work[node] * rows - lines[at + 2 * nodes + node] * known
-            more = other[node]
-            other[node] = 0
-            total += float(lines[at + nodes + node]) * float(min(more, more - own))
-            stack[i] = node
+            node = desk[_ABOVE, i]
+            own = desk[_WORK, node] * rows - lines[2 * nodes + node] * known
+            more = desk[_OTHER, node]
+            desk[_OTHER, node] = 0
+            total += float(lines[nodes + node]) * float(min(more, more - own))
+            desk[_STACK, i] = node
         found = above
     return total / (float(known) * float(rows) * height)
 
 
 @njit(**INNER)
-def _by_shares(rules, rule, known, counts, columns, first, last, signed):
-    """How far the group is from meeting a rule on the shares of its values, one value after the other.
-
-    If signed, a rule that holds gives how far from failing it is, as a negative number.
-    """
-    owner, totals = rules.owner, rules.totals
-    attribute, kind = rules.attribute[rule], rules.kind[rule]
-    whole, real = rules.whole[rule], rules.real[rule]
-    rows = rules.known[attribute]
+def _entropy(desk, found, known):
+    """The entropy of the group's values."""
     total = 0.0
-    worst = -np.inf if signed else 0.0
-    found = 0
-    for i in range(first, last):
-        column = columns[i]
-        if owner[column] != attribute or counts[column] == 0:
-            continue
-        found += 1
-        share = counts[column] / known
-        if kind == ENTROPY:
-            total -= share * np.log(share)
-            continue
-        outside = totals[column] / rows
-        if kind == EQUAL:
-            total += max(0.0, share - outside)
-        elif kind == DISCLOSURE:
-            worst = max(worst, abs(np.log(share / outside)))
-        else:
-            limit = min(real, -np.log(outside)) if whole == 1 else real
-            worst = max(worst, share / outside - 1.0 - limit)
-    if kind == ENTROPY:
-        gap = np.log(real) - total
-        return gap if signed or gap > NEAR else 0.0
-    if kind == EQUAL:
-        return total - real if signed or total - real > NEAR else 0.0
-    if kind == DISCLOSURE:
-        absent = float(rules.present[attribute] - found) if whole == 1 else 0.0
-        if signed:
-            return absent if absent > 0.0 else worst - real
-        return absent + (max(worst - real, NEAR) if worst >= real else 0.0)
-    return worst if signed or worst > NEAR else 0.0
+    for i in range(found):
+        share = desk[_ROWS, i] / known
+        total -= share * np.log(share)
+    return total
 
 
 @njit(**INNER)
-def _rule_lack(rules, desk, rule, counts, columns, first, last, signed):
-    """How far the group is from meeting one rule: 0 where it holds, about 1 for each value that is wanting.
+def _equal(desk, totals, found, known, rows):
+    """The distance where all values are equally far apart: what the group has more of than the table."""
+    total = 0.0
+    for i in range(found):
+        total += max(0.0, desk[_ROWS, i] / known - totals[desk[_FOUND, i]] / rows)
+    return total
+
+
+@njit(**INNER)
+def _disclosure(desk, totals, found, known, rows, absent, real, signed):
+    """How far the group is from δ-disclosure privacy, where it must hold `absent` more values of the table."""
+    worst = -np.inf if signed else 0.0
+    for i in range(found):
+        worst = max(worst, abs(np.log(desk[_ROWS, i] / known / (totals[desk[_FOUND, i]] / rows))))
+    if signed:
+        return float(absent) if absent > 0 else worst - real
+    return absent + (max(worst - real, NEAR) if worst >= real else 0.0)
+
+
+@njit(**INNER)
+def _likeness(desk, totals, found, known, rows, enhanced, real):
+    """How far the value that gained most is above its bound of β-likeness."""
+    worst = -np.inf
+    for i in range(found):
+        outside = totals[desk[_FOUND, i]] / rows
+        limit = min(real, -np.log(outside)) if enhanced else real
+        worst = max(worst, desk[_ROWS, i] / known / outside - 1.0 - limit)
+    return worst
+
+
+@njit(**INNER, forceinline=True)
+def _rule_lack(rules, desk, rule, found, known, signed):
+    """How far the group on the desk is from meeting one rule: 0 where it holds, about 1 for each value that is wanting.
 
     If signed, a rule that holds gives how far from failing it is, as a negative number or 0.
     """
-    owner, label = rules.owner, rules.label
-    kind, attribute = rules.kind[rule], rules.attribute[rule]
-    whole, real = rules.whole[rule], rules.real[rule]
-    known = 0
-    most = 0
-    different = 0
-    weight = 0
-    for i in range(first, last):
-        column = columns[i]
-        count = counts[column]
-        if count > 0 and owner[column] == attribute:
-            known += count
-            most = max(most, count)
-            different += 1
-            if kind == WEIGHT:
-                weight += count * label[rule, column]
-    if known == 0:
-        return float(max(1, whole)) if kind in (DISTINCT, CATEGORIES) else 1.0
+    heads = rules.heads
+    kind, whole = heads[rule, KIND], heads[rule, WHOLE]
     if kind == DISTINCT:
+        if known == 0:
+            return float(max(1, whole))
+        return float(whole - found if signed else max(0, whole - found))
+    return _other_lack(
+        kind, whole, rules.real[rule], heads[rule, KNOWN], heads[rule, PRESENT],
+        rules.values[TOTALS], rules.values[LABELS + rule], rules.lines[heads[rule, AT] :],
+        desk, found, known, signed,
+    )  # fmt: skip
+
+
+@njit(**INNER)
+def _other_lack(kind, whole, real, rows, present, totals, labels, lines, desk, found, known, signed):
+    """The same for the rules that look at more than how many values there are."""
+    if known == 0:
+        return float(max(1, whole)) if kind == CATEGORIES else 1.0
+    if kind == EQUAL:
+        gap = _equal(desk, totals, found, known, rows) - real
+    elif kind == CATEGORIES:
+        different = _categories(desk, labels, found)
         return float(whole - different if signed else max(0, whole - different))
-    if kind == CATEGORIES:
-        different = _categories(rules, desk, rule, counts, columns, first, last)
-        return float(whole - different if signed else max(0, whole - different))
-    if kind == WEIGHT:
+    elif kind == WEIGHT:
+        weight = _weight(desk, labels, found)
         return (whole - weight if signed else max(0, whole - weight)) / max(1, whole)
-    if kind == RECURSIVE:
-        return _recursive(rules, desk, rule, counts, columns, first, last, signed)
-    if kind == SHARE:
-        excess = most / known - real
-        return excess if signed or excess > NEAR else 0.0
-    if kind == ORDERED:
-        excess = _ordered(rules, desk, rule, known, counts, columns, first, last) - real
-        return excess if signed or excess > NEAR else 0.0
-    if kind == HIERARCHICAL:
-        excess = _hierarchical(rules, desk, rule, known, counts, columns, first, last) - real
-        return excess if signed or excess > NEAR else 0.0
-    return _by_shares(rules, rule, known, counts, columns, first, last, signed)
+    elif kind == RECURSIVE:
+        return _recursive(desk, found, whole, real, signed)
+    elif kind == DISCLOSURE:
+        absent = present - found if whole == 1 else 0
+        return _disclosure(desk, totals, found, known, rows, absent, real, signed)
+    elif kind == SHARE:
+        gap = _most(desk, found) / known - real
+    elif kind == ENTROPY:
+        gap = np.log(real) - _entropy(desk, found, known)
+    elif kind == ORDERED:
+        gap = _ordered(desk, labels, lines, found, known, whole, float(rows)) - real
+    elif kind == HIERARCHICAL:
+        gap = _hierarchical(desk, labels, lines, found, known, whole, rows) - real
+    else:
+        gap = _likeness(desk, totals, found, known, rows, whole == 1, real)
+    return gap if signed or gap > NEAR else 0.0
 
 
 # -- dense counts ------------------------------------------------------------------------------------
@@ -417,19 +413,18 @@ def add_row(counts, columns, row, times):
             counts[columns[row, a]] += times
 
 
-@njit(**INNER)
+@njit(**INNER, forceinline=True)
 def _dense_lack(judge, rule, counts):
     """What a group with these counts lacks of one rule."""
-    rules = judge.rules
-    attribute = rules.attribute[rule]
-    first, last = rules.offsets[attribute], rules.offsets[attribute + 1]
-    return _rule_lack(rules, judge.desk, rule, counts, rules.every, first, last, False)
+    rules, desk = judge.rules, judge.desk
+    found, known = _lay_out(desk, counts, rules.heads[rule, FIRST], rules.heads[rule, LAST])
+    return _rule_lack(rules, desk, rule, found, known, False)
 
 
-@njit(**FROM_PYTHON)
+@njit(**FROM_PYTHON, forceinline=True)
 def rules_hold(judge, counts):
     """Whether every rule holds, whatever the group's size. Cost: the values of the rules' attributes."""
-    for rule in range(len(judge.rules.kind)):  # noqa: SIM110 (compiled code has no generators)
+    for rule in range(len(judge.rules.heads)):  # noqa: SIM110 (compiled code has no generators)
         if _dense_lack(judge, rule, counts) > 0.0:
             return False
     return True
@@ -441,11 +436,11 @@ def holds(judge, size, counts):
     return size >= judge.rules.least[0] and rules_hold(judge, counts)
 
 
-@njit(**FROM_PYTHON)
+@njit(**FROM_PYTHON, forceinline=True)
 def shortfall(judge, size, counts):
     """How far a group is from meeting the models: missing rows plus what each rule lacks; 0 where they hold."""
     total = float(max(0, judge.rules.least[0] - size))
-    for rule in range(len(judge.rules.kind)):
+    for rule in range(len(judge.rules.heads)):
         total += _dense_lack(judge, rule, counts)
     return total
 
@@ -470,16 +465,17 @@ def want_values(judge, counts, lacking, wanted):
     """
     wanted[:] = False
     rules = judge.rules
-    for rule in range(len(rules.kind)):
-        kind, attribute = rules.kind[rule], rules.attribute[rule]
+    for rule in range(len(rules.heads)):
+        kind, table = rules.heads[rule, KIND], rules.heads[rule, KNOWN]
+        first, last = rules.heads[rule, FIRST], rules.heads[rule, LAST]
+        labels = rules.values[LABELS + rule]
         always = not lacking and (kind in (DISTINCT, CATEGORIES))
         if not always and _dense_lack(judge, rule, counts) == 0.0:
             continue
-        first, last = rules.offsets[attribute], rules.offsets[attribute + 1]
         if kind == CATEGORIES:
-            _want_categories(counts, rules.label[rule], first, last, wanted)
+            _want_categories(counts, labels, first, last, wanted)
             continue
-        known, most, table = 0, 0, rules.known[attribute]
+        known, most = 0, 0
         for column in range(first, last):
             known += counts[column]
             most = max(most, counts[column])
@@ -487,9 +483,9 @@ def want_values(judge, counts, lacking, wanted):
             if kind == DISTINCT:
                 wanted[column] |= counts[column] == 0
             elif kind == WEIGHT:
-                wanted[column] |= rules.label[rule, column] > 0
+                wanted[column] |= labels[column] > 0
             elif kind >= AGAINST_THE_TABLE:
-                wanted[column] |= counts[column] * table < rules.totals[column] * known or known == 0
+                wanted[column] |= counts[column] * table < rules.values[TOTALS, column] * known or known == 0
             else:
                 wanted[column] |= counts[column] < most or known == 0
 
@@ -512,18 +508,17 @@ def most_groups(rules: Rules, totals: np.ndarray, rows: int) -> int:
     CATEGORIES, Σ_v min(count_v, G) ≥ p·G values. Cost: log n times the values.
     """
     limit = rows // max(1, int(rules.least[0]))
-    for kind, attribute, whole, label in zip(rules.kind, rules.attribute, rules.whole, rules.label, strict=True):
-        if kind not in (DISTINCT, CATEGORIES):
+    for head, label in zip(rules.heads, rules.values[LABELS:], strict=True):
+        if head[KIND] not in (DISTINCT, CATEGORIES):
             continue
-        span = slice(rules.offsets[attribute], rules.offsets[attribute + 1])
-        counts = totals[span]
-        if kind == CATEGORIES:
-            labels = label[span]
+        counts = totals[head[FIRST] : head[LAST]]
+        if head[KIND] == CATEGORIES:
+            labels = label[head[FIRST] : head[LAST]]
             counts = np.bincount(labels[labels >= 0], weights=counts[labels >= 0]).astype(np.int64)
         low, high = 0, limit  # Σ min(count, G) - p·G is concave in G and 0 at 0: once negative, always negative
         while low < high:
             middle = (low + high + 1) // 2
-            if np.minimum(counts, middle).sum() >= whole * middle:
+            if np.minimum(counts, middle).sum() >= head[WHOLE] * middle:
                 low = middle
             else:
                 high = middle - 1
@@ -559,15 +554,21 @@ def add(book, columns, row, times):
             book[0, column] += times
 
 
+@njit(**INNER, forceinline=True)
+def _tally_lack(rules, tally, rule, signed):
+    """What the group in the tally lacks of one rule."""
+    book, desk = tally.book, tally.desk
+    found, known = _lay_out_listed(desk, book[0], book[1], rules.values[OWNER], rules.heads[rule, ATTRIBUTE])
+    return _rule_lack(rules, desk, rule, found, known, signed), known
+
+
 @njit(**INNER)
 def meets(rules, tally):
     """Whether the group in the tally meets all rules."""
-    book = tally.book
-    if book[0, -1] < rules.least[0]:
+    if tally.book[0, -1] < rules.least[0]:
         return False
-    counts, columns = book[0], book[1]
-    for rule in range(len(rules.kind)):
-        if _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], False) > 0.0:
+    for rule in range(len(rules.heads)):  # noqa: SIM110 (compiled code has no generators)
+        if _tally_lack(rules, tally, rule, False)[0] > 0.0:
             return False
     return True
 
@@ -575,11 +576,9 @@ def meets(rules, tally):
 @njit(**INNER)
 def lack(rules, tally):
     """How far the group in the tally is from meeting all rules: rows that are wanting, and what each rule lacks."""
-    book = tally.book
-    counts, columns = book[0], book[1]
-    total = float(max(0, rules.least[0] - counts[-1]))
-    for rule in range(len(rules.kind)):
-        total += _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], False)
+    total = float(max(0, rules.least[0] - tally.book[0, -1]))
+    for rule in range(len(rules.heads)):
+        total += _tally_lack(rules, tally, rule, False)[0]
     return total
 
 
@@ -592,35 +591,29 @@ def verdict(rules, tally, slack):
     values or weights are wanting it is all rows: what a group lacks, its parts lack. A distance or a share above its
     bound is convex: rows that stay pull the group no further than to the bound, and each that leaves no further than 1.
     """
-    book = tally.book
-    counts, columns = book[0], book[1]
     found = HOLDS
     leave = 0
-    for rule in range(len(rules.kind)):
-        gap = _rule_lack(rules, tally.desk, rule, counts, columns, 0, columns[-1], True)
-        counted = rules.kind[rule] in (DISTINCT, CATEGORIES, WEIGHT)  # in whole numbers
+    for rule in range(len(rules.heads)):
+        gap, known = _tally_lack(rules, tally, rule, True)
+        counted = rules.heads[rule, KIND] in (DISTINCT, CATEGORIES, WEIGHT)  # in whole numbers
         if not counted and not abs(gap) > CLOSE * (1.0 + abs(gap) + abs(rules.real[rule])):
             if found == HOLDS:
                 found = UNSURE
         elif gap > 0.0:
             found = FAILS
-            leave = max(leave, _must_leave(rules, rule, gap, counts, columns, slack))
+            leave = max(leave, _must_leave(rules, rule, gap, tally.book[0, -1], known, slack))
     return found, leave
 
 
 @njit(**INNER)
-def _must_leave(rules, rule, gap, counts, columns, slack):
-    """How many rows must leave a group that fails a rule by `gap`, see :func:`verdict`."""
-    kind, attribute, real = rules.kind[rule], rules.attribute[rule], rules.real[rule]
-    known = 0
-    for i in range(columns[-1]):
-        if rules.owner[columns[i]] == attribute:
-            known += counts[columns[i]]
+def _must_leave(rules, rule, gap, rows, known, slack):
+    """How many of a group's rows must leave it where it fails a rule by `gap`, see :func:`verdict`."""
+    kind, real = rules.heads[rule, KIND], rules.real[rule]
     if known == 0 or kind in (DISTINCT, CATEGORIES, WEIGHT):
-        return counts[-1]
+        return rows
     over = gap
     if kind in (EQUAL, ORDERED, HIERARCHICAL):
-        over -= slack[attribute]
+        over -= slack[rules.heads[rule, ATTRIBUTE]]
     elif kind != SHARE:
         return 0
     if real >= 1.0:
@@ -631,27 +624,25 @@ def _must_leave(rules, rule, gap, counts, columns, slack):
 @njit(**INNER)
 def compare_with(rules, totals):
     """Let the table that groups are compared with have these rows of each value, int64 (columns,), in place."""
-    rules.totals[:] = totals
-    for attribute in range(len(rules.known)):
-        first, last = rules.offsets[attribute], rules.offsets[attribute + 1]
-        rules.known[attribute] = totals[first:last].sum()
-        rules.present[attribute] = np.count_nonzero(totals[first:last])
-    lines = rules.lines
-    for rule in range(len(rules.kind)):
-        at, whole = rules.at[rule], rules.whole[rule]
-        first, last = rules.offsets[rules.attribute[rule]], rules.offsets[rules.attribute[rule] + 1]
-        if rules.kind[rule] == ORDERED:
+    heads, lines = rules.heads, rules.lines
+    rules.values[TOTALS] = totals
+    for rule in range(len(heads)):
+        first, last = heads[rule, FIRST], heads[rule, LAST]
+        heads[rule, KNOWN] = totals[first:last].sum()
+        heads[rule, PRESENT] = np.count_nonzero(totals[first:last])
+        at, whole, labels = heads[rule, AT], heads[rule, WHOLE], rules.values[LABELS + rule]
+        if heads[rule, KIND] == ORDERED:
             lines[at : at + 2 * whole + 1] = 0
             for column in range(first, last):
-                lines[at + rules.label[rule, column]] += totals[column]
+                lines[at + labels[column]] += totals[column]
             for place in range(whole):
                 if place > 0:
                     lines[at + place] += lines[at + place - 1]
                 lines[at + whole + place + 1] = lines[at + whole + place] + lines[at + place]
-        elif rules.kind[rule] == HIERARCHICAL:
+        elif heads[rule, KIND] == HIERARCHICAL:
             lines[at + 2 * whole : at + 3 * whole] = 0
             for column in range(first, last):
-                node = rules.label[rule, column]
+                node = labels[column]
                 while node >= 0:
                     lines[at + 2 * whole + node] += totals[column]
                     node = lines[at + node]

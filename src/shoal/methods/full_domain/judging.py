@@ -27,7 +27,7 @@ from shoal.encoding.rules import (
     SHARE,
     WEIGHT,
 )
-from shoal.kernels.rules import FAILS, HOLDS, UNSURE, make_tally
+from shoal.kernels.rules import FAILS, HOLDS, KIND, TOTALS, UNSURE, WHOLE, make_tally
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.kernels.judging import Histograms, judge_again, judge_groups, make_histograms
 from shoal.methods.rules import bind_rules, totals_of
@@ -60,19 +60,20 @@ class GroupJudge:
         self._model = model
         totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
         self._rules = bind_rules(model, frequencies.domains, totals).rules
-        counted = np.isin(self._rules.kind, (DISTINCT, CATEGORIES))
+        kinds, wholes = self._rules.heads[:, KIND], self._rules.heads[:, WHOLE]
         # so many different values need as many rows
-        self.least = max(model.least, int(self._rules.whole[counted].max(initial=1)))
+        self.least = max(model.least, int(wholes[np.isin(kinds, (DISTINCT, CATEGORIES))].max(initial=1)))
         bound = bind_rules(model, frequencies.domains, totals, self.least)
         self._rules = bound.rules
         # the same rules, compared with the rows that are left
-        changing = {name: getattr(self._rules, name).copy() for name in ("totals", "known", "present", "lines")}
+        changing = {name: getattr(self._rules, name).copy() for name in ("heads", "values", "lines")}
         self._rest = self._rules._replace(**changing)
         self._domains = [frequencies.domains[place] for place in bound.used]
+        self._known = np.array([totals[place].sum() for place in bound.used], np.int64)
         self._columns = bound.columns(frequencies.secrets)
         self._tally = make_tally(self._rules)
-        self._compares = bool((self._rules.kind >= AGAINST_THE_TABLE).any())
-        self.foresees = self.least > 1 or bool(np.isin(self._rules.kind, FORESEEN).any())
+        self._compares = bool((kinds >= AGAINST_THE_TABLE).any())
+        self.foresees = self.least > 1 or bool(np.isin(kinds, FORESEEN).any())
 
     @staticmethod
     def serves(problem: Problem) -> bool:
@@ -101,7 +102,7 @@ class GroupJudge:
         """
         rules, out = self._rules, self._out
         state = self._state[: len(sizes)]
-        slack = limit / np.maximum(rules.known, 1)
+        slack = limit / np.maximum(self._known, 1)
         failing, certain, unsure, whole = judge_groups(
             source, group, sizes, rules, self._tally, limit, slack, self._room, out, state
         )
@@ -109,7 +110,7 @@ class GroupJudge:
             return Judged(None, failing, certain, None)
         end = out.start[len(sizes)]
         made = Histograms(out.start[: len(sizes) + 1], out.column[:end], out.rows[:end])
-        totals, taken = rules.totals.copy(), np.zeros(0, np.int64)
+        totals, taken = rules.values[TOTALS].copy(), np.zeros(0, np.int64)
         while True:
             if unsure and failing <= limit:
                 failing += self._ask(made, sizes, totals, state)

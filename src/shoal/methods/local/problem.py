@@ -107,7 +107,7 @@ def make_local_problem(
             values[:, a] = rank[frequencies.codes[:, a]]
     first = np.arange(len(frequencies.count) + 1, dtype=np.int64)
     count = frequencies.count
-    if not len(rules.kind) and len(count):
+    if not len(rules.heads) and len(count):
         point, points = group_keys(frequencies.codes, [d.size for d in frequencies.quasi])
         first = np.searchsorted(point, np.arange(points + 1)).astype(np.int64)
         count = np.add.reduceat(count, first[:-1])

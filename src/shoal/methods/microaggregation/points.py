@@ -115,9 +115,9 @@ def improve(
     progress(f"{method.name}: improving groups", None)
     more = BEST if method.quality == "best" else 1
     if method.quality is not None and len(points) <= MOST_RECORDS:
-        best = best_partition(points, columns, make_judge(rules), len(rules.owner))
+        best = best_partition(points, columns, make_judge(rules), int(rules.offsets[-1]))
         return np.asarray(best, np.int32) if len(best) else group
-    if method.quality is not None and len(rules.kind) == 0:
+    if method.quality is not None and len(rules.heads) == 0:
         steps = PLAIN * more * min(method.effort * len(points), MOST_PROPOSALS * len(points) // rows)
         return refine_sized(points, rules, group, steps if rows <= LARGEST_REFINED else 0, seed, deadline)
     part = more * MOST_PROPOSALS * len(points) // rows
@@ -261,7 +261,7 @@ def grow_size(points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], r
 
     def attempt(size: int) -> npt.NDArray[np.int32] | None:
         group = form(points, size)
-        sizes, histograms = count_rows(columns, group, int(group.max()) + 1, len(rules.owner))
+        sizes, histograms = count_rows(columns, group, int(group.max()) + 1, int(rules.offsets[-1]))
         return None if failing_groups(judge, sizes, histograms).any() else np.asarray(group, np.int32)
 
     # more groups than the values allow cannot all meet the models, whatever the partition

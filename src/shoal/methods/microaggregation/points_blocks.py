@@ -19,7 +19,7 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, Groups
 from shoal.encoding.groups import histogram
 from shoal.errors import InfeasibleError
-from shoal.kernels.rules import most_groups
+from shoal.kernels.rules import TOTALS, most_groups
 from shoal.methods.base import Problem, Progress, quiet, require_feasible
 from shoal.methods.microaggregation.blocks import (
     LEAVES_A_BLOCK,
@@ -217,7 +217,7 @@ def share_facts(shared: Shared, blocks: Blocks | None) -> MicroaggregationFacts:
     cut = None
     if blocks is not None:
         cut = BlockFacts(blocks=len(blocks.rows), largest_block=int(blocks.rows.max()), joined_blocks=blocks.joined)
-    most = most_groups(rules, rules.totals, shared.rows) if len(rules.kind) else None
+    most = most_groups(rules, rules.values[TOTALS], shared.rows) if len(rules.heads) else None
     return MicroaggregationFacts(most_groups_possible=most, cut=cut)
 
 

@@ -144,7 +144,7 @@ def judge_again(histograms, sizes, rules, tally, totals, state, fresh):
         for entry in range(histograms.start[fresh[i]], histograms.start[fresh[i] + 1]):
             totals[histograms.column[entry]] -= histograms.rows[entry]
     compare_with(rules, totals)
-    slack = np.ones(len(rules.known))
+    slack = np.ones(len(rules.offsets) - 1)
     failing, unsure = np.int64(0), np.int64(0)
     for g in range(len(sizes)):
         if state[g] != HOLDS:

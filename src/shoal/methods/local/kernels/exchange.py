@@ -239,7 +239,7 @@ def _meets_without(setting, tally, h, group, piece, times):
         return True
     if size < rules.least[0]:
         return False
-    if len(rules.kind) == 0:
+    if len(rules.heads) == 0:
         return True
     book, columns, item, rows, after = tally.book, setting.columns, h.item, h.rows, h.after
     other = h.head[group]

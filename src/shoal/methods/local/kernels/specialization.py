@@ -161,7 +161,7 @@ def _judge_parts(setting, tally, scratch, item, count, low, high, parts, whole):
     """
     space, rules, columns = setting.space, setting.rules, setting.columns
     forest, ordered = space.forest, space.ordered
-    if len(rules.kind) > 0:
+    if len(rules.heads) > 0:
         _sort_by_part(scratch, high - low, parts)
     book, size_of, extent, region = tally.book, scratch.size, scratch.extent, scratch.region
     start, order, is_good = scratch.start, scratch.order, scratch.good
@@ -173,7 +173,7 @@ def _judge_parts(setting, tally, scratch, item, count, low, high, parts, whole):
     for p in range(parts):
         size = size_of[p]
         fine = size >= rules.least[0]
-        if fine and len(rules.kind) > 0:
+        if fine and len(rules.heads) > 0:
             for i in range(start[p], start[p + 1]):
                 place = low + order[i]
                 add(book, columns, item[place], count[place])
@@ -216,7 +216,7 @@ def _can_lend(setting, other, scratch, item, count, low, p, place):
     book, rules, columns = other.book, setting.rules, setting.columns
     if size_of[p] - 1 < rules.least[0]:
         return False
-    if len(rules.kind) == 0:
+    if len(rules.heads) == 0:
         return True
     for i in range(start[p], start[p + 1]):
         at = low + order[i]
@@ -256,7 +256,7 @@ def _borrow_one(setting, tally, other, scratch, item, count, barred, low, parts,
                 if seen % stride != 0 or barred[piece] or lent[piece] >= count[place]:
                     continue
                 after = before - 1.0
-                if len(rules.kind) > 0:
+                if len(rules.heads) > 0:
                     add(book, columns, item[place], 1)
                     after = lack(rules, tally)
                     add(book, columns, item[place], -1)

@@ -216,7 +216,7 @@ def merge_failing(points: np.ndarray, columns: np.ndarray, judge: Judge, group: 
     """
     group = group.copy()
     groups = int(group.max(initial=-1)) + 1
-    sizes, histograms = count_rows(columns, group, groups, len(judge.rules.owner))
+    sizes, histograms = count_rows(columns, group, groups, judge.rules.offsets[-1])
     failing = failing_groups(judge, sizes, histograms)
     if not failing.any():
         return group
@@ -257,7 +257,7 @@ def grow_until(points: np.ndarray, columns: np.ndarray, rules: Rules, lacking: b
     group = np.full(len(points), -1, np.int32)
     judge = make_judge(rules)
     pool = make_pool(points, int(rules.least[0]))
-    words = min(_WORDS, max(1, -(-len(rules.owner) // 64)))
+    words = min(_WORDS, max(1, -(-int(rules.offsets[-1]) // 64)))
     left = value_counts(columns, rules)
     tree, masks = pool.tree, _all_bits(pool.tree, columns, words)
     while not _grow_groups(pool, judge, columns, masks, left, lacking, group):

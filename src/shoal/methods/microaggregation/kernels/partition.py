@@ -48,7 +48,7 @@ def make_partition(
     """A partition with room for `capacity` groups (or as many as `group` has). Cost: n (d + s)."""
     records, attributes = points.shape
     capacity = max(capacity, int(group.max(initial=-1)) + 1)
-    sizes, histograms = count_rows(columns, group, capacity, len(judge.rules.owner))
+    sizes, histograms = count_rows(columns, group, capacity, judge.rules.offsets[-1])
     partition = Partition(
         points=points,
         columns=columns,

@@ -59,7 +59,7 @@ def refine_partition(
         return calm
     starts = [(calm, np.inf, seed)]
     groups = most_groups(rules, value_counts(columns, rules), len(points))
-    if len(rules.kind) == 0:
+    if len(rules.heads) == 0:
         starts.append((calm, np.inf, seed + 1))
     elif groups > 1:
         total = column_sums((points - points.mean(axis=0)) ** 2).sum()
@@ -87,7 +87,7 @@ def _anneal_and_descend(
     partition = make_partition(points, columns, judge, group, capacity)
     heat = _HEAT * within_squares(points, group, int(group.max()) + 1) / len(points)
     if steps and heat > 0.0:
-        partners = make_partners(partition.columns, near, len(rules.owner))
+        partners = make_partners(partition.columns, near, int(rules.offsets[-1]))
         anneal(partition, judge, partners, (heat, heat / _COOLING), penalty, steps, seed)
     if penalty < np.inf:
         annealed = number_by_first_record(partition.group, len(partition.sizes))
