@@ -95,8 +95,7 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
         _check_name(path)
         if form.module is not None and form.name in ("sqlite", "duckdb"):
             _check_database(path, form.module)
-        if not path.parent.is_dir():
-            raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
+        _check_folder(path.parent)
     except OSError as error:
         raise OutputError(f"The output {str(path)!r} cannot be written: {error.strerror}. Choose another.") from None
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -116,6 +115,11 @@ def _check_place(place: Path, overwrite: bool, *, may_be_directory: bool = False
         raise OutputError(
             f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting (--overwrite)."
         )
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise OutputError(f"The directory {str(folder)!r} does not exist; create it first.")
 
 
 def _check_database(path: Path, module: str) -> None:
@@ -182,8 +186,7 @@ def check_paper(place: Path, overwrite: bool, inputs: Mapping[str, Iterable[Path
     """Raise before any work where one file that goes with no release must not, or cannot, be written."""
     _check_place(place, overwrite)
     _check_apart((place,), inputs)
-    if not place.parent.is_dir():
-        raise OutputError(f"The directory {str(place.parent)!r} does not exist; create it first.")
+    _check_folder(place.parent)
 
 
 def write_paper(place: Path, text: str) -> None:
@@ -219,8 +222,7 @@ def staging(path: Path) -> Iterator[Path]:
 
     What a killed run had begun to publish is finished or undone first.
     """
-    if not path.parent.is_dir():
-        raise OutputError(f"The directory {str(path.parent)!r} does not exist; create it first.")
+    _check_folder(path.parent)
     held = None
     try:
         with stopping.deferred():

@@ -123,6 +123,8 @@ def test_impossible_places(tmp_path: Path, target: str, says: str) -> None:
     before = names(tmp_path)
     with pytest.raises(OutputError, match=says):
         release(plan)
+    with pytest.raises(OutputError, match=says):
+        check_output(tmp_path / target, overwrite=False)
     assert names(tmp_path) == before
 
 
@@ -131,10 +133,19 @@ def test_a_directory_that_is_not_writable(tmp_path: Path, unwritable: Path) -> N
         release(write_plan(tmp_path, target=str(unwritable / "released.csv")))
 
 
-def test_a_directory_without_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
+@pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
+def test_a_directory_without_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & refused)
     with pytest.raises(OutputError, match="not writable"):
         check_output(tmp_path / "released.csv", overwrite=False)
+
+
+@pytest.mark.parametrize(("letters", "spelled_out"), [(193, True), (194, False)])
+def test_the_folder_of_a_release_has_a_name_of_two_hundred_bytes_at_most(letters: int, spelled_out: bool) -> None:
+    folder = staging_of(Path("n" * letters + ".csv"))
+    assert (folder.name == f".{'n' * letters}.shoal") == spelled_out
+    assert len(folder.name) <= 200
+    assert folder != staging_of(Path("n" * (letters + 1) + ".csv"))
 
 
 def test_the_source_is_never_the_output(tmp_path: Path) -> None:
