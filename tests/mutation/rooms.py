@@ -39,7 +39,7 @@ SERVING: dict[str, tuple[str, ...]] = {
                  "test_linked_rows", "test_person_dates", "test_people", "test_local_suppression",
                  "test_repeating", "test_hostile"),
     "output": ("test_output*", "test_scratch*", "test_places", "test_reuse", "test_hostile"),
-    "identifiability": ("test_identifiability_*", "test_query_cli", "test_declared_values"),
+    "identifiability": ("test_identifiability_*", "test_query_cli", "test_declared_values", "test_time_zone"),
     "kernels": ("test_*kernel*", "test_switching", "test_full_domain", "test_top_down", "test_refine",
                 "test_bounds", "test_full_domain_judging", "test_mondrian"),
 }  # fmt: skip

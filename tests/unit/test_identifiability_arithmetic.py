@@ -55,6 +55,10 @@ def test_composition(rho: str, m: int, rho_of_query: str, composed: str, paper: 
     assert arithmetic.compose_as_in_paper(rho, rho_of_query, m) == Fraction(paper)
 
 
+def test_what_is_certain_stays_certain() -> None:
+    assert arithmetic.compose(1, 4) == 1
+
+
 def test_three_queries() -> None:
     bound = arithmetic.bound_from_rho("1/200", 1000)
     assert arithmetic.compose("1/1000", bound**3) == Fraction(998001, 8878600)

@@ -114,6 +114,7 @@ def test_expected_crowd_is_the_mean_over_random_partitions() -> None:
         lambda: audits.changed_rows([np.array([1])], [np.array([1, 2])]),
         lambda: audits.intersection([1], [1, 2]),
         lambda: audits.expected_crowd(11, 2, 10),
+        lambda: audits.extreme_values([1], [1], [1], [0], k=0),
         lambda: audits.locality(public_grid, 300, np.random.default_rng(1), share=1),
     ],
 )

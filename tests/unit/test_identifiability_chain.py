@@ -378,6 +378,16 @@ def test_terms_that_cannot_have_been_declared_are_refused() -> None:
     chain.Terms.read("s", "n", 3, 2, "0")
     for m, k, limit in ((2, 2, "0"), (3, 1, "0"), (5, 9, "0"), (9, 2, "1"), (9, 2, "3/2"), (2**63, 2, "0")):
         refused(lambda: chain.Terms.read("s", "n", m, k, limit))  # noqa: B023
+    for written in (
+        "2/4",
+        "+1/2",
+        "1_0/90",
+        "00",
+        "0.5",
+        "1/0",
+        " 0",
+    ):  # a half and nothing, otherwise than a booking writes them
+        refused(lambda: chain.Terms.read("s", "n", 9, 2, written))  # noqa: B023
 
 
 def test_totals_that_cannot_come_from_bookings_are_refused() -> None:

@@ -197,6 +197,9 @@ def test_answers_stay_near_at_a_large_bound() -> None:
     span = Span.of(0, 2, "1/2")
     assert noisy_sum(span.total([0.5, 1, 7]), span, 10**60, source, filtered=True) == Fraction(7, 2)
     assert noisy_mean(span.total([0.5, 1, 7]), 3, span, 10**60, source) == Fraction(7, 6)
+    assert noisy_mean(span.total([0.5]), 1, span, 10**60, source) == Fraction(1, 2)
+    below = Span.of(-7, 7)
+    assert noisy_sum(below.total([-7, -7, 2]), below, 10**60, source, filtered=True) == -12
 
 
 def test_span() -> None:

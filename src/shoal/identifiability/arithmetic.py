@@ -450,8 +450,6 @@ def exact_root(value: Fraction, degree: int) -> Fraction | None:
     >>> exact_root(Fraction(9, 4), 2), exact_root(Fraction(2), 2)
     (Fraction(3, 2), None)
     """
-    if degree == 1:
-        return value
     parts = []
     for part in (value.numerator, value.denominator):
         root = 1 if part.bit_length() <= degree else _floor_root(part, degree)
