@@ -123,7 +123,7 @@ def test_arx_is_one_above_the_exact_crowd(epsilon: float, delta: str, k_of_arx: 
 
 
 @pytest.mark.parametrize("bound", [Fraction(3, 2), Fraction(2), Fraction(7, 2)])
-@pytest.mark.parametrize("k", [1, 2, 5, 8])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 8])
 @pytest.mark.parametrize("part", [Fraction(1, 3), Fraction(1)])
 def test_delta_is_its_definition(bound: Fraction, k: int, part: Fraction) -> None:
     beta = part * (1 - 1 / bound)

@@ -180,7 +180,6 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
         factor *= spent
         recoding = f"The recoding was chosen privately, with E = {show(spent)}, and the sample was drawn afterwards"
     rho = rho_from_bound(factor, m)
-    check_crowd(rho, k)
     delta = sampling_delta(bound, k, beta)
     return Guarantee(
         kind="sampled grid",
@@ -218,7 +217,6 @@ def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
     """
     rho = exact(rho, "rho")
     bound = bound_from_rho(rho, m)
-    check_crowd(rho, k)
     return Guarantee(
         kind="query",
         rho=rho,
