@@ -25,7 +25,8 @@ LEAF = 32
 NO_ROW = np.int32(2**31 - 1)
 """Stands for 'no record'; larger than every row, so it loses every tie."""
 
-_ROUNDING = 1e-12  # far above the rounding error of a bound computed by the law of cosines
+_ROUNDING = 1e-12  # far above the rounding error of a bound that is a difference of such squares
+_LEAST_WEIGHT = 1e-6
 _NO_NAN = {"nnan", "nsz"}  # lets minima and maxima become vector instructions; never reorders a sum
 _MOST_PARTS = 4
 _ROWS_WORTHTHREADS = 20_000
@@ -345,21 +346,21 @@ def least_distance(box, node, query):
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
-def _largest_distance(box, node, query, centre, offset, offset_square):
-    """Upper bound of the squared distances: the far corner of the box, or the law of cosines about the centre.
+def _largest_distance(box, node, centre, opposite, weight, squares):
+    """Upper bound of the squared distances from a query to the records of a node, by its box and its radius.
 
-    With x' = x - centre and q' = query - centre (`offset`): |x - q|² = |x'|² + |q'|² - 2 x'q', where |x'|² is at
-    most the node's radius and -x'q' at most its largest value over the box.
+    With x and q seen from the centre and any weight a > 0: |x - q|² = |q|² + |q|²/a + (1 + a)|x|² - a|x + q/a|². What
+    is subtracted is least for the point of the box next to `opposite`, -q/a; |x|² is at most the node's radius;
+    `squares` is what does not depend on x. With a = |q| / radius, `opposite` lies where a farthest record would.
     """
-    attributes = query.shape[0]
-    corner, cosine = 0.0, 0.0
+    attributes = centre.shape[0]
+    near = 0.0
     for j in range(attributes):
-        low, high = box[node, j], box[node, attributes + j]
-        step = max(high - query[j], query[j] - low)
-        corner += step * step
-        cosine += max((centre[j] - low) * offset[j], (centre[j] - high) * offset[j])
-    squares = box[node, 2 * attributes] + offset_square
-    return min(corner, squares + 2.0 * cosine + _ROUNDING * squares)
+        low, high = box[node, j] - centre[j], box[node, attributes + j] - centre[j]
+        step = max(max(low - opposite[j], opposite[j] - high), 0.0)
+        near += step * step
+    most = squares + (1.0 + weight) * box[node, 2 * attributes]
+    return most - weight * near + _ROUNDING * (most + weight * near)
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
@@ -450,13 +451,17 @@ def farthest(tree, query, scratch):
     block, box, filled, first, centre = tree.block, tree.box, tree.filled, tree.first, tree.centre
     stack, bounds, distance = scratch.node, scratch.bound, scratch.leaf
     leaves, attributes = block.shape[0], query.shape[0]
-    offset = query - centre
-    offset_square = 0.0
-    for j in range(attributes):
-        offset_square += offset[j] * offset[j]
     best, best_row = -1.0, NO_ROW
     if first[1] == NO_ROW:
         return best, best_row
+    offset = query - centre
+    square = 0.0
+    for j in range(attributes):
+        square += offset[j] * offset[j]
+    radius = box[1, 2 * attributes]
+    weight = max(np.sqrt(square / radius), _LEAST_WEIGHT) if radius > 0.0 else 1.0
+    opposite = -offset / weight
+    squares = square + square / weight
     stack[0], bounds[0] = 1, np.inf
     depth = 1
     while depth > 0:
@@ -468,9 +473,9 @@ def farthest(tree, query, scratch):
             far, near = 2 * node, 2 * node + 1
             far_bound = near_bound = -1.0
             if box[far, 2 * attributes] >= 0.0:
-                far_bound = _largest_distance(box, far, query, centre, offset, offset_square)
+                far_bound = _largest_distance(box, far, centre, opposite, weight, squares)
             if box[near, 2 * attributes] >= 0.0:
-                near_bound = _largest_distance(box, near, query, centre, offset, offset_square)
+                near_bound = _largest_distance(box, near, centre, opposite, weight, squares)
             if near_bound > far_bound:
                 near, far = far, near
                 near_bound, far_bound = far_bound, near_bound
