@@ -24,7 +24,7 @@ from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, 
 from shoal.risk.attacks_people import attack_values
 from shoal.risk.reidentification import Reidentification, of_everybody, reidentification
 from shoal.schema import TOP, Ladder, Role, Schema
-from shoal.utility.labels import number_of, read_labels
+from shoal.utility.labels import numbers_in, read_labels
 from shoal.utility.loss import published, weighted_sums
 
 __all__ = [
@@ -388,12 +388,10 @@ def _by_bins(
 
     Neighbours are joined until each holds ``least`` rows; the outermost are open, for their ends would be values.
     """
-    old, new = [number_of(value) for value in values], [number_of(label) for label in labels]
-    known = np.asarray([number is not None for number in old], np.bool_)
-    if any(number is None for number in new) or (before[~known] > 0).any():
+    one, two = numbers_in(values), numbers_in(labels)
+    known = ~np.isnan(one)
+    if np.isnan(two).any() or (before[~known] > 0).any():
         return None
-    one = np.asarray([0.0 if number is None else number for number in old])
-    two = np.asarray(new, np.float64)
     ends = _round_ends(float(one[before > 0].min()), float(one[before > 0].max()))
     was = _counts(np.searchsorted(ends, one[known], side="right"), before[known], len(ends) + 1)
     now = _counts(np.searchsorted(ends, two, side="right"), count, len(ends) + 1)

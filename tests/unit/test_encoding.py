@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.encoding import frequency, recoding
+from shoal.encoding import canonical, frequency, recoding
 from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column
 from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
 from shoal.encoding.representative import publish_groups
 from shoal.errors import PlanError
-from shoal.schema import TOP, Domain
+from shoal.schema import TOP, Domain, spelling
 from shoal.schema.ladder import build_ladder
+from shoal.utility.labels import number_of, numbers_in
 
 matrices = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=20)
@@ -206,7 +207,9 @@ def test_combinations_in_no_group_are_not_counted():
     assert (inverse.tolist(), groups.size.tolist()) == ([0, 0, 1], [12, 11])
 
 
-@given(st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "c"])] * 2), min_size=1, max_size=8))
+@given(
+    st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "é", "\uffee", "\U0001f41f"])] * 2), min_size=1, max_size=8)
+)
 def test_groups_are_ranked_by_what_they_show_with_missing_first(shown):
     ranks = recoding._ranks([[row[0] for row in shown], pa.array([row[1] for row in shown], pa.string())])
     told = [tuple("" if cell is None else cell for cell in row) for row in shown]
@@ -218,7 +221,10 @@ def test_groups_are_ranked_by_what_they_show_with_missing_first(shown):
 NUMBERS = st.one_of(
     st.integers(-1000, 1000).map(str),
     st.decimals(-1000, 1000, places=2).map(str),
-    st.sampled_from(["-0", "0", "00", "0.0", "7", "07", "7.0", "9007199254740993", "9007199254740992", "1" * 400]),
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.sampled_from(
+        ["1e400", "1E5", "-0", "0", "00", "0.0", "7", "07", "7.0", "9007199254740993", "9007199254740992", "1" * 400]
+    ),
 )
 ODD = st.sampled_from(["1e2", "1_0", " 5", "inf", "nan ", "+3", "٣", ".5", "5."])
 WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
@@ -244,6 +250,19 @@ def test_many_values_are_ordered_as_few_are(values):
         return list(text)
 
     assert ordered(0) == ordered(1000)
+
+
+@given(st.lists(NUMBERS | st.none(), max_size=12) | st.lists(NUMBERS | ODD | WORDS | st.none(), max_size=12))
+def test_numbers_in_many_texts_are_those_of_each(texts):
+    each = [number_of(text) for text in texts]
+    assert [None if np.isnan(one) else one for one in numbers_in(texts).tolist()] == each
+
+
+@given(st.lists(WORDS | st.text(st.characters(max_codepoint=0x7F), max_size=3), max_size=6, unique=True))
+def test_texts_that_look_canonical_at_once_are(texts):
+    looks = canonical._is_plain(pa.array(texts, pa.string()))
+    assert not looks or all(spelling.canonical(text) == text for text in texts)
+    assert looks or not all(text.isalnum() and text.isascii() for text in texts)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 9)), max_size=30))

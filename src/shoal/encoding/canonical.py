@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["canonical_text", "canonical_text_spread", "one_zero", "two_zeros"]
 
 FLOATS = ("FLOAT", "DOUBLE")
+PLAIN_TEXT = "^[!-~]([ -~]*[!-~])?$"
+"""Texts that are in canonical form, as most are."""
 
 
 def _floats(table: Relation, schema: Schema) -> list[int]:
@@ -49,7 +51,7 @@ def canonical_text(engine: Engine, table: Relation, dictionaries: Sequence[Dicti
 
     maps = {}
     for dictionary in dictionaries:
-        if not _is_text(dictionary.values):
+        if not _is_text(dictionary.values) or _is_plain(dictionary.values):
             continue
         labels = [canonical(text) for text in dictionary.text]
         if any(label != text for label, text in zip(labels, dictionary.text, strict=True)):
@@ -78,6 +80,13 @@ class _Strange:
     def __call__(self, part: pa.Table) -> bool:
         values = part.column(f"c{self.place}").unique().to_pylist()
         return any(text is not None and canonical(text) != text for text in values)
+
+
+def _is_plain(values: pa.Array) -> bool:
+    """Whether nothing is to be done, told at once: visible signs of ASCII, with blanks between them alone."""
+    import pyarrow.compute as pc
+
+    return pc.all(pc.match_substring_regex(values, PLAIN_TEXT)).as_py() is not False
 
 
 def _is_text(values: pa.Array) -> bool:

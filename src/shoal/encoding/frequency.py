@@ -36,7 +36,7 @@ __all__ = [
     "sort_values",
 ]
 
-PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?$"
+PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers that everybody reads alike."""
 FEW = 1000
 """So many values are put in order one by one; more of them at once."""

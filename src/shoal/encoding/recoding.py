@@ -128,7 +128,7 @@ def released_ladders(
 
 def kept_combinations(recoding: Recoding) -> npt.NDArray[np.int64]:
     """The combinations of which a recoding releases rows."""
-    return np.flatnonzero(recoding.group >= 0) if isinstance(recoding, ByLevel) else np.unique(recoding.row)
+    return np.flatnonzero(recoding.group >= 0 if isinstance(recoding, ByLevel) else np.bincount(recoding.row))
 
 
 def apply(
@@ -339,11 +339,21 @@ def _apply_groups(
 def _ranks(labels: Sequence[Sequence[str | None] | pa.Array]) -> npt.NDArray[np.int64]:
     """Numbers that order groups by what they show, column by column, missing first; groups that show the same tie."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     codes = []
     sizes = []
-    for column in labels:
-        published: list[Any] = column.to_pylist() if isinstance(column, pa.Array) else list(column)
+    for labelled in labels:
+        column = labelled if isinstance(labelled, pa.Array) else pa.array(labelled, pa.string())
+        if pa.types.is_string(column.type):  # bytes of UTF-8 are ordered as code points are
+            found = column.dictionary_encode()
+            order = np.asarray(pc.array_sort_indices(found.dictionary))
+            place = np.zeros(len(order) + 1, np.int32)
+            place[order] = np.arange(1, len(order) + 1)
+            codes.append(place[np.asarray(found.indices.fill_null(len(order)))])
+            sizes.append(len(order) + 1)
+            continue
+        published: list[Any] = column.to_pylist()
         index = {
             label: code for code, label in enumerate(sorted({label for label in published if label is not None}), 1)
         }

@@ -59,8 +59,10 @@ class Ladder:
         heard in them. A label under which no value is released gets a name that says so, and nothing else.
         """
         leaves = np.flatnonzero(present[: len(self.labels[0])])
+        if self.rule is None or len(leaves) == len(self.labels[0]):
+            return self
         known = [leaf for leaf in leaves.tolist() if self.labels[0][leaf] is not None]
-        if self.rule is None or len(leaves) == len(self.labels[0]) or not known:
+        if not known:
             return self
         values = [str(self.labels[0][leaf]) for leaf in known]
         told = self._told(values, np.asarray(known))

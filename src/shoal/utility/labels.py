@@ -20,11 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shoal.encoding.frequency import plain_numbers
 from shoal.errors import HierarchyError
 from shoal.schema import TOP, Hierarchy
 from shoal.schema.hierarchies import MissingFromHierarchy
 
-__all__ = ["Labels", "Region", "number_of", "read_label", "read_labels"]
+__all__ = ["Labels", "Region", "number_of", "numbers_in", "read_label", "read_labels"]
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _DOTS = re.compile(rf"({_NUMBER})\.\.(<?)({_NUMBER})")
@@ -46,6 +47,24 @@ def number_of(text: str | None) -> float | None:
         return None
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+def numbers_in(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
+    """What :func:`number_of` says of each text, NaN for None; at once where all are written plainly.
+
+    >>> numbers_in(["27", None, " 2e1", "x"]).tolist()
+    [27.0, nan, 20.0, nan]
+    """
+    import pyarrow as pa
+
+    column = pa.array(texts, pa.string())
+    known = np.asarray(column.is_valid())
+    plain = plain_numbers(column.drop_null())
+    if plain is None:
+        return np.asarray([math.nan if (one := number_of(text)) is None else one for text in texts], np.float64)
+    found = np.full(len(known), math.nan)
+    found[known] = np.where(np.isfinite(plain), plain, math.nan)
+    return found
 
 
 @dataclass(frozen=True)
