@@ -270,7 +270,7 @@ def _marginal(frequencies: FrequencySet, ladder: Ladder, recoding: Recoding, j: 
         width = np.bincount(codes[present], minlength=len(count))
         spread = np.where(present, count[codes] / np.maximum(width[codes], 1), 0.0)
         shown = np.flatnonzero(count)
-        return before, tuple(ladder.labels[recoding.levels[j]][code] for code in shown), count[shown], spread
+        return before, tuple(ladder.labels[recoding.levels[j]][code] for code in shown.tolist()), count[shown], spread
     before = _counts(frequencies.codes[recoding.row, j], recoding.count, leaves)
     texts = _texts(recoding, j)
     rows = np.bincount(recoding.group, weights=recoding.count, minlength=len(texts)).astype(np.int64)

@@ -19,6 +19,7 @@ from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_b
 from shoal.errors import TableError
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.hierarchies import MissingFromHierarchy
+from shoal.schema.texts import texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,7 @@ class Dictionary:
     name: str
     place: int
     values: pa.Array
-    text: tuple[str, ...]
+    text: Sequence[str]
     missing: bool
 
     @property
@@ -259,7 +260,7 @@ def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dicti
     return Dictionary(name, place, values, text, missing), rank[_numpy(index)]
 
 
-def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArray[np.int64]]:
+def sort_values(values: pa.Array) -> tuple[pa.Array, Sequence[str], npt.NDArray[np.int64]]:
     """Values in order, the same as text, and which place each had.
 
     Numbers and dates are ordered by size, text that is all numbers by size too, other text by code point.
@@ -270,7 +271,7 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArra
     if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
         places = pc.sort_indices(values)
         values = values.take(places)
-        return values, tuple(pc.cast(values, pa.string()).to_pylist()), _numpy(places).astype(np.int64)
+        return values, texts_of(pc.cast(values, pa.string())), _numpy(places).astype(np.int64)
     numbers = plain_numbers(values) if len(values) >= FEW else None
     if numbers is not None:
         order = _order_of_numbers(values, numbers)
@@ -279,7 +280,7 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, tuple[str, ...], npt.NDArra
     else:
         order = _order_one_by_one(values.to_pylist())
     values = values.take(pa.array(order))
-    return values, tuple(values.to_pylist()), order
+    return values, texts_of(values), order
 
 
 def _order_one_by_one(text: list[str]) -> npt.NDArray[np.int64]:

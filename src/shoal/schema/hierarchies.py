@@ -23,6 +23,7 @@ from shoal.schema.base import BaseHierarchy, Hierarchy, as_text, changed, plan_v
 from shoal.schema.ladder import TOP, Ladder, MissingFromHierarchy, build_ladder
 from shoal.schema.rounding import as_numbers, interval_label, round_cut
 from shoal.schema.spelling import canonical
+from shoal.schema.texts import with_missing
 
 __all__ = [
     "Flat",
@@ -63,7 +64,7 @@ class Flat(BaseHierarchy):
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
         """See :class:`Hierarchy`."""
-        leaves = (*values, None) if missing else tuple(values)
+        leaves = with_missing(values, missing)
         size = max(len(leaves), 1)
         codes = (np.arange(len(leaves), dtype=np.int32), np.zeros(len(leaves), np.int32))
         return Ladder((leaves, (TOP,)), codes, (np.full(len(leaves), 1 / size), np.ones(1)))

@@ -37,7 +37,7 @@ class Ladder:
         The hierarchy that was bound, where labels may have to be told again; see :meth:`released`.
     """
 
-    labels: tuple[tuple[str | None, ...], ...]
+    labels: tuple[Sequence[str | None], ...]
     codes: tuple[npt.NDArray[np.int32], ...]
     share: tuple[npt.NDArray[np.float64], ...]
     rule: Any = None

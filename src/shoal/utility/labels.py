@@ -24,6 +24,7 @@ from shoal.encoding.frequency import plain_numbers
 from shoal.errors import HierarchyError
 from shoal.schema import TOP, Hierarchy
 from shoal.schema.hierarchies import MissingFromHierarchy
+from shoal.schema.texts import Texts
 
 __all__ = ["Labels", "Region", "number_of", "numbers_in", "read_label", "read_labels"]
 
@@ -57,7 +58,7 @@ def numbers_in(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
     """
     import pyarrow as pa
 
-    column = pa.array(texts, pa.string())
+    column = texts.values if isinstance(texts, Texts) else pa.array(texts, pa.string())
     known = np.asarray(column.is_valid())
     plain = plain_numbers(column.drop_null())
     if plain is None:

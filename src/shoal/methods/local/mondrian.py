@@ -15,7 +15,7 @@ that is too small takes single rows from another one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -140,7 +140,7 @@ def shown_by(problem: Problem, publish: Mapping[str, Shown], ranks: list[npt.NDA
     return shown
 
 
-def _all_numbers(text: tuple[str, ...]) -> bool:
+def _all_numbers(text: Sequence[str]) -> bool:
     import math
 
     try:

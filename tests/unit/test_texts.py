@@ -1,0 +1,81 @@
+"""Texts that Arrow holds are to everybody what a tuple of them is."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import shoal
+from shoal import Column, Role, Schema
+from shoal.schema import texts
+from shoal.schema.texts import Texts, texts_of, with_missing
+
+QUASI = Role.QUASI_IDENTIFIER
+some = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=3), max_size=12)
+
+
+@given(some, st.integers(-14, 14), st.integers(-14, 14), st.integers(0, 3))
+def test_they_are_like_a_tuple_however_often_they_are_looked_at(words, one, other, few):
+    held, plain = Texts(pa.array(words, pa.string())), tuple(words)
+    before, texts.FEW_LOOKS = texts.FEW_LOOKS, few
+    try:
+        for _ in range(3):
+            assert list(held) == words
+            assert (len(held), [*held, None]) == (len(words), [*words, None])
+            assert held == plain
+            assert plain == held
+            assert held != (*plain, "more")
+            assert hash(held) == hash(plain)
+            if -len(words) <= one < len(words):
+                assert held[one] == held[np.int64(one)] == plain[one]
+            else:
+                with pytest.raises(IndexError):
+                    held[one]
+            assert all(held.index(word) == plain.index(word) and word in held for word in words)
+        assert held[one:other] == plain[one:other]
+        assert pickle.loads(pickle.dumps(held)) == plain
+        assert "nobody has this" not in held
+    finally:
+        texts.FEW_LOOKS = before
+
+
+@given(some, st.booleans())
+def test_missing_is_the_last(words, missing):
+    expected = (*words, None) if missing else tuple(words)
+    assert with_missing(tuple(words), missing) == expected
+    held = with_missing(Texts(pa.array(words, pa.string())), missing)
+    assert isinstance(held, Texts)
+    assert held == expected
+
+
+def test_few_are_a_tuple_and_many_are_held(monkeypatch):
+    assert type(texts_of(pa.array(["1", "2"]))) is tuple
+    monkeypatch.setattr(texts, "MANY", 2)
+    assert type(texts_of(pa.array(["1", "2"]))) is Texts
+    assert "1" not in repr(texts_of(pa.array(["1", "1"])))
+
+
+@pytest.mark.parametrize("method", [shoal.Mdav(), shoal.Mondrian(), shoal.FullDomain()], ids=lambda one: one.name)
+def test_a_release_of_columns_that_are_held_is_the_same(method, monkeypatch):
+    draw = np.random.default_rng(3)
+    table = pa.table(
+        {
+            "weight": [None if one < 0.05 else f"{one:.3f}" for one in draw.random(300)],
+            "height": draw.normal(170, 9, 300).round(2),
+            "town": draw.choice(["Graz", "Linz", "Wien"], 300),
+            "illness": draw.choice(["flu", "asthma", "gout"], 300),
+        }
+    )
+    roles = {column: Column(QUASI) for column in ("weight", "height", "town")} | {"illness": Column(Role.SENSITIVE)}
+    plan = shoal.Plan(Schema(roles), (shoal.KAnonymity(4),), method)
+    expected = shoal.anonymize(table, plan)
+    monkeypatch.setattr(texts, "MANY", 1)
+    monkeypatch.setattr(texts, "FEW_LOOKS", 2)
+    found = shoal.anonymize(table, plan)
+    assert found.table.equals(expected.table)
+    assert found.certificate.content == expected.certificate.content
