@@ -8,10 +8,9 @@ import io
 import re
 import stat
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import duckdb
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
+from shoal.engines.common import SqlEngine
 from shoal.engines.csv_format import RELEASED, CsvFormat, detect, is_cp1252, surely_named
 from shoal.engines.duckdb_files import (
     folder_cells,
@@ -45,7 +45,7 @@ KEPT_FREE = "8MB"
 """How much memory that is free again each thread of DuckDB's may keep; its default is 16 times as much."""
 
 
-class DuckDBEngine:
+class DuckDBEngine(SqlEngine):
     """DuckDB behind the :class:`shoal.engines.base.Engine` protocol; use it as a context manager.
 
     Parameters
@@ -59,6 +59,8 @@ class DuckDBEngine:
     """
 
     numbered = True
+    text_type, hash_function = "VARCHAR", "hash"
+    quote = staticmethod(sql.literal)
 
     def __init__(self, memory: str | None = None, threads: int | None = None, time_zone: str = UTC) -> None:
         check_time_zone(time_zone)
@@ -84,14 +86,6 @@ class DuckDBEngine:
         self._run(f"SET TimeZone = {sql.literal(time_zone)}")
         self._run(f"SET allocator_flush_threshold = {sql.literal(KEPT_FREE)}")
         self._run("SET allocator_background_threads = true")  # a thread of its own gives back what is free
-
-    def __enter__(self) -> DuckDBEngine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the data and remove what was spilled."""
@@ -249,7 +243,7 @@ class DuckDBEngine:
                 table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
         renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
         cells = as_cells(table.schema, missing, with_nan)
-        return self._view(f"SELECT {cells} FROM {self._register(renamed)}", names, named=True)
+        return self._view(f"SELECT {cells} FROM {self._send(renamed)}", names, named=True)
 
     def _view(self, query: str, columns: tuple[str, ...], named: bool = False) -> Relation:
         check_names(columns, named)
@@ -272,7 +266,7 @@ class DuckDBEngine:
 
     def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
         """See :class:`shoal.engines.base.Engine`."""
-        wanted = self._register(pa.table({"v": pa.array(list(texts), pa.string())}))
+        wanted = self._send(pa.table({"v": pa.array(list(texts), pa.string())}))
         found = self._fetch(
             f"SELECT r FROM (SELECT row_number() OVER () AS r, CAST({sql.column(place)} AS VARCHAR) AS v "
             f"FROM {table.name}) WHERE v IN (SELECT v FROM {wanted}) ORDER BY r LIMIT {int(most)}"
@@ -284,7 +278,7 @@ class DuckDBEngine:
         numbered = texts.append_column("i", pa.array(range(texts.num_rows), pa.int64()))
         kinds = {place: table.types[place] for place in sql.places(texts.column_names)}
         name = self._name()
-        self._run(f"CREATE TEMP TABLE {name} AS {sql.declared(self._register(numbered), kinds)}")
+        self._run(f"CREATE TEMP TABLE {name} AS {sql.declared(self._send(numbered), kinds)}")
         return Declared(name, texts.num_rows, kinds), self._fetch(sql.declared_again(name, list(kinds)))
 
     def count_matching(self, table: Relation, wanted: Declared, times: str = "1") -> list[int]:
@@ -304,88 +298,12 @@ class DuckDBEngine:
     def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
         key = sql.places(owners.column_names)
-        query = sql.few_of_each(table.name, len(table.columns), key, self._register(owners), most)
+        query = sql.few_of_each(table.name, len(table.columns), key, self._send(owners), most)
         return self.keep(self._view(query, table.columns, table.named))  # the same rows, however often they are read
 
     def combinations(self, table: Relation, counted: pa.Table) -> Relation:
         """A table that is held elsewhere as its combinations (c<i>) with their counts (n), to be asked with times n."""
-        return replace(table, name=self._register(counted))
-
-    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        cells = {place: sql.positive_zero(place) for place in places}
-        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
-
-    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
-        """See :class:`shoal.engines.base.Engine`."""
-        query = sql.signed_zeros(table.name, places, "VARCHAR")
-        (found,) = self._fetch(query).to_pylist()
-        return [place for place in places if found[sql.column(place)]]
-
-    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        cells = {place: f"CAST({sql.column(place)} AS VARCHAR)" for place in places}
-        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
-
-    def repeats(self, table: Relation, places: Sequence[int]) -> list[tuple[int, int]]:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.repeats(table.name, places)).to_pylist()
-        return [(int(found[f"n{place}"]), int(found[f"d{place}"])) for place in places]
-
-    def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.varying(table.name, owner, places, "hash")).to_pylist()
-        return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
-
-    def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._fetch(sql.told_apart(table.name, owner, places)).to_pylist()
-        return int(found["n"])
-
-    def project(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        query = sql.projected(table.name, places, hidden=bool(table.ranked))
-        ranked = [place for place in table.ranked if place in places]
-        names = tuple(table.columns[place] for place in places)
-        view = self._view(query, names, table.named)
-        own = tuple(places.index(place) for place in ranked)
-        ordered = table.ordered and tuple(places) == tuple(range(len(places)))  # the last columns order the least
-        return replace(view, types=view.types[: len(places)], ranked=own, named=table.named, ordered=ordered)
-
-    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        count = len(table.columns)
-        query = sql.relabelled(table.name, count, place, self._register(labels), hidden=bool(table.ranked))
-        view = self._view(query, table.columns, table.named)
-        return replace(view, types=view.types[:count], ranked=table.ranked)
-
-    def recode_by_level(
-        self,
-        table: Relation,
-        keep: Sequence[int],
-        maps: Mapping[int, pa.Table],
-        constants: Mapping[int, str],
-        suppressed: pa.Table | None,
-    ) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        named = {place: self._register(part) for place, part in maps.items()}
-        ranked = [place for place, part in maps.items() if "rank" in part.column_names]
-        left_out = None
-        if suppressed is not None:
-            left_out = (self._register(suppressed), sql.places(suppressed.column_names))
-        return self._kept(
-            sql.recode_by_level(table.name, keep, named, ranked, constants, left_out), table, keep, ranked
-        )
-
-    def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        key = sql.places(assignment.column_names)
-        recoded = sql.places(labels.column_names)
-        query = sql.recode_by_group(
-            table.name, keep, key, self._register(assignment), self._register(labels), recoded,
-            split="low" in assignment.column_names,
-        )  # fmt: skip
-        return self._kept(query, table, keep, recoded)
+        return replace(table, name=self._send(counted))
 
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
@@ -397,14 +315,8 @@ class DuckDBEngine:
             if any(told.get("has_null") is not True for row in known for told in row):
                 return None
         numbered = rows.append_column("k", pa.array(range(rows.num_rows), pa.int64()))
-        found = self._kept(sql.repeated(self._register(numbered), keep, constants), table, keep, keep)
+        found = self._kept(sql.repeated(self._send(numbered), keep, constants), table, keep, keep)
         return replace(found, ordered=True)
-
-    def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Iterable[int]) -> Relation:
-        """A view of a recoded table, its columns numbered anew."""
-        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep), table.named)
-        places = tuple(keep.index(place) for place in ranked)
-        return Relation(view.name, view.columns, view.types[: len(keep)], places, named=table.named)
 
     def spread(self, table: Relation, places: Sequence[int]) -> None:
         """See :class:`shoal.engines.base.Engine`."""
@@ -494,10 +406,13 @@ class DuckDBEngine:
         self._made += 1
         return f"shoal_{self._made}"
 
-    def _register(self, table: pa.Table) -> str:
+    def _send(self, table: pa.Table) -> str:
         name = self._name()
         self._connection.register(name, table)
         return name
+
+    def _answers(self, query: str) -> list[dict[str, Any]]:
+        return list(self._fetch(query).to_pylist())
 
     def _fetch(self, query: str) -> pa.Table:
         try:

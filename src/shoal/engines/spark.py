@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, EngineSettings, Relation, Source, check_names, check_time_zone
+from shoal.engines.common import SqlEngine
 from shoal.engines.csv_format import RELEASED
 from shoal.engines.spark_files import open_files
 from shoal.engines.spark_keeping import OpenSession, open_session
@@ -74,7 +74,7 @@ TYPES = {
 Answer = TypeVar("Answer")
 
 
-class SparkEngine:
+class SparkEngine(SqlEngine):
     """Spark behind the :class:`shoal.engines.base.Engine` protocol; use it as a context manager.
 
     Parameters
@@ -90,6 +90,8 @@ class SparkEngine:
     """
 
     numbered = False
+    text_type, hash_function = "STRING", "xxhash64"
+    quote = staticmethod(sql.hex_literal)
 
     def __init__(
         self,
@@ -119,14 +121,6 @@ class SparkEngine:
         self._matcher: DuckDBEngine | None = None
         self._zone_before = self._spark.conf.get(ZONE)
         self._spark.conf.set(ZONE, time_zone)
-
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let go of the data, of what still runs for it, and of the session."""
@@ -235,13 +229,13 @@ class SparkEngine:
         if not places:
             return
         text = [place for place in places if table.types[place] == "VARCHAR"]
-        (found,) = self._collect(sql.extent(held, text))
+        (found,) = self._answers(sql.extent(held, text))
         values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(places) - len(text) + 1))
         needed = 2 * values + found["n"] * WORK_BYTES
         room = self._room()
         if values <= room.result and needed <= room.python:
             return
-        distinct = self._collect(sql.distinct_values(held, places))[0]
+        distinct = self._answers(sql.distinct_values(held, places))[0]
         most = sorted(places, key=lambda place: -distinct[sql.column(place)])[:3]
         named = ", ".join(f"{table.columns[place]!r} ({distinct[sql.column(place)]:,} values)" for place in most)
         raise TableError(
@@ -291,91 +285,11 @@ class SparkEngine:
             self._matcher = DuckDBEngine(time_zone=str(self._spark.conf.get(ZONE)))
         return self._matcher
 
-    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        cells = {place: sql.positive_zero(place) for place in places}
-        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
-
-    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
-        """See :class:`shoal.engines.base.Engine`."""
-        query = sql.signed_zeros(table.name, places, "STRING")
-        (found,) = self._collect(query)
-        return [place for place in places if found[sql.column(place)]]
-
-    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        cells = {place: f"CAST({sql.column(place)} AS STRING)" for place in places}
-        return self._view(sql.replaced(table.name, len(table.columns), cells), table.columns)
-
-    def repeats(self, table: Relation, places: Sequence[int]) -> list[tuple[int, int]]:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._collect(sql.repeats(table.name, places))
-        return [(int(found[f"n{place}"]), int(found[f"d{place}"])) for place in places]
-
-    def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._collect(sql.varying(table.name, owner, places, "xxhash64"))
-        return int(found["n"]), [int(found[f"d{place}"] or 0) for place in places]
-
-    def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
-        """See :class:`shoal.engines.base.Engine`."""
-        (found,) = self._collect(sql.told_apart(table.name, owner, places))
-        return int(found["n"])
-
-    def project(self, table: Relation, places: Sequence[int]) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        query = sql.projected(table.name, places, hidden=bool(table.ranked))
-        ranked = [place for place in table.ranked if place in places]
-        names = tuple(table.columns[place] for place in places)
-        view = self._view(query, names)
-        own = tuple(places.index(place) for place in ranked)
-        return replace(view, types=view.types[: len(places)], ranked=own, named=table.named)
-
-    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        count = len(table.columns)
-        query = sql.relabelled(table.name, count, place, self._send(labels), hidden=bool(table.ranked))
-        view = self._view(query, table.columns)
-        return replace(view, types=view.types[:count], ranked=table.ranked, named=table.named)
-
-    def recode_by_level(
-        self,
-        table: Relation,
-        keep: Sequence[int],
-        maps: Mapping[int, pa.Table],
-        constants: Mapping[int, str],
-        suppressed: pa.Table | None,
-    ) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        named = {place: self._send(part) for place, part in maps.items()}
-        ranked = [place for place, part in maps.items() if "rank" in part.column_names]
-        left_out = None
-        if suppressed is not None:
-            left_out = (self._send(suppressed), sql.places(suppressed.column_names))
-        query = sql.recode_by_level(table.name, keep, named, ranked, constants, left_out, quote=sql.hex_literal)
-        return self._kept(query, table, keep, ranked)
-
-    def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
-        """See :class:`shoal.engines.base.Engine`."""
-        key = sql.places(assignment.column_names)
-        recoded = sql.places(labels.column_names)
-        query = sql.recode_by_group(
-            table.name, keep, key, self._send(assignment), self._send(labels), recoded,
-            split="low" in assignment.column_names,
-        )  # fmt: skip
-        return self._kept(query, table, keep, recoded)
-
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
     ) -> None:
         """See :class:`shoal.engines.base.Engine`."""
         return
-
-    def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Sequence[int]) -> Relation:
-        """A view of a recoded table, its columns numbered anew."""
-        view = self._view(sql.renumbered(query, keep), tuple(table.columns[place] for place in keep))
-        places = tuple(keep.index(place) for place in ranked)
-        return Relation(view.name, view.columns, view.types[: len(keep)], places, table.named)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -468,7 +382,7 @@ class SparkEngine:
                 found = found.set_column(place, part.name, moved)
         return found
 
-    def _collect(self, query: str) -> list[Any]:
+    def _answers(self, query: str) -> list[Any]:
         return self._run(lambda: self._spark.sql(query).collect())
 
     def _setting(self, name: str, default: str) -> str:

@@ -46,7 +46,7 @@ class SparkSpread:
         self._frame = self._keep(engine._spark.sql(sql.frequencies(table.name, places)))
         try:
             self._name = engine._register(self._frame)
-            (found,) = engine._collect(f"SELECT coalesce(sum(n), 0) AS n, count(*) AS m FROM {self._name}")
+            (found,) = engine._answers(f"SELECT coalesce(sum(n), 0) AS n, count(*) AS m FROM {self._name}")
             self.rows, self._combinations = int(found["n"]), int(found["m"])
             self.schema: pa.Schema = engine._fetched(self._frame.limit(0)).schema
         except BaseException:
@@ -72,7 +72,7 @@ class SparkSpread:
     def distinct(self, place: int) -> int:
         """See :class:`shoal.engines.base.Spread`."""
         name = sql.column(place)
-        (found,) = self._engine._collect(f"SELECT count(*) AS n FROM (SELECT DISTINCT {name} FROM {self._name})")
+        (found,) = self._engine._answers(f"SELECT count(*) AS n FROM (SELECT DISTINCT {name} FROM {self._name})")
         return int(found["n"])
 
     def ends(self, places: Sequence[int]) -> pa.Table:
