@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from shoal.asking import AskedColumn, AskedEngine, AskedNames, as_names
 from shoal.engines.csv_format import CsvFormat
@@ -13,7 +13,7 @@ from shoal.errors import PlanError, TableError
 from shoal.given import AskedRoles, given
 from shoal.schema import UNPUBLISHED, Schema
 from shoal.showing import Grid, Sheet, Shown
-from shoal.utility.classification import CLASSIFIERS, Accuracy, classification
+from shoal.utility.classification import CLASSIFIERS, Accuracy, Classifier, classification
 from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
 from shoal.utility.numeric import NumericLoss, numeric_loss
 from shoal.utility.propensity import Propensity, propensity
@@ -101,7 +101,7 @@ def compare(
     quasi_identifiers: AskedNames = (),
     sensitive: AskedNames | Mapping[str, AskedColumn] = (),
     target: str | None = None,
-    classifiers: AskedNames = ("tree",),
+    classifiers: Classifier | Iterable[Classifier] = "tree",
     test: Any = None,
     aligned: bool = False,
     queries: int = 500,
@@ -147,7 +147,7 @@ def compare(
     0.0
     """
     asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
-    schema, chosen = asked.schema, as_names(classifiers, "classifiers")
+    schema, chosen = asked.schema, cast("tuple[Classifier, ...]", as_names(classifiers, "classifiers"))
     for name in chosen:
         if name not in CLASSIFIERS:
             raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")

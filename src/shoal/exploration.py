@@ -36,6 +36,7 @@ from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.schema import Column, Role, Schema
 from shoal.showing import Grid, Page, Sheet, Shown
 from shoal.sparing import be_alone
+from shoal.utility.loss import LOSSES, LossName
 from shoal.watching import Watch, watching
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ def explore(
     methods: AskedNames = (),
     ks: Sequence[int] = (),
     suppressions: Sequence[float] = (),
-    measure: str = "ncp",
+    measure: LossName = "ncp",
     workers: int | None = None,
     time_limit: float = 60.0,
     progress: Watch = None,
@@ -307,6 +308,8 @@ def explore(
     lanes
         Called with where each trial stands, whenever one of them has something to tell.
     """
+    if measure not in LOSSES:
+        raise PlanError(f"The loss to compare by must be one of {', '.join(LOSSES)}; found {measure!r}.")
     loaded = as_plan(plan)
     cores = os.cpu_count() or 1
     count = workers or cores

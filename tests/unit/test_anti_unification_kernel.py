@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.methods.patterns.kernels.assignment import assign_records
 from shoal.methods.patterns.kernels.finding import anti_unify, find_patterns
 from shoal.methods.patterns.kernels.groups import group_by_patterns, sweep_patterns
-from shoal.methods.patterns.kernels.matching import fit_patterns, left_without_small_patterns, measure_overlap
+from shoal.methods.patterns.kernels.matching import fit_patterns, measure_overlap
 from shoal.methods.patterns.kernels.rarity import rare_columns
 from tests.reference import anti_unification as reference
 
@@ -53,6 +53,15 @@ def as_mapping(patterns):
 def published(groups):
     codes = [tuple(codes) for codes in groups.codes.tolist()]
     return [None if group == -1 else codes[group] for group in groups.assignment]
+
+
+def left_without_small_patterns(codes, classes, counts, patterns, k):
+    """Records that fit no pattern of their class once the patterns of fewer than k own records are removed."""
+    large = measure_overlap(codes, classes, counts, patterns).own >= k
+    starts, fits = fit_patterns(codes, patterns.codes[large])
+    row = np.repeat(np.arange(len(counts)), np.diff(starts))
+    kept = row[patterns.classes[large][fits] == classes[row]]
+    return int(np.delete(counts, np.unique(kept)).sum())
 
 
 def distinct_classes(classes, least):

@@ -89,6 +89,8 @@ def test_what_cannot_be_tried(tmp_path):
         candidates(plan, ["magic"])
     with pytest.raises(PlanError, match=r"parameters of its own|cannot be explored"):
         candidates(plan, ["population-grid"])
+    with pytest.raises(PlanError, match=r"must be one of ncp, .*, il1s; found 'loss'"):
+        explore(plan, measure="loss")
     with pytest.raises(PlanError, match=r"\[source\]"):
         explore(Plan.from_dict({"columns": {"a": {"role": "quasi-identifier"}},
                                 "models": [{"name": "k-anonymity", "k": 2}]}))  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -71,7 +71,7 @@ def compare(
             released,
             roles,
             target=target,
-            classifiers=classifier or ("tree",),
+            classifiers=cast(Any, classifier or "tree"),
             test=test,
             aligned=aligned,
             queries=queries,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -60,7 +60,7 @@ def explore(
             methods=method or (),
             ks=k or (),
             suppressions=suppression or (),
-            measure=loss,
+            measure=cast(Any, loss),
             workers=workers,
             time_limit=time_limit,
             progress=show,

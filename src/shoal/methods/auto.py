@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import MinLen
 
@@ -25,7 +25,7 @@ from shoal.methods.time_limits import within
 from shoal.models import AllOf, limited
 from shoal.schema import Schema
 from shoal.threads import spread
-from shoal.utility.loss import losses
+from shoal.utility.loss import RecodingLoss, losses
 
 __all__ = ["TRUTHFUL", "Auto", "make_method"]
 
@@ -93,7 +93,7 @@ class Auto(Method):
     """
 
     methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
-    loss: Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"] = "ncp"
+    loss: RecodingLoss = "ncp"
     suppression: Share = 0.0
     time_limit: Seconds | None = None
     quality: Quality | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,10 @@ from shoal.errors import PlanError, TableError
 from shoal.utility.reading import ColumnReading, draw_rows
 from shoal.utility.tables import CodedColumn
 
-__all__ = ["CLASSIFIERS", "Accuracy", "classification"]
+__all__ = ["CLASSIFIERS", "Accuracy", "Classifier", "classification"]
 
-CLASSIFIERS = ("tree", "logistic", "forest")
+Classifier = Literal["tree", "logistic", "forest"]
+CLASSIFIERS: tuple[Classifier, ...] = get_args(Classifier)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def classification(
     columns: Sequence[ColumnReading],
     target: tuple[CodedColumn, CodedColumn],
     *,
-    classifier: str = "tree",
+    classifier: Classifier = "tree",
     test: tuple[Sequence[CodedColumn], CodedColumn] | None = None,
     seed: int = 0,
 ) -> Accuracy:
@@ -152,7 +153,7 @@ class _Features:
 
 
 def _score(
-    name: str,
+    name: Classifier,
     rows: npt.NDArray[np.float64],
     classes: npt.NDArray[np.int64],
     test: npt.NDArray[np.float64],
@@ -165,7 +166,7 @@ def _score(
     return float((model.predict(test) == truth).mean())
 
 
-def _make(name: str, seed: int) -> Any:
+def _make(name: Classifier, seed: int) -> Any:
     try:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.linear_model import LogisticRegression

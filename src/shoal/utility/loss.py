@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,15 @@ import numpy.typing as npt
 from shoal.encoding import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 from shoal.schema import Ladder
 
-__all__ = ["Moved", "Published", "Sums", "distances", "losses", "measures", "moved", "published", "weighted_sums"]
+__all__ = [
+    "LOSSES", "LossName", "Moved", "Published", "RecodingLoss", "Sums", "distances", "losses", "measures", "moved",
+    "published", "weighted_sums",
+]  # fmt: skip
+
+RecodingLoss = Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"]
+"""What every recoding has."""
+LossName = Literal[RecodingLoss, "sse_sst", "il1s"]
+LOSSES: tuple[str, ...] = get_args(LossName)
 
 
 @dataclass(frozen=True)

@@ -71,22 +71,6 @@ def measure_overlap(
     return Overlap(support, own, int(fitting), int(disclosed))
 
 
-def left_without_small_patterns(
-    codes: NDArray[np.int32],
-    classes: NDArray[np.int32],
-    counts: NDArray[np.int64],
-    patterns: Patterns,
-    k: int,
-) -> int:
-    """Records that fit no pattern of their class once the patterns of fewer than k own records are removed."""
-    large = measure_overlap(codes, classes, counts, patterns).own >= k
-    starts, fits = fit_patterns(codes, patterns.codes[large])
-    same_class = patterns.classes[large][fits] == np.repeat(classes, np.diff(starts))
-    kept = np.zeros(len(counts), dtype=np.bool_)
-    kept[np.repeat(np.arange(len(counts)), np.diff(starts))[same_class]] = True
-    return int(counts[~kept].sum())
-
-
 def _starred(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The attributes of each set of ``*``: int64 (m, most of them), filled up with -1."""
     starred = np.full((len(masks), int(masks.sum(axis=1).max(initial=0))), -1, dtype=np.int64)
