@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections import Counter
 
 import numpy as np
@@ -10,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.checked import LARGEST_WHOLE
 from shoal.encoding import canonical, frequency, recoding
-from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column
+from shoal.encoding.centres import YEAR_1, YEAR_9999, numbers_of
+from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column, read_frequency_set
 from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
 from shoal.encoding.representative import publish_groups
-from shoal.errors import PlanError
-from shoal.schema import TOP, Domain, spelling
+from shoal.engines.base import Source
+from shoal.engines.duckdb import DuckDBEngine
+from shoal.errors import PlanError, TableError
+from shoal.schema import TOP, Column, Domain, Role, Schema, spelling
 from shoal.schema.ladder import build_ladder
 from shoal.utility.labels import number_of, numbers_in
 
@@ -272,3 +277,39 @@ def test_pairs_are_counted_in_order(pairs):
     assert list(zip(first.tolist(), second.tolist(), count.tolist(), strict=True)) == [
         (*pair, times) for pair, times in sorted(Counter(pairs).items())
     ]
+
+
+@pytest.mark.parametrize(("unit", "second"), [("s", 1), ("ms", 1_000), ("us", 1_000_000)])
+@pytest.mark.parametrize(("instant", "past"), [(YEAR_1, -1), (YEAR_9999, 1), (0, 0)])
+def test_instants_of_the_calendar_have_numbers_and_those_beyond_are_refused(unit, second, instant, past):
+    kind = pa.timestamp(unit)
+    numbers = numbers_of(encode_column(pa.chunked_array([[instant * second, 1]], kind), "seen", 0)[0])
+    assert sorted(numbers) == sorted([instant * second, 1])
+    if past:
+        with pytest.raises(PlanError, match="'seen' holds times before year 1 or after year 9999"):
+            numbers_of(encode_column(pa.chunked_array([[(instant + past) * second, 1]], kind), "seen", 0)[0])
+
+
+def test_nanoseconds_are_all_of_the_calendar():
+    column = pa.array([-(2**62), 2**62], pa.timestamp("ns"))
+    assert list(numbers_of(encode_column(pa.chunked_array([column]), "seen", 0)[0])) == [-(2.0**62), 2.0**62]
+
+
+def test_decimals_have_numbers_up_to_what_floats_tell_apart():
+    def read(number):
+        return numbers_of(
+            encode_column(pa.chunked_array([[decimal.Decimal(number)]], pa.decimal128(20)), "amount", 0)[0]
+        )
+
+    assert list(read(LARGEST_WHOLE)) == [LARGEST_WHOLE]
+    with pytest.raises(PlanError, match=r"'amount' holds numbers beyond 2\^53"):
+        read(LARGEST_WHOLE + 2)
+
+
+def test_a_table_of_one_row_is_a_table_and_one_of_none_is_not():
+    one = pa.table({"age": ["30"]})
+    schema = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
+    with DuckDBEngine() as engine:
+        assert read_frequency_set(engine, engine.read(Source(frame=one)), schema).count.sum() == 1
+        with pytest.raises(TableError, match="no rows"):
+            read_frequency_set(engine, engine.read(Source(frame=one.slice(0, 0))), schema)

@@ -207,3 +207,9 @@ def test_entries_are_ordered_by_what_they_show_and_equal_ones_are_repeated_as_on
     assert rows.to_pylist() == [
         {"n": 36, "c3": 7, "c4": "a"}, {"n": 10, "c3": None, "c4": "b"}, {"n": 17, "c3": 5, "c4": "b"},
     ]  # fmt: skip
+
+
+def test_as_many_entries_are_needed_as_bring_the_rows_that_lack():
+    facts = Facts(np.zeros((4, 1), np.int64), (1,), np.array([3, 1, 2, 4]))
+    have, order = np.array([True, False, False, False]), np.array([1, 2, 3])
+    assert [facts.needed(have, order, least) for least in (2, 3, 4, 5, 6, 7, 10)] == [0, 0, 1, 2, 2, 3, 3]

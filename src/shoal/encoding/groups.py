@@ -66,7 +66,7 @@ class Histogram:
 
     def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
         """The sum over each group's rows of what their values weigh, in whole units."""
-        largest = int(self.known.max(initial=0)) * max(int(units.max(initial=0)), 1)
+        largest = int(self.known.max(initial=0)) * int(units.max(initial=0))
         kind = np.int64 if largest < LARGEST_KEY else object
         return sum_by(self.owner, self.count.astype(kind) * units[self.value], len(self.known))
 

@@ -246,9 +246,6 @@ def _places(
     present = present[sort_values(dictionary.values.take(pa.array(present)))[2]]
     first = np.full(int(by_value.max(initial=0)) + 1, len(dictionary.text), np.int64)
     np.minimum.at(first, by_value[present], np.arange(len(present)))
-    last = len(first) - 1
-    if dictionary.missing and by_value[-1] == last and (by_value[:-1] != last).all():
-        first[last] = len(dictionary.text) + 1  # missing stays the last
     place = np.empty(len(first), np.int32)
     place[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
     return place[by_value]
