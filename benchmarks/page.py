@@ -18,9 +18,10 @@ PICTURES = DOCS / "pictures"
 INTRODUCTION = """\
 # Benchmarks
 
-`make bench` measured everything on this page and wrote it, charts included; the figures are in
-[benchmarks.json](benchmarks.json). `python -m benchmarks NAME ...` measures single ones again. Times differ from
-machine to machine, and from run to run by a tenth or more: compare what stands in one table, for that comes from one
+`make bench` measures what is on this page and writes it, charts included; the figures are in
+[benchmarks.json](benchmarks.json). `python -m benchmarks NAME ...` measures single ones again, and each part says when
+and by which command it was measured. Times differ from machine to machine, from run to run by a tenth or more, and
+where other work runs beside them by half or more: compare what stands in one table, for that comes from one
 run. Figures of ARX and sdcMicro are not from these runs: they were measured elsewhere, on another machine of two cores,
 and say so.
 """
