@@ -66,10 +66,16 @@ def exact_sum(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64]) -> 
     """
     mantissa, exponent = np.frexp(values)
     whole = (mantissa * 2.0**53).astype(np.int64)
-    total = Fraction(0)
-    for power in np.unique(exponent):
-        chosen = exponent == power
-        high, low = whole[chosen] >> 26, whole[chosen] & (2**26 - 1)  # the parts' sums stay within 64 bits
-        parts = (int((high * count[chosen]).sum()) << 26) + int((low * count[chosen]).sum())
-        total += Fraction(parts) * Fraction(2) ** (int(power) - 53)
-    return total
+    order = np.argsort(exponent.astype(np.int16), kind="stable")
+    whole, exponent, count = whole[order], exponent[order], count[order]
+    starts = np.flatnonzero(np.diff(exponent, prepend=exponent[:1] - 1))  # where values of the next size begin
+    # the parts' sums stay within 64 bits
+    high = np.add.reduceat((whole >> 26) * count, starts) if len(starts) else starts
+    low = np.add.reduceat((whole & (2**26 - 1)) * count, starts) if len(starts) else starts
+    return sum(
+        (
+            Fraction((above << 26) + below) * Fraction(2) ** (power - 53)
+            for above, below, power in zip(high.tolist(), low.tolist(), exponent[starts].tolist(), strict=True)
+        ),
+        Fraction(0),
+    )

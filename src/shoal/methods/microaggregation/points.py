@@ -211,17 +211,18 @@ def point_column(
     known = ~np.isnan(numbers)
     low, high = float(numbers[known].min()), float(numbers[known].max())
     require_span(low, high, name)
-    extent = Extent(moments(numbers, count, low).mean, low, high)
-    scaled = numbers
-    values, same = np.unique(numbers[known], return_inverse=True)  # two texts may be one number
-    rows = np.bincount(same, weights=count[known]).astype(np.int64)
-    if scale == "rank":
-        scaled = numbers.copy()
-        scaled[known] = (np.cumsum(rows) - rows / 2)[same]  # between the rows below a value and those up to it
-    elif scale == "winsorised":
-        ends = [_quantile(values, rows, part) for part in (0.01, 0.99)]
-        scaled = np.clip(numbers, ends[0], ends[1])
-    found = moments(scaled, count, float(scaled[known].min()))
+    scaled, found = numbers, moments(numbers, count, low)
+    extent = Extent(found.mean, low, high)
+    if scale != "standard":
+        values, same = np.unique(numbers[known], return_inverse=True)  # two texts may be one number
+        rows = np.bincount(same, weights=count[known]).astype(np.int64)
+        if scale == "rank":
+            scaled = numbers.copy()
+            scaled[known] = (np.cumsum(rows) - rows / 2)[same]  # between the rows below a value and those up to it
+        else:
+            ends = [_quantile(values, rows, part) for part in (0.01, 0.99)]
+            scaled = np.clip(numbers, ends[0], ends[1])
+        found = moments(scaled, count, float(scaled[known].min()))
     coordinates = Scaling(found.mean, found.deviation, dictionary.missing)(scaled)
     return PointColumn(dictionary, ladder, coordinates * np.sqrt(weight), numbers, shown, extent)
 
