@@ -26,9 +26,11 @@ from shoal.encoding.groups import Groups, histogram
 from shoal.engines.base import Source
 from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import VerificationError
-from shoal.gate import DEFINITIONS, Counts, Opinion, Sensitive, differences, judge
+from shoal.gate import DEFINITIONS, Counts, Opinion, Sensitive, count_loosely, differences, judge
 from shoal.gate.definitions import _AtMostLogarithm as AtMostLogarithm
 from shoal.gate.enclosures import BelowExponential, exponential, logarithm, product_is_at_least_one
+from shoal.gate.enclosures import _cancels as cancels
+from shoal.gate.judgement import _alike as alike
 from shoal.models import (
     MODELS,
     AlphaK,
@@ -211,7 +213,27 @@ def test_the_gate_uses_nothing_that_models_or_the_search_use():
         assert ".assess(" not in text
 
 
+def test_where_somebody_has_no_row_nobody_has_any():
+    counted = pa.table({"c0": ["a", "*"], "n": [3, 2]})
+    people = {("a",): 4, ("b",): 1}
+    assert count_loosely(counted, [0], "*", people).sizes == {2: 1, 4: 1}
+    assert count_loosely(counted.slice(0, 1), [0], "*", people).sizes == {0: 1}
+
+
+def test_figures_are_alike_within_rounding_near_nothing_too():
+    assert alike(0.0, 1e-13)
+    assert alike(1e6, 1e6 + 1e-7)
+    assert not alike(0.0, 1e-6)
+    assert not alike(math.inf, 1.0)
+
+
 # -- enclosures ---------------------------------------------------------------------------------------
+
+
+def test_powers_that_share_divisors_in_part_cancel_where_their_product_is_one():
+    assert cancels([(4, 3), (8, -2), (5, 2), (25, -1)])
+    assert not cancels([(4, 3), (8, -2), (5, 2), (25, -2)])
+    assert not cancels([(4, 3), (8, -1), (5, 2), (25, -1)])
 
 
 @given(st.fractions(0, 60), st.sampled_from([8, 64, 200]))

@@ -88,6 +88,7 @@ def test_two_patients_with_five_rows_each_are_no_group_of_five():
     checked = shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"], person=["who"])
     assert not checked.holds
     assert checked.to_dict()["people"] == {"total": 2, "smallest_group": 2}
+    assert checked.risk == {"highest": 1 / 2, "average": 1 / 2}
     assert shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"]).holds
 
 
