@@ -613,3 +613,11 @@ def test_the_answer_for_a_table_in_parts_is_that_of_the_worst(order):
     assert (found.rows, found.groups, found.smallest_group, found.failing_sizes) == (24, 5, 2, (2,))
     assert found.models[0].effective == {"k": 2}
     assert not found.holds
+
+
+def test_an_order_of_one_place_is_one_along_which_nothing_is_moved():
+    table = pa.table({"age": ["3"] * 4 + ["4"] * 4, "ill": ["flu"] * 8})
+    schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE, order=("flu",))})
+    found = shoal.anonymize(table, shoal.Plan(schema, (TCloseness(0.1, "ordered"),)))
+    (verdict,) = found.certificate["models"]
+    assert (verdict["holds"], verdict["effective"], verdict["judged_by"]) == (True, {"t": 0}, "the model and the gate")
