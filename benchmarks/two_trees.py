@@ -73,7 +73,7 @@ CASES = {
     "switching, 20,000 rows": ("problem = census(20_000, KAnonymity(5)); method = Switching()", 1),
     "refine, Adult": ("problem = adult(KAnonymity(5)); method = Refine()", 1),
     "local-suppression, 100,000 rows": ("problem = census(100_000, KAnonymity(5)); method = LocalSuppression()", 3),
-    "anti-unification, 2,000 rows": ("problem = census(2_000, KAnonymity(3)); method = AntiUnification()", 1),
+    "anti-unification, 20,000 rows": ("problem = census(20_000, KAnonymity(3)); method = AntiUnification()", 5),
     "mdav, 100,000 rows": ("problem = points(100_000, KAnonymity(5)); method = Mdav()", 1),
     "k-first, 10,000 rows": ("problem = points(10_000, KAnonymity(5), PSensitive(3)); method = KFirst()", 1),
     "annealing, 2,000 rows": (
