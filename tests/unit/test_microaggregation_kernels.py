@@ -26,6 +26,7 @@ from shoal.kernels.rules import (
 from shoal.methods.microaggregation.kernels.exact import best_partition
 from shoal.methods.microaggregation.kernels.kdtree import remove
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
+from shoal.methods.microaggregation.kernels.neighbours import nearest_squares
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.pool import _outside, make_pool
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
@@ -411,6 +412,23 @@ def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed)
     after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
     assert after <= before * (1 + 1e-9) + 1e-9
     np.testing.assert_array_equal(refined, refine_partition(points, columns, arrays, group, steps=2_000, seed=seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 300), d=st.integers(1, 6), wanted=st.integers(1, 12), shape=st.sampled_from(SHAPES),
+    threads=st.sampled_from([1, 3]), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_distances_to_the_nearest_are_those_of_a_scan(n, d, wanted, shape, threads, seed):
+    points = make_points(shape, n, d, seed)
+    with at_most(threads):
+        found = nearest_squares(points, wanted)
+    apart = np.zeros((n, n))
+    for column in points.T:
+        apart += (column[:, None] - column) ** 2
+    np.fill_diagonal(apart, np.inf)
+    assert found.shape == (n, min(wanted, n - 1))
+    np.testing.assert_allclose(found, np.sort(apart, axis=1)[:, : found.shape[1]], rtol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)

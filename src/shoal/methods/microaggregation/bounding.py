@@ -21,6 +21,7 @@ from shoal.encoding.centres import numbers_of
 from shoal.encoding.recoding import ByGroup
 from shoal.encoding.rules import CATEGORIES, WEIGHT, Rule
 from shoal.methods.base import Problem
+from shoal.methods.microaggregation.kernels.neighbours import nearest_squares
 from shoal.methods.microaggregation.kernels.partition import nearest_records
 from shoal.methods.microaggregation.points import choices
 from shoal.methods.rules import totals_of
@@ -88,6 +89,9 @@ def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np
     few = min(k - 1, MOST_NEAR)
     demands = [(mark, need) for mark, need in demands if need > 1 and few == k - 1]
     further = min(max((need for _, need in demands), default=0) + FURTHER, MOST_NEAR) if demands else 0
+    if not demands:
+        near = nearest_squares(points, few)
+        return (near.sum(axis=1) + (k - 1 - few) * near[:, few - 1]) / (2 * k)
     near = nearest_records(points, few + further)
     found = np.zeros(len(points))
     chunk = max(1, CHUNK // max(near.shape[1], 1))
@@ -96,14 +100,13 @@ def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np
         away = np.zeros((part.stop - low, near.shape[1]))
         for column in points.T:
             away += (column[near[part]] - column[part, None]) ** 2
-        away.sort(axis=1)  # as computed here; the tree's own order may differ in the last digit
-        found[part] = (away[:, :few].sum(axis=1) + (k - 1 - few) * away[:, few - 1]) / (2 * k)
+        found[part] = np.sort(away, axis=1)[:, :few].sum(axis=1) / (
+            2 * k
+        )  # the tree's order may differ in a last digit
         for mark, need in demands:
-            order = near[part]
-            apart = np.zeros_like(away)
-            for column in points.T:
-                apart += (column[order] - column[part, None]) ** 2
-            found[part] = np.maximum(found[part], _with_values(apart, mark[order], mark[part], k, need, len(points)))
+            found[part] = np.maximum(
+                found[part], _with_values(away, mark[near[part]], mark[part], k, need, len(points))
+            )
     return found
 
 
