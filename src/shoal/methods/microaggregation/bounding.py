@@ -90,8 +90,8 @@ def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np
     demands = [(mark, need) for mark, need in demands if need > 1 and few == k - 1]
     further = min(max((need for _, need in demands), default=0) + FURTHER, MOST_NEAR) if demands else 0
     if not demands:
-        near = nearest_squares(points, few)
-        return (near.sum(axis=1) + (k - 1 - few) * near[:, few - 1]) / (2 * k)
+        squares = nearest_squares(points, few)
+        return np.asarray((squares.sum(axis=1) + (k - 1 - few) * squares[:, few - 1]) / (2 * k), np.float64)
     near = nearest_records(points, few + further)
     found = np.zeros(len(points))
     chunk = max(1, CHUNK // max(near.shape[1], 1))
