@@ -3,6 +3,7 @@
     SHOAL_DATA=... python -m benchmarks.bounds            # quality fast and good
     SHOAL_DATA=... python -m benchmarks.bounds --best     # best too: some minutes
     SHOAL_DATA=... python -m benchmarks.bounds --small 2000   # gaps on so many small tables, against all partitions
+    SHOAL_DATA=... python -m benchmarks.bounds --small-numbers 1000   # the same of microaggregation
     SHOAL_DATA=... python -m benchmarks.bounds --growth   # the bound's own time up to a million rows
     SHOAL_DATA=... python -m benchmarks.bounds --numbers census --sizes 3 10   # microaggregation alone, of one table
     SHOAL_DATA=... python -m benchmarks.bounds --numbers sensitive --sizes 3   # the same, p-sensitive
@@ -22,6 +23,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from benchmarks.local_recoding import ADULT, NINE, adult, granularity, problem_of
 from benchmarks.measure import show
@@ -37,7 +39,7 @@ from shoal.methods.microaggregation.bounding import least_squares
 from shoal.methods.microaggregation.kernels.mdav import mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.partition import within_squares
-from shoal.methods.microaggregation.points import improve
+from shoal.methods.microaggregation.points import form_groups, improve
 from shoal.models import KAnonymity
 from shoal.schema import Column, Role, Schema, Widths
 
@@ -185,6 +187,72 @@ def gaps_of(name: str, count: int) -> tuple[str, ...]:
     return name, *map(str, (len(gaps), wrong, tight)), *spread, *map(str, found.values())
 
 
+NUMBER_DEMANDS = {"k = 2": (2, 1), "k = 3": (3, 1), "k = 2, p = 2": (2, 2), "k = 3, p = 2": (3, 2), "k = p = 3": (3, 3)}
+
+
+def on_small_numbers(count: int) -> None:
+    """The same for microaggregation: the least squares of all partitions, of tables of one to three columns."""
+    rows = [number_gaps_of(name, *NUMBER_DEMANDS[name], count // len(NUMBER_DEMANDS)) for name in NUMBER_DEMANDS]
+    heads = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
+             "found by fast", "good", "best")  # fmt: skip
+    show("Small tables of numbers, all partitions", heads, rows)
+
+
+def number_gaps_of(name: str, k: int, need: int, count: int) -> tuple[str, ...]:
+    """The line of one demand: so many random tables of four to nine rows."""
+    from tests.reference.bounds import least_partition, members, squares
+
+    rng = np.random.default_rng(1)
+    wrong = tight = 0
+    gaps = []
+    found = {"fast": 0, "good": 0, "best": 0}
+    for _ in range(count):
+        points = rng.normal(size=(int(rng.integers(max(4, k), 10)), int(rng.integers(1, 4))))
+        mark = rng.integers(0, 4, len(points))
+        loss = [squares(points[members(chosen)]) if chosen else 0.0 for chosen in range(1 << len(points))]
+        fine = [len(own := members(chosen)) >= k and len(set(mark[own])) >= need for chosen in range(1 << len(points))]
+        best = least_partition((1 << len(points)) - 1, loss.__getitem__, fine.__getitem__)
+        if not 0 < best < np.inf:
+            continue
+        least = float(least_squares(points, k, [(mark, need)]).sum())
+        wrong += least > best * (1 + 1e-12)
+        tight += least > best * (1 - 1e-9)
+        gaps.append(1 - least / best)
+        demands = [(0, Rule(DISTINCT, need))] if need > 1 else []
+        rules = make_rules(k, [np.bincount(mark, minlength=4)] if demands else [], demands)
+        columns = columns_of(mark[:, None].astype(np.int32)[:, : len(demands)], rules)
+        method: PFirst | Mdav = PFirst(refine=False) if demands else Mdav()
+        start = form_groups(method, points, columns, rules).group
+        for quality in found:
+            method = PFirst(quality=quality) if demands else Mdav(quality=quality)  # type: ignore[arg-type]
+            group = improve(method, points, columns, rules, start, len(points), 0, quiet)
+            found[quality] += within_squares(points, group, int(group.max()) + 1) <= best * (1 + 1e-9)
+    spread = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)]
+    return name, *map(str, (len(gaps), wrong, tight)), *spread, *map(str, found.values())
+
+
+def growth_of_numbers(most: int) -> None:
+    """Standard normal records of six columns, k = 5: the bound beside the method, both as a release asks for them."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for count in (500, 50_000, 200_000, 1_000_000):  # the first loads what was compiled
+        if count > most:
+            break
+        table = pa.table({f"x{j}": rng.normal(size=count) for j in range(6)})
+        schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
+        problem = problem_of(Source(frame=table), schema, (KAnonymity(5),))
+        method = Mdav()
+        start = time.process_time()
+        recoding = method.decide(problem)
+        middle = time.process_time()
+        method.lower_bound(problem, recoding)
+        end = time.process_time()
+        rows.append(
+            (f"{count:,}", f"{end - middle:.2f}", f"{middle - start:.2f}", f"{(end - middle) / (middle - start):.2f}")
+        )
+    show("Microaggregation's bound beside mdav, processor seconds", ("rows", "bound", "mdav", "times"), rows[1:])
+
+
 def growth(most: int) -> None:
     rows = []
     for count in (10_000, 100_000, 1_000_000):
@@ -210,6 +278,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--best", action="store_true")
     parser.add_argument("--small", type=int, default=0)
+    parser.add_argument("--small-numbers", type=int, default=0)
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--numbers", choices=(*NUMBERS, "sensitive"))
@@ -219,8 +288,11 @@ def main() -> None:
     qualities: tuple[Quality, ...] = ("good", "best") if given.best else ("good",)
     if given.small:
         on_small_tables(given.small)
+    elif given.small_numbers:
+        on_small_numbers(given.small_numbers)
     elif given.growth:
         growth(given.most)
+        growth_of_numbers(given.most)
     elif given.numbers == "sensitive":
         on_sensitive(folder, tuple(given.sizes) or P_SIZES, qualities)
     elif given.numbers:
