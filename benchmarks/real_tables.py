@@ -106,8 +106,7 @@ def run(real: Real, folder: Path, data: Path, *, attack: bool = True, explain: b
     if not explain:
         return result
     costs = shoal("explain", "explain", "plan.toml", "--time-limit", EXPLAINING)
-    changes = [cost for cost in (*costs["without"], *costs["with"]) if cost["loss"] is not None]
-    advice = min(changes, key=lambda cost: cost["loss"], default=None)
+    advice = costs["advice"]
     if advice is None:
         return result
     (folder / "advised.toml").write_text(tomli_w.dumps(_changed(folder / "plan.toml", advice)), encoding="utf-8")

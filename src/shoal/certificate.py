@@ -257,6 +257,9 @@ def about_bound(content: Mapping[str, Any]) -> list[str]:
         return []
     bound = content["bound"]
     lost, measure = f"{bound['loss']:.4g}", bound["measure"]
+    told = content.get("loss", {}).get("ncp")
+    if told is not None and measure.startswith("ncp,") and f"{told:.4g}" != lost:  # two figures of one name
+        measure = f"{measure}; the ncp of {told:.4g} is their geometric mean"
     if bound["optimal"]:
         return [f"The release loses {lost} ({measure}); no release of this kind can lose less: this is proven."]
     least = float(bound["lower_bound"])

@@ -107,6 +107,7 @@ def _count_many_sets() -> None:
     import numpy as np
 
     from shoal.encoding.facts import Facts
+    from shoal.encoding.hiding import HIDE, make_cells, make_tables
     from shoal.kernels.facts import hide_rare, look_at_sets
 
     fixed = np.ones(1, np.int64)
@@ -114,9 +115,12 @@ def _count_many_sets() -> None:
     for count in (np.ones(1, np.int64), fixed):
         facts = Facts(np.zeros((1, 2), np.int64), [1, 1], count)
         look_at_sets(facts, facts, [(0, 1)])
-    cells, one, two = np.zeros((2, 1), np.int32), np.ones(1, np.int64), np.ones(2, np.int64)
-    often, sets, found = np.zeros((1, 2), np.float32), np.asarray([(0, 1)]), np.zeros(1, np.int8)
-    hide_rare(cells, two, one, sets, one, often, np.ones(2), True, one - 1, two.copy(), 1, 16, found)
+    sets, found, often = np.asarray([(0, 1)]), np.zeros(1, np.int8), np.zeros((1, 2), np.float32)
+    tables = make_tables([1, 1], {(0, 1): 0}, np.full(1, -1, np.int64), 16)
+    hide_rare(
+        make_cells(np.zeros((2, 1))), np.ones(2, np.int64), np.ones(1, np.int32), sets, np.zeros(1, np.int64),
+        np.ones(1, np.int64), often, np.ones(2), HIDE, tables, 16, found,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, ShoalError
 from shoal.methods import HiddenCells, Method, Progress
 from shoal.methods.time_limits import within
-from shoal.models import Model
+from shoal.models import KAnonymity, Model
 from shoal.pipeline import rehearse
 from shoal.plan import AskedPlan, Plan, as_plan
 from shoal.rehearsal import SAMPLE
@@ -42,6 +42,8 @@ SECONDS = 5.0
 MOST_SECONDS = 120.0
 FIRST_ROWS = 1_000
 """Rows of the sample that are run first, to see how long a trial takes."""
+MARGIN = 1.5
+"""So many times as long as the longest before a trial may take."""
 USED = 0.6
 """The part of the time for which trials are planned; what is left is for a machine that becomes busy."""
 
@@ -53,6 +55,11 @@ class Cost:
     change: Mapping[str, Any]
     loss: float | None
     why: str = ""
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether a model is left out."""
+        return "model" in self.change and "parameter" not in self.change
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -88,8 +95,8 @@ class Explanation(Shown):
 
     @property
     def advice(self) -> Cost | None:
-        """The change that helps most; None where none does."""
-        helping = [cost for cost in (*self.without, *self.with_) if cost.loss is not None]
+        """The change that helps most; None where none does. To give up a promise altogether is no advice."""
+        helping = [cost for cost in (*self.without, *self.with_) if cost.loss is not None and not cost.gives_up]
         best = min(helping, key=lambda cost: cost.loss or 0.0, default=None)
         lost = self.loss if self.loss is not None else 1.0
         return best if best is not None and best.loss is not None and best.loss < lost else None
@@ -120,6 +127,7 @@ class Explanation(Shown):
             "rows": self.rows,
             "sampled": self.sampled,
             "untried": self.untried,
+            "advice": None if self.advice is None else self.advice.to_dict(),
         }
 
 
@@ -220,7 +228,7 @@ class _Trials:
 
     def fits(self) -> bool:
         """Whether another trial can be expected to end in time."""
-        return time.monotonic() + self.longest <= self.end
+        return time.monotonic() + MARGIN * self.longest <= self.end
 
     def run(self, build: Callable[[], Plan]) -> tuple[float | None, str, dict[str, int]]:
         """What a plan loses, or why it has no release, and its levels; errors of shoal hold no value of a record."""
@@ -238,12 +246,17 @@ Change = tuple[dict[str, Any], Callable[[], Plan]]
 
 
 def _without(plan: Plan) -> Iterator[Change]:
-    """The plan with one quasi-identifier less, and with one model less; one of each must remain."""
+    """The plan with one quasi-identifier less, and with one model less; one of each must remain.
+
+    What is about the size of groups alone stays: without a k whatever is asked else has nobody to hide among.
+    """
     quasi = plan.schema.quasi_identifiers
     for name in quasi if len(quasi) > 1 else ():
         columns = {**plan.schema.columns, name: Column(Role.DROP)}
         yield {"column": name}, partial(replace, plan, schema=Schema(columns), method=_leaving_out(plan.method, name))
     for place, model in enumerate(plan.models if len(plan.models) > 1 else ()):
+        if model.name == KAnonymity.name:
+            continue
         rest = (*plan.models[:place], *plan.models[place + 1 :])
         yield _called(model), partial(replace, plan, models=rest)
 

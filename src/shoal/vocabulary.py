@@ -294,7 +294,8 @@ SENSITIVE = _by_phrase(
     {
         "health": (
             "diagnosis, diagnoses, disease, condition, illness, icd, icd10, icd9, hiv, aids, symptom, symptoms, "
-            "drug, drugs, medication, treatment, therapy, disability, allergy, diagnose, krankheit, maladie, "
+            "drug, drugs, medication, treatment, therapy, disability, allergy, diagnose, diagnosen, krankheit, "
+            "erkrankung, maladie, "
             "diagnostic, enfermedad, diagnostico, doenca, malattia, diagnosi, behinderung, handicap, pregnant, "
             "pregnancy, suicide, cause of death, todesursache, mental, psychiatric, comorbidity, special needs, "
             "sen status, disabled, schwerbehindert, schwerbehinderung, krankheitstage, krankenstand, fehltage, "
@@ -310,7 +311,10 @@ SENSITIVE = _by_phrase(
         ),
         "belief": ("religion, belief, confession, konfession, religione, religiao, faith"),
         "sexual life": ("orientation, sexuality, sexual"),
-        "political opinion": ("party, vote, partei, partido, partito, union member, gewerkschaft"),
+        "political opinion": (
+            "party, vote, partei, partido, partito, union member, trade union, gewerkschaft, syndicat, sindicato, "
+            "sindacato"
+        ),
         "offences": (
             "crime, offence, offense, conviction, convicted, arrest, felony, charge, charges, recid, "
             "recidivism, straftat, delit, delito, reato, crimen, prison, jail, custody"
@@ -326,7 +330,8 @@ KNOWN = _by_phrase(
         "sex": ("sex, gender, male, female, geschlecht, sexe, genre, sexo, genero, sesso, genere"),
         "origin": (
             "race, ethnicity, ethnic, nationality, citizenship, nationalitaet, staatsangehoerigkeit, herkunft, "
-            "nationalite, nacionalidad, nacionalidade, nazionalita, native, language, sprache, langue"
+            "nationalite, nacionalidad, nacionalidade, nazionalita, native, language, sprache, langue, geburtsort, "
+            "geburtsland"
         ),
         "where somebody lives": (
             "zip, zipcode, postcode, postal, plz, postleitzahl, cap, city, town, village, county, district, "
@@ -348,6 +353,12 @@ KNOWN = _by_phrase(
     }
 )
 """What neighbours, colleagues and public registers know of a person."""
+COMPOUNDED = ("name", "namen", "nummer", "nr", "id", "kennung", "schluessel", "adresse")
+HEADS = (
+    "diagnose", "diagnosen", "krankheit", "erkrankung", "behinderung", "gehalt", "einkommen", "lohn", "schulden",
+    "konfession", "straftat", "adresse", "anschrift", "strasse", "telefon", "telefonnummer", "kontonummer",
+)  # fmt: skip
+"""What a longer German word that ends so is: Hauptdiagnose is a diagnose, Bruttolohn a lohn."""
 
 
 def words_of(name: str) -> list[str]:
@@ -360,7 +371,16 @@ def words_of(name: str) -> list[str]:
     for umlaut, plain in zip("äöüßÄÖÜ", ("ae", "oe", "ue", "ss", "Ae", "Oe", "Ue"), strict=True):
         spaced = spaced.replace(umlaut, plain)
     bare = "".join(sign for sign in unicodedata.normalize("NFKD", spaced) if not unicodedata.combining(sign))
-    return [word.lower() for word in re.findall(r"[^\W_]+", bare)]
+    return [part for word in re.findall(r"[^\W_]+", bare) for part in _parts(word.lower())]
+
+
+def _parts(word: str) -> list[str]:
+    """A German word for somebody's name or number is two words: Patientenname, Kundennummer."""
+    for last in COMPOUNDED:
+        people = word.removesuffix(last)
+        if people != word and (people in PEOPLE or people.removesuffix("s") in PEOPLE):
+            return [people, last]
+    return [word]
 
 
 def meaning_of(words: list[str], listed: Mapping[str, str]) -> str | None:
@@ -368,7 +388,8 @@ def meaning_of(words: list[str], listed: Mapping[str, str]) -> str | None:
     for phrase in _phrases(words):
         if phrase in listed:
             return listed[phrase]
-    return None
+    heads = (head for word in words for head in HEADS if word.endswith(head) and head in listed)
+    return next((listed[head] for head in heads), None)
 
 
 def _phrases(words: list[str]) -> Iterable[str]:

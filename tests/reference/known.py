@@ -50,34 +50,23 @@ def fewest_rows(people, released, sets):
     return min(rows_of(person, released, chosen) for person in people for chosen in sets)
 
 
-def hide_rare(rows, counts, sets, least, often, cost, held, changed, clock, *, hiding):
+def hide_rare(rows, counts, sets, least, often, cost, *, noting, hiding):
     """Cells (None shows nothing) with one hidden in every row of a group below least[s], set by set, all in place.
 
-    Returns which sets hold, None where one was not looked at again, and the clock.
+    Returns which sets hold.
     """
     verdicts = []
     for s, chosen in enumerate(sets):
-        if held[s] >= max(changed[column] for column in chosen):
-            verdicts.append(None)
-            continue
         shown = [tuple(row[column] for column in chosen) for row in rows]
         size = Counter()
         for values, count in zip(shown, counts, strict=True):
             size[values] += count
         rare = [None not in values and size[values] < least[s] for values in shown]
         verdicts.append(not any(rare))
-        if not any(rare):
-            held[s] = clock
-            continue
-        hidden = set()
         for i in (i for i, fails in enumerate(rare) if fails):
             if hiding:
                 best = max(chosen, key=lambda column, i=i: (often[i][column] + 1) / cost[column])
                 rows[i][best] = None
-                hidden.add(best)
             for column in chosen:
-                often[i][column] += 1
-        for column in sorted(hidden):
-            clock += 1
-            changed[column] = clock
-    return verdicts, clock
+                often[i][column] += noting
+    return verdicts

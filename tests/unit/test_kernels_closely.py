@@ -13,9 +13,11 @@ from numba import njit
 
 import shoal
 from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
+from shoal.encoding import hiding as hidings
 from shoal.encoding import rules as kinds
+from shoal.encoding.hiding import FAILS, HIDE, HOLDS, LOOK, NOTE, UNKNOWN
 from shoal.encoding.rules import Rule
-from shoal.kernels.facts import FAILS, HOLDS, UNKNOWN, count_sets, hide_rare
+from shoal.kernels.facts import count_sets, hide_rare
 from shoal.kernels.rules import make_judge, make_rules, make_tally, shortfall
 from shoal.methods.full_domain.kernels import judging, lattice, wide
 from shoal.methods.local.kernels.stars import who_agrees
@@ -84,39 +86,56 @@ def test_sets_of_columns_are_counted_as_by_hand(seed, room):
 
 
 @few
-@given(seeds, st.booleans(), st.integers(2, 4))
-def test_rare_combinations_are_hidden_as_by_hand(seed, hiding, least):
+@given(seeds, st.integers(2, 4), st.sampled_from([1, 2, 3]), st.sampled_from([0, 20, 999]), st.sampled_from([1, 3, 99]))
+def test_rare_combinations_are_hidden_as_by_hand(seed, least, width, kept, worth):
+    """Whatever is asked, in whichever order, whoever hides cells in between, and however counts are kept."""
     rng = np.random.default_rng(seed)
-    cells, sizes, counts, sets = random_facts(rng)
-    wanted = np.full(len(sets), least)
-    often, cost = np.zeros(cells.T.shape, np.float32), rng.choice([1.0, 2.0, 3.0], len(sizes))
-    held, changed = np.full(len(sets), -1), np.zeros(len(sizes), np.int64)
-    rows, marks = as_rows(cells, sizes, None), often.tolist()
-    also_held, also_changed, also_clock = held.tolist(), changed.tolist(), 0
-    clock = 0
-    for _ in range(3):
-        found = np.full(len(sets), 9, np.int8)
-        clock = hide_rare(
-            cells, sizes, counts, sets, wanted, often, cost, hiding, held, changed, clock, 99, found
-        )  # fmt: skip
-        verdicts, also_clock = slow_facts.hide_rare(
-            rows, counts, sets.tolist(), wanted, marks, cost, also_held, also_changed, also_clock, hiding=hiding
-        )
-        assert found.tolist() == [FAILS if verdict is False else HOLDS for verdict in verdicts]
-        assert as_rows(cells, sizes, None) == rows
-        assert often.tolist() == marks
-        assert (held.tolist(), changed.tolist(), clock) == (also_held, also_changed, also_clock)
+    codes, sizes, counts, _ = random_facts(rng)
+    sets = np.asarray(list(combinations(range(len(sizes)), min(width, len(sizes)))), np.int64)
+    cells, clipped = hidings.make_cells(codes), hidings.clip_counts(counts, least)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hidings, "MOST_KEPT", kept)
+        patch.setattr("shoal.kernels.facts.WORTH", worth)  # heard without the compiler only
+        held = np.full(len(sets), -1, np.int64)
+        tables = hidings.make_tables(sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, held, 999)
+        often, cost = np.zeros(codes.T.shape, np.float32), rng.choice([1.0, 2.0, 3.0], len(sizes))
+        rows, marks = as_rows(codes, sizes, None), often.tolist()
+        for mode in rng.choice([LOOK, NOTE, HIDE, HIDE], 6):
+            some = np.flatnonzero(rng.random(len(sets)) < 0.8)
+            found = np.full(len(some), 9, np.int8)
+            hide_rare(
+                cells, sizes, clipped, sets[some], some, np.full(len(some), least), often, cost, int(mode), tables, 999,
+                found,
+            )  # fmt: skip
+            verdicts = slow_facts.hide_rare(
+                rows, counts, sets[some].tolist(), [least] * len(some), marks, cost,
+                noting=mode != LOOK, hiding=mode == HIDE,
+            )  # fmt: skip
+            assert found.tolist() == [HOLDS if verdict else FAILS for verdict in verdicts]
+            assert as_rows(cells.now, sizes, None) == rows
+            assert often.tolist() == marks
+            i, j = int(rng.integers(len(rows))), int(rng.integers(len(sizes)))
+            if rows[i][j] is not None:
+                rows[i][j] = None
+                cells.now[j, i], cells.when[j, i], cells.row[j, cells.length[j]] = sizes[j], cells.length[j], i
+                cells.length[j] += 1
 
 
 def test_a_set_whose_table_has_no_room_is_left_to_others():
-    cells, sizes, one = np.zeros((2, 1), np.int32), np.asarray([4, 4]), np.ones(1, np.int64)
+    sizes, one = np.asarray([4, 4]), np.ones(1, np.int32)
     for room, verdict in ((24, UNKNOWN), (25, FAILS)):
-        found = np.zeros(1, np.int8)
+        found, held = np.zeros(1, np.int8), np.full(1, -1, np.int64)
         hide_rare(
-            cells, sizes, one, np.asarray([[0, 1]]), np.asarray([2]), np.zeros((1, 2), np.float32), np.ones(2), False,
-            np.asarray([-1]), np.zeros(2, np.int64), 0, room, found,
+            hidings.make_cells(np.zeros((2, 1), np.int32)), sizes, one, np.asarray([[0, 1]]), np.asarray([0]),
+            np.asarray([2]), np.zeros((1, 2), np.float32), np.ones(2), LOOK,
+            hidings.make_tables([4, 4], {(0, 1): 0}, held, room), room, found,
         )  # fmt: skip
         assert found.tolist() == [verdict]
+
+
+def test_counts_that_might_run_over_are_not_clipped():
+    assert hidings.clip_counts(np.asarray([1, 7, 10**12]), 5).tolist() == [1, 5, 5]
+    assert hidings.clip_counts(np.ones(2, np.int64), 2**29) is None
 
 
 @wraps

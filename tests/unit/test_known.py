@@ -17,8 +17,6 @@ import shoal
 import shoal.checking
 from shoal.encoding import read_frequency_set
 from shoal.encoding.facts import read_facts
-from shoal.engines import open_engine
-from shoal.engines.base import Source
 from shoal.errors import PlanError, VerificationError
 from shoal.gate import differences, judge_sets, list_sensitive, show_rows
 from shoal.gate import facts as gate_facts
@@ -26,7 +24,7 @@ from shoal.methods.local import cell_search
 from shoal.models import known as known_models
 from shoal.models.known import Keyed, Known, assess_sets
 from shoal.plan import Plan, parse_model
-from shoal.schema import Column, Role, Schema, Tree
+from shoal.schema import Column, Role, Schema, Tree, Widths
 from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
 
@@ -275,6 +273,7 @@ def test_compiled_code_hides_the_cells_that_the_search_would_hide(seed, most, mo
     for room in (None, 40):  # wider sets are left to the search
         if room is not None:
             monkeypatch.setattr("shoal.kernels.facts.room_of", lambda rows, room=room: room)
+            monkeypatch.setattr(cell_search, "room_of", lambda rows, room=room: room)
         compiled = shoal.anonymize(table, asked)
         assert compiled.table.equals(slowly.table)
         assert compiled.certificate.content == slowly.certificate.content
@@ -342,34 +341,6 @@ def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
 ZERO = dict.fromkeys(NAMES, 0)
 
 
-@settings(max_examples=40)
-@given(st.integers(0, 10**6), st.integers(1, 3), st.integers(2, 4))
-def test_the_sets_that_hidden_cells_break_are_those_that_fail(seed, known, least):
-    """Cells are hidden until all sets hold; then some more, by somebody else, and every set is asked."""
-    rng = np.random.default_rng(seed)
-    rows, columns = int(rng.integers(4, 40)), 4
-    codes = np.unique(rng.integers(0, 3, (rows, columns)).astype(np.int32), axis=0)
-    table = pa.table({name: codes[:, j].astype(str) for j, name in enumerate("abcd")})
-    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcd"})
-    with open_engine(None) as engine:
-        frequencies = read_frequency_set(engine, engine.read(Source(frame=table)), schema)
-    ladders = tuple(schema.ladder(name, frequencies.quasi[j].text, False) for j, name in enumerate("abcd"))
-    demands = cell_search._demands([Known(shoal.KAnonymity(least), known)], tuple("abcd"))
-    count = rng.integers(1, 3, len(frequencies.codes))
-    unit = np.arange(len(count))
-    whole = cell_search._Table(frequencies, unit, frequencies.codes, count, ladders, np.ones(4), demands, None)
-    hiding = cell_search._Hiding(whole, (0, 0, 0, 0))
-    hiding.run(demands.sets, to_the_end=True)
-    assert not [chosen for chosen in demands.sets if len(hiding._failing(chosen))]
-    before = hiding.hidden
-    for _ in range(int(rng.integers(0, 4))):
-        hiding._hide_in(int(rng.integers(4)), rng.choice(len(count), 1))
-    hiding._held[:] = -1
-    with patch.object(cell_search, "LEFT_WORK", 0):
-        broken = hiding._broken(demands.sets, before)
-    assert broken == [chosen for chosen in demands.sets if len(hiding._failing(chosen))]
-
-
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
     demands = cell_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
@@ -378,6 +349,61 @@ def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
     assert sum(len(chosen) == 3 for chosen in fewer.tried) == 7
     assert [c for c in fewer.tried if len(c) < 3] == [c for c in fewer.sets if len(c) < 3]
     assert sorted(fewer.tried, key=lambda c: (len(c), c)) == fewer.tried
+
+
+def wide_table(rows, columns, seed=7):
+    """Numbers that are alike in groups, of which pairs say little and triples say much."""
+    random = np.random.default_rng(seed)
+    kind = random.integers(0, 4, rows)
+    names = [f"c{j}" for j in range(columns)]
+    table = pa.table({name: np.clip(random.normal(20 + 9 * kind, 9), 0, 59).astype(int) for name in names})
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((5, 20))) for name in names})
+    return table, schema
+
+
+def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypatch):
+    table, schema = wide_table(400, 7)
+    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
+    monkeypatch.setattr(cell_search, "LARGER", 1)
+    both = {}
+    for many in (0, 10**12):
+        monkeypatch.setattr(cell_search, "MANY", many)
+        judged = shoal.anonymize(table, plan)
+        with patch.object(cell_search._Chooser, "_judge_by_all", lambda self: None):
+            by_a_part = shoal.anonymize(table, plan)
+        assert judged.utility["ncp"] < by_a_part.utility["ncp"]
+        both[many] = judged
+    assert both[0].table.equals(both[10**12].table)
+
+
+def test_what_was_hidden_when_levels_were_tried_is_not_hidden_again(monkeypatch):
+    table, schema = wide_table(400, 7)
+    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
+    monkeypatch.setattr(cell_search, "LARGER", 1)
+    kept = shoal.anonymize(table, plan)
+    monkeypatch.setattr(cell_search._Chooser, "begun", lambda self: None)
+    assert kept.table.equals(shoal.anonymize(table, plan).table)
+
+
+@pytest.mark.parametrize("many", [0, 10**12])
+@pytest.mark.parametrize("ticks", [0, 1, 3, 9, 30])
+def test_hidden_cells_whose_time_is_over_hold_all_the_same(many, ticks, monkeypatch):
+    """At every moment at which the time can be over; verified before it is released, as always."""
+    table, schema = wide_table(300, 6)
+    left = iter([False] * ticks)
+    monkeypatch.setattr(cell_search, "MANY", many)
+    monkeypatch.setattr(cell_search, "AT_ONCE", 3)
+    monkeypatch.setattr(cell_search, "is_late", lambda deadline: next(left, True))
+    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells(time_limit=1))
+    release = shoal.anonymize(table, plan)
+    assert release.certificate["models"][0]["judged_by"] == "the model and the gate"
+    assert slow.row_to_people(
+        shown_of(release.table), [0] * 300, slow.up_to(range(6), 3), lambda group, _: len(group) >= 3
+    )
+
+
+def shown_of(table):
+    return list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
 
 
 def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):

@@ -16,13 +16,14 @@ from shoal.data.census import census_table
 from shoal.data.patients import FOLDER
 from shoal.drafting import draft_plan
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.identifiers import identifier_reason, sensitive_reason
+from shoal.identifiers import _named, identifier_reason, sensitive_reason
 from shoal.kinds import separators_of
 from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan import Plan
 from shoal.profiling import profile as profile_table
 from shoal.rehearsal import Tried, least_loss
 from shoal.roles import MOST_QUASI
+from shoal.vocabulary import SENSITIVE, meaning_of, words_of
 
 ROW = random.Random(7)
 
@@ -589,3 +590,20 @@ def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, ca
     told = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
     assert "void0 and 6 others" in told
     assert "void1 " not in told
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "sensitive"),
+    [
+        ("Hauptdiagnose", ["hauptdiagnose"], "health"),
+        ("Bruttolohn", ["bruttolohn"], "income"),
+        ("Patientenname", ["patienten", "name"], None),
+        ("Kundennummer", ["kunden", "nummer"], None),
+        ("syndicat", ["syndicat"], "political opinion"),
+        ("covid", ["covid"], None),
+    ],
+)
+def test_german_compounds_mean_what_their_last_part_means(name, words, sensitive):
+    assert words_of(name) == words
+    assert meaning_of(words, SENSITIVE) == sensitive
+    assert _named(words) == ("a name" if name == "Patientenname" else None)

@@ -7,9 +7,9 @@ labels are the bits that their numbers share.
 fields of the labels that it shows. The sum of the rows that show the same in the set's other columns has in every field
 how many of them show its label too: one sum counts all sets that differ in their last column only.
 
-The rows that can be somebody's are counted in the same way: who shows nothing has the bit, or the one, of every label.
-So no code, no packed key and no table of counts of the search is met again. Columns of very many labels are counted in
-a dictionary.
+The rows that can be somebody's are counted in the same way: who shows nothing has the bit of every label, and of sums a
+field of its own, which is added to all labels of its column. So no code, no packed key and no table of counts of the
+search is met again. Columns of very many labels are counted in a dictionary.
 
 What is asked of a set is in :mod:`shoal.models.known`; of the model only its fields are read here.
 """
@@ -23,7 +23,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from shoal.gate.counting import Held, Sensitive, read_texts
@@ -50,9 +50,9 @@ WIDE = 1000
 """From so many labels on, a dictionary counts a column sooner than a field for each label does."""
 MOST_BYTES = 2**28
 """What the numbers of all rows may take together: some last columns at a time where there are many."""
-FIELDS: Mapping[int, Literal["H", "I", "Q"]] = {2: "H", 4: "I", 8: "Q"}
+FIELDS: Mapping[int, Literal["B", "H", "I", "Q"]] = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """Bytes of a field, and how memory is read in such parts."""
-FEWEST_ADDED = 1000
+FEWEST_ADDED = 100
 """So many numbers can be added up at least before a field runs over."""
 
 
@@ -151,6 +151,7 @@ def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: 
     wide = [j for j in places if shown.labels[j] > WIDE or size == 1]
     for chosen in itertools.combinations(wide, size):
         asked.by_dictionary(chosen)
+    people = {j: bits_of(shown.people[j]) for j in places} if asked.counts_people and len(wide) < len(places) else {}
     for block in _blocks(shown, places[len(wide) :]):
         fields = _fields_of(shown, block)
         for place, before in enumerate(places):
@@ -159,7 +160,7 @@ def _look_at_sets(shown: ShownRows, asked: _Asked, places: Sequence[int], size: 
             if before == fields.columns[0]:
                 fields = fields.rest()
             for others in itertools.combinations(places[:place], size - 2):
-                asked.by_sums((*others, before), fields)
+                asked.by_sums((*others, before), fields, people)
 
 
 def _look_at_pairs(shown: ShownRows, asked: _Asked, places: Sequence[int]) -> None:
@@ -222,7 +223,7 @@ def _blocks(shown: ShownRows, places: Sequence[int]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class _Fields:
-    """Of some columns a field for each label, and one more for people whose label shows nothing.
+    """Of some columns a field for each label, and one more for who shows nothing.
 
     Attributes
     ----------
@@ -230,9 +231,8 @@ class _Fields:
         The columns, and how many fields each has.
     width, most
         Bytes of a field, and how many numbers can be added up before one runs over.
-    rows, covers, people
-        Rows have their count in the fields of the labels that they show, or of all that they can be; people have ones
-        in the fields of their labels.
+    rows
+        Rows have their count in the fields of the labels that they show.
     """
 
     columns: tuple[int, ...]
@@ -240,26 +240,41 @@ class _Fields:
     width: int
     most: int
     rows: list[int]
-    covers: list[int]
-    people: list[int]
+
+    @cached_property
+    def shows(self) -> list[bool]:
+        """Of each field whether it is that of a label."""
+        return [field < size - 1 for size in self.sizes for field in range(size)]
+
+    @cached_property
+    def labels(self) -> list[tuple[int, Cell]]:
+        """The column and the label of each field."""
+        columns = zip(self.columns, self.sizes, strict=True)
+        return [(j, field if field < size - 1 else None) for j, size in columns for field in range(size)]
 
     def rest(self) -> _Fields:
         """The same without the first column."""
         shift = 8 * self.width * self.sizes[0]
         rows = [number >> shift for number in self.rows]
-        covers = rows if self.covers is self.rows else [number >> shift for number in self.covers]
-        people = [number >> shift for number in self.people]
-        return _Fields(self.columns[1:], self.sizes[1:], self.width, self.most, rows, covers, people)
+        return _Fields(self.columns[1:], self.sizes[1:], self.width, self.most, rows)
 
     def split(self, number: int) -> list[int]:
         """What is in each field."""
         found = memoryview(number.to_bytes(sum(self.sizes) * self.width, sys.byteorder)).cast(FIELDS[self.width])
         return found.tolist()[:: 1 if sys.byteorder == "little" else -1]
 
-    def add(self, numbers: Sequence[int], places: Sequence[int]) -> list[Sum]:
-        """The sum of some of the numbers, in parts in which no field runs over."""
+    def add(self, places: Sequence[int]) -> list[Sum]:
+        """The sum of some of the rows, in parts in which no field runs over."""
         parts = (places[start : start + self.most] for start in range(0, len(places), self.most))
-        return [(len(part), sum(map(numbers.__getitem__, part))) for part in parts]
+        return [(len(part), sum(map(self.rows.__getitem__, part))) for part in parts]
+
+    def covered(self, counts: Iterable[int]) -> Iterator[int]:
+        """What is in each field, and in that of who shows nothing in its column."""
+        left = iter(counts)
+        for size in self.sizes:
+            *labels, nothing = itertools.islice(left, size)
+            yield from [count + nothing for count in labels] if nothing else labels
+            yield nothing
 
     def total(self, parts: Iterable[Sum]) -> list[int]:
         """What is in each field of several sums together."""
@@ -276,20 +291,16 @@ class _Fields:
 def _fields_of(shown: ShownRows, columns: Sequence[int]) -> _Fields:
     width = _width(shown)
     one = (1).to_bytes(width, "little")
-    rows, covers, people = [], [], []
+    rows = []
     for j in columns:
         fields = shown.labels[j] + 1
         ones: dict[Cell, bytes] = {n: bytes(n * width) + one + bytes((fields - 1 - n) * width) for n in range(fields)}
         ones[None] = ones.pop(fields - 1)
-        rows.append(map({**ones, None: bytes(fields * width)}.__getitem__, shown.cells[j]))
-        covers.append(map({**ones, None: one * fields}.__getitem__, shown.cells[j]))
-        people.append(map(ones.__getitem__, shown.people[j]))
-    hides = any(None in shown.cells[j] for j in columns)
-    shows = _numbers(rows, shown.times)
-    covering = _numbers(covers, shown.times) if hides else shows
-    sizes = tuple(shown.labels[j] + 1 for j in columns)
-    most = _most(shown, width)
-    return _Fields(tuple(columns), sizes, width, most, shows, covering, _numbers(people, itertools.repeat(1)))
+        rows.append(map(ones.__getitem__, shown.cells[j]))
+    # the fields of all columns, one after another, as a number, the first one lowest; times a count
+    whole = (int.from_bytes(b"".join(fields), "little") for fields in zip(*rows, strict=True))
+    numbers = list(map(operator.mul, whole, shown.times))
+    return _Fields(tuple(columns), tuple(shown.labels[j] + 1 for j in columns), width, _most(shown, width), numbers)
 
 
 def _width(shown: ShownRows) -> int:
@@ -300,12 +311,6 @@ def _width(shown: ShownRows) -> int:
 def _most(shown: ShownRows, width: int) -> int:
     """How many rows' numbers can be added up before a field runs over."""
     return int(256**width - 1) // max(shown.times)
-
-
-def _numbers(columns: Sequence[Iterable[bytes]], times: Iterable[int]) -> list[int]:
-    """The fields of all columns, one after another, as a number, the first one lowest; times a count."""
-    whole = (int.from_bytes(b"".join(fields), "little") for fields in zip(*columns, strict=True))
-    return list(map(operator.mul, whole, times))
 
 
 class _Asked:
@@ -338,26 +343,30 @@ class _Asked:
                 if bits.people[first][label] & bits.people[second][more]:
                     self.fewest = min(self.fewest, (rows & others).bit_count())
 
-    def by_sums(self, first: tuple[int, ...], fields: _Fields) -> None:
+    def by_sums(self, first: tuple[int, ...], fields: _Fields, people: Mapping[int, Mapping[Cell, int]]) -> None:
         """All sets that have these columns first, and a last one that there are fields for."""
         members = members_of([self.shown.cells[j] for j in first], len(self.shown.times))
-        visible = [rows for key, rows in members.items() if None not in key]
+        sums = {key: fields.add(rows) for key, rows in members.items()}
+        visible = [key for key in members if None not in key]
         for place, column in enumerate(self.columns):
             if column is None:
                 sizes: set[int] = set()
-                sizes.update(*(fields.total(fields.add(fields.rows, rows)) for rows in visible))
+                sizes.update(*(itertools.compress(fields.total(sums[key]), fields.shows) for key in visible))
                 for size in sizes - {0}:
                     self._note(place, size, ())
             else:
-                self._note_values(place, visible, fields, self.shown.values[column.name])
+                groups = [members[key] for key in visible]
+                self._note_values(place, groups, fields, self.shown.values[column.name])
         if not self.counts_people:
             return
-        covers = {key: fields.add(fields.covers, rows) for key, rows in members.items()}
-        everybody = members_of([self.shown.people[j] for j in first], len(fields.people))
-        for key, people in everybody.items():
-            covered = fields.total(part for one in shown_as(key) for part in covers.get(one, ()))
-            met = fields.split(reduce(operator.or_, map(fields.people.__getitem__, people)))
-            self.fewest = min(self.fewest, *itertools.compress(covered, met))
+        for key in set(zip(*(self.shown.people[j] for j in first), strict=True)):
+            counts = fields.total(part for one in shown_as(key) for part in sums.get(one, ()))
+            few = [(count, place) for place, count in enumerate(fields.covered(counts)) if count < self.fewest]
+            if few:  # which of them does anybody have?
+                alike = reduce(operator.and_, (people[j][label] for j, label in zip(first, key, strict=True)))
+                for count, (j, label) in ((count, fields.labels[place]) for count, place in few):
+                    if count < self.fewest and alike & people[j].get(label, 0):
+                        self.fewest = count
 
     def _note_values(
         self, place: int, groups: Sequence[Sequence[int]], fields: _Fields, values: Sequence[int | None]
@@ -366,7 +375,7 @@ class _Asked:
             having: defaultdict[int | None, list[int]] = defaultdict(list)
             for row in rows:
                 having[values[row]].append(row)
-            sums = (fields.total(fields.add(fields.rows, some)) for some in having.values())
+            sums = (itertools.compress(fields.total(fields.add(some)), fields.shows) for some in having.values())
             for counts in set(zip(*sums, strict=True)):
                 size = sum(counts)
                 if size:

@@ -16,13 +16,15 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from shoal.encoding.facts import DENSE, Facts
+from shoal.encoding.facts import Facts
+from shoal.encoding.hiding import FAILS, HIDE, HOLDS, LOOK, NOBODY_ASKS, UNKNOWN, room_of
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.threads import allowed, spread
 
-__all__ = ["FAILS", "HOLDS", "UNKNOWN", "count_sets", "hide_rare", "look_at_sets", "room_of"]
+__all__ = ["count_sets", "hide_rare", "look_at_sets"]
 
-HOLDS, FAILS, UNKNOWN = 0, 1, 2
+WORTH = 32
+"""A set is counted from its rows where a larger part of them left its groups than one in so many."""
 
 
 @njit(**INNER)
@@ -137,84 +139,143 @@ def count_sets(cells, sizes, counts, known, hides, sets, room, smallest, fewest)
         fewest[s] = least
 
 
-@njit(**FROM_PYTHON)
-def hide_rare(cells, sizes, counts, sets, least, often, cost, hiding, held, changed, clock, room, found):
-    """Hide a cell of every row whose group in a set has fewer than least[s] rows, or only note which cells these are.
+@njit(**INNER)
+def _recount(cells, counts, key, column, size, numbers, shows, least, own):
+    """Count a set from its rows; returns how many of its groups are rare."""
+    own[:] = 0
+    for row in range(cells.shape[1]):
+        own[key[row] * size + cells[column, row]] += counts[row]
+    rare = 0
+    for code in range(numbers):
+        for cell in range(code * size, code * size + size):
+            if not shows[code] or cell == code * size + size - 1:
+                own[cell] = NOBODY_ASKS
+            elif 0 < own[cell] < least:
+                rare += 1
+    return rare
 
-    often : float32 (rows, columns), in how many such groups a cell was; raised for all cells of the set. The cell to be
-    hidden is the one with most of them for its cost, float64 (columns,), the first of equal ones
-    held, changed : int64 (sets,) and (columns,), when a set was last found to hold, and a column was last changed; a
-    set is not counted again while that is so. found : int8 (sets,), overwritten: HOLDS, FAILS, or UNKNOWN
-    Returns the clock, one later for every column that was changed.
+
+@njit(**INNER)
+def _take_out(cells, sizes, counts, chosen, seen, least, own):
+    """Take the rows from a set's counts that left its groups since it was last counted; returns by how much rare grows.
+
+    A row that was hidden in several of the columns left its group once: it is taken out at the first of them. One that
+    had been hidden in another before was in none.
     """
-    rows, width = cells.shape[1], sets.shape[1]
+    change = 0
+    for place in range(len(chosen)):
+        column = chosen[place]
+        for event in range(seen[place], cells.length[column]):
+            row = cells.row[column, event]
+            number, counted = np.int64(0), True
+            for other in range(len(chosen)):
+                c = chosen[other]
+                moment = cells.when[c, row]
+                if moment < seen[other] or (other < place and moment < cells.length[c]):
+                    counted = False
+                    break
+                number = number * (sizes[c] + 1) + cells.first[c, row]
+            if not counted:
+                continue
+            before = own[number]
+            after = before - counts[row]
+            own[number] = after
+            if before < least:
+                change -= after == 0
+            else:
+                change += 0 < after < least
+    return change
+
+
+@njit(**FROM_PYTHON)
+def hide_rare(cells, sizes, counts, sets, place, least, often, cost, mode, tables, room, found):
+    """Hide a cell of every row whose group in a set has fewer than least[s] rows; or note them; or look for such sets.
+
+    counts : int32 (rows,); place : int64 (sets,), where a set is in `tables`
+    often : float32 (rows, columns), in how many such groups a cell was; raised for all cells of the set, unless mode is
+    LOOK. With HIDE the cell with most of them for its cost, float64 (columns,), is hidden, the first of equal ones
+    found : int8 (sets,), overwritten: HOLDS, FAILS, or UNKNOWN
+    A set is counted from all rows once; after that, and where few cells of its columns were hidden since, by them.
+    """
+    rows, width = cells.now.shape[1], sets.shape[1]
     key = np.empty(rows, np.int32)
-    table = np.empty(room, np.int64)
+    scratch = np.empty(room, np.int32)
     shows = np.empty(room, np.bool_)
     last = -1
     numbers = 0
-    hit = np.zeros(width, np.bool_)
     for s in range(len(sets)):
-        chosen = sets[s]
-        newest = np.int64(0)
-        for place in range(width):
-            newest = max(newest, changed[chosen[place]])
-        if held[s] >= newest:
+        chosen, here, limit = sets[s], place[s], least[s]
+        events = np.int64(0)
+        for position in range(width):
+            events += cells.length[chosen[position]]
+        if tables.held[here] == events:
             found[s] = HOLDS
             continue
         span = _span(sizes, chosen, room)
         if span > room:
             found[s] = UNKNOWN
             continue
-        if last < 0 or not _same_before_last(sets, s, last):
-            _key(cells, sizes, chosen, key)
-            numbers = _shows(sizes, chosen, shows)
-            last = s
         column = chosen[width - 1]
         size = sizes[column] + 1
-        _fill(cells, counts, key, column, size, table, span)
-        rare = 0
-        for code in range(numbers):
-            if shows[code]:
-                for cell in range(code * size, code * size + size - 1):
-                    if 0 < table[cell] < least[s]:
-                        table[cell] = -1
-                        rare += 1
-        if rare == 0:
-            held[s] = clock
+        start = tables.start[here]
+        kept = start >= 0 and tables.rare[here] >= 0
+        if kept:
+            own = tables.counts[start : start + span]
+            seen = tables.seen[here]
+            left = events
+            for position in range(width):
+                left -= seen[position]
+            kept = left <= rows // WORTH
+            if kept and left > 0:
+                tables.rare[here] += _take_out(cells, sizes, counts, chosen, seen, limit, own)
+        if not kept or (tables.rare[here] > 0 and mode != LOOK):
+            if last < 0 or not _same_before_last(sets, s, last):
+                _key(cells.now, sizes, chosen, key)
+                numbers = _shows(sizes, chosen, shows)
+                last = s
+            if not kept:
+                own = tables.counts[start : start + span] if start >= 0 else scratch[:span]
+                tables.rare[here] = _recount(cells.now, counts, key, column, size, numbers, shows, limit, own)
+        for position in range(width):
+            tables.seen[here, position] = cells.length[chosen[position]]
+        if tables.rare[here] == 0:
+            tables.held[here] = events
             found[s] = HOLDS
             continue
         found[s] = FAILS
-        hit[:] = False
+        if mode == LOOK:
+            continue
         for row in range(rows):
-            if table[key[row] * size + cells[column, row]] >= 0:
+            if own[key[row] * size + cells.now[column, row]] >= limit:
                 continue
-            if hiding:
+            if mode == HIDE:
                 best, chosen_place = -1.0, 0
-                for place in range(width):
-                    gain = (often[row, chosen[place]] + np.float32(1)) / cost[chosen[place]]
+                for position in range(width):
+                    gain = (often[row, chosen[position]] + np.float32(1)) / cost[chosen[position]]
                     if gain > best:
-                        best, chosen_place = gain, place
+                        best, chosen_place = gain, position
                 hidden = chosen[chosen_place]
-                cells[hidden, row] = sizes[hidden]
-                hit[chosen_place] = True
+                cells.now[hidden, row] = sizes[hidden]
+                cells.row[hidden, cells.length[hidden]] = row
+                cells.when[hidden, row] = cells.length[hidden]
+                cells.length[hidden] += 1
                 if chosen_place < width - 1:
                     number = np.int32(0)
-                    for place in range(width - 1):
-                        number = number * np.int32(sizes[chosen[place]] + 1) + cells[chosen[place], row]
+                    for position in range(width - 1):
+                        number = number * np.int32(sizes[chosen[position]] + 1) + cells.now[chosen[position], row]
                     key[row] = number
-            for place in range(width):
-                often[row, chosen[place]] += np.float32(1)
-        for place in range(width):
-            if hit[place]:
-                clock += 1
-                changed[chosen[place]] = clock
-    return clock
-
-
-def room_of(rows: int) -> int:
-    """How many cells a table of combinations may have; keys are numbers of 32 bits."""
-    return min(DENSE * rows + 4096, 1 << 30)
+            for position in range(width):
+                often[row, chosen[position]] += np.float32(1)
+        if mode == HIDE:  # nobody is left in the groups that were rare
+            for cell in range(span):
+                if own[cell] < limit:
+                    own[cell] = 0
+            tables.rare[here] = 0
+            events = np.int64(0)
+            for position in range(width):
+                tables.seen[here, position] = cells.length[chosen[position]]
+                events += cells.length[chosen[position]]
+            tables.held[here] = events
 
 
 def look_at_sets(shown: Facts, known: Facts, sets: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:

@@ -209,7 +209,8 @@ def _pairs(
     if int(many.sum()) > MOST_PAIRS:
         return None
     key = np.repeat(owner, many) * members.width + members.person[_ranges(members.start[group], many)]
-    key = np.unique(key)
+    key.sort()  # np.unique puts them into a hash table first, which takes ten times as long
+    key = key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
     return key // members.width, key % members.width
 
 

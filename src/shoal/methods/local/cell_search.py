@@ -17,7 +17,7 @@ as long as less is lost and a fixed amount of work is not used up: of larger set
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,12 +27,25 @@ import numpy.typing as npt
 from shoal.encoding import ByCell, FrequencySet, MethodFacts, recode_codes
 from shoal.encoding.facts import Facts, Owners, owners_of
 from shoal.encoding.groups import group_keys, sum_by
+from shoal.encoding.hiding import (
+    FAILS,
+    HIDE,
+    LOOK,
+    NOTE,
+    UNKNOWN,
+    Tables,
+    clip_counts,
+    make_cells,
+    make_tables,
+    room_of,
+)
 from shoal.encoding.method_facts import AtLevels
 from shoal.methods.base import Problem, Quality, require_feasible
 from shoal.methods.time_limits import deadline_of, in_time, is_late
 from shoal.models import Limited, limited
 from shoal.models.known import MANY
 from shoal.schema import TOP, Ladder
+from shoal.threads import spread
 
 __all__ = ["hide_cells"]
 
@@ -43,10 +56,12 @@ TRIES = {"fast": (0, 1), "good": (1, 1), "best": (10, 4)}
 """By quality: how much of that work, and how many times as many tries."""
 LARGER = 2000
 """So many sets of more than two columns are tried at most when levels are chosen, spread evenly over all of them."""
-FAILS, UNKNOWN = 1, 2
-"""What compiled code says of a set: see :mod:`shoal.kernels.facts`."""
-LEFT_WORK = 15_000_000
-"""To look at what one hidden cell has broken takes as long as to count so many entries of sets."""
+AT_ONCE = 500
+"""So many sets are gone through before the clock is looked at."""
+BY_ALL = 4
+"""So many levels are tried with all of them besides the finest and the coarsest."""
+CHOOSING = 1 / 3
+"""The part of the time in which levels are chosen."""
 STEP = 0.25
 """Columns that are moved together at first, as a part of all."""
 
@@ -138,10 +153,11 @@ def hide_cells(
         owners = Owners(unit, owners.person, owners.count)
     table = _Table(frequencies, unit, frequencies.codes[first], count, problem.ladders, weight, demands, owners)
     deadline = deadline_of(time_limit)
-    levels = _Chooser(problem, table, lowest, highest, time_limit, quality or "good").run()
+    chooser = _Chooser(problem, table, lowest, highest, time_limit, quality or "good")
+    levels = chooser.run()
     problem.progress("hiding cells", None)
-    hiding = _Hiding(table, levels)
-    hiding.run(demands.sets, to_the_end=True, deadline=deadline)
+    hiding = chooser.begun() or _Hiding(table, levels)
+    hiding.run(demands.sets, deadline)
     return _recoding(problem, table, levels, hiding.hidden, in_time(deadline))
 
 
@@ -160,8 +176,14 @@ class _Hiding:
         self.sizes = sizes
         self.shown = Facts(lifted, sizes, table.count, table.owners)  # its columns are changed
         self.known = Facts(lifted, sizes, table.count)
-        self._clock, self._changed = 0, np.zeros(len(sizes), np.int64)
+        self._few = clip_counts(table.count, max(table.demands.rows.values()))
+        self._cells = make_cells(np.stack(self.shown.columns))
         self._held = np.full(len(table.demands.rows), -1, np.int64)
+        self._tables: Tables | None = None
+        self._deadline: float | None = None
+        self._is_over: Callable[[], bool] = bool
+        self._begun = False
+        self._often = np.zeros((len(table.count), len(sizes)), np.float32)
         self._sizes_only = False
         self._enough: set[tuple[int, ...]] = set()
         # what a column still has to lose when one of its cells is hidden, by its importance
@@ -169,7 +191,8 @@ class _Hiding:
             ladder.share[level][ladder.codes[level][table.codes[:, j]]].mean()
             for j, (ladder, level) in enumerate(zip(table.ladders, levels, strict=True))
         ]
-        self.cost = table.weight * np.maximum(1.0 - np.asarray(share), 1e-3)
+        self.share = np.asarray(share)
+        self.cost = table.weight * np.maximum(1.0 - self.share, 1e-3)
         self.totals = [
             histogram.total for histogram in table.entries.groups_of(np.zeros(len(table.unit), np.int64), 1).histograms
         ]
@@ -179,106 +202,102 @@ class _Hiding:
         columns = zip(self.shown.columns, self.sizes, strict=True)
         return np.stack([column == size for column, size in columns], axis=1)
 
-    def run(self, sets: Sets, *, to_the_end: bool, deadline: float | None = None) -> None:
-        """Hide cells until every one of these sets, from small to large, holds.
+    def run(self, sets: Sets, deadline: float | None = None) -> None:
+        """Hide cells until every one of these sets, from small to large, holds, and everybody has rows enough.
 
-        Or, not to the end, until most groups are large enough: to see what the levels cost. Where the deadline is over
-        before all sets hold, whole columns are hidden.
+        Where the deadline is over before that, whole columns are hidden.
         """
-        self._sizes_only = not to_the_end
-        rows = np.zeros((len(self.table.count), len(self.sizes)), np.float32)
-        for _, alike in itertools.groupby(sets, len):
-            rows[:] = 0
-            self._hide_rare(self._hide_rare(list(alike), rows, hiding=False), rows)
-        if not to_the_end:
-            return
-        left: Sets = sets
+        if not self._begun:
+            self.begin(sets, deadline, lambda *_: False)
+        self._sizes_only, self._deadline, self._is_over = False, deadline, lambda: is_late(deadline)
         while not is_late(deadline):
-            while not is_late(deadline) and left:
-                before = self.hidden
-                self._hide_rare(left, rows)
-                left = self._broken(sets, before)
-            before = self.hidden
-            if not sum(self._mend(chosen) for chosen in self._open(sets)) and not is_late(deadline):
+            while self._hide_rare(sets, HIDE) and not is_late(deadline):
+                pass
+            mended = [self._mend(chosen) for chosen in self._open(sets) if not is_late(deadline)]
+            if not any(mended) and not is_late(deadline):
                 return
-            left = self._broken(sets, before)
         self._hide_columns(sets)
 
-    def _broken(self, sets: Sets, before: Bools) -> Sets:
-        """Of sets that held when some cells were hidden, those that can fail now: a group fails when rows leave it.
+    def begin(
+        self,
+        sets: Sets,
+        deadline: float | None,
+        give_up: Callable[[_Hiding, float], bool],
+        *,
+        sizes_only: bool = False,
+    ) -> bool:
+        """Go through the sets once: most groups are large enough then, and it is seen what the levels cost.
 
-        Of every cell that was hidden since, the groups that its row has left are counted, all pairs of other columns at
-        once. Where that is more work than to count every set, these are all sets.
+        Returns whether that was so before the deadline, and not given up by who was asked, with the part of the cells
+        that must be hidden at least.
         """
-        rows, columns = np.nonzero(self.hidden & ~before)
-        if not len(rows):
-            return []
-        if not self._by_sizes or len(rows) * LEFT_WORK > len(self.table.count) * len(sets) or len(sets[-1]) > 3:
-            return sets
-        known, shown = np.stack(self.known.columns), np.stack(self.shown.columns)
-        count, found = self.table.count.astype(np.float64), set()
-        for j in np.unique(columns):
-            for label in np.unique(known[j, rows[columns == j]]):
-                crowd = np.flatnonzero(shown[j] == label)
-                others, weight = shown[:, crowd], count[crowd]
-                left = np.unique(known[:, rows[(columns == j) & (known[j, rows] == label)]], axis=1)
-                for values in left.T:
-                    same = (others == values[:, None]) & (values < self.sizes)[:, None]
-                    found |= self._rare_sets(int(j), same, weight)
-        return [chosen for chosen in sets if chosen in found]
+        self._sizes_only, self._deadline = sizes_only, deadline
+        self._is_over = lambda: is_late(deadline) or give_up(self, 0.0)
+        wanted = {chosen: self.table.demands.place[chosen] for chosen in sets} if self._by_sizes else {}
+        self._tables = make_tables(self.sizes, wanted, self._held, room_of(len(self.table.count)))
+        for _, alike in itertools.groupby(sets, len):
+            self._often[:] = 0
+            failed = self._hide_rare(list(alike), NOTE)
+            if self._is_over() or give_up(self, self._needed(failed)):
+                return False
+            self._hide_rare(failed, HIDE)
+        self._begun = not self._is_over()
+        return self._begun
 
-    def _rare_sets(self, j: int, same: Bools, weight: npt.NDArray[np.float64]) -> set[tuple[int, ...]]:
-        """The sets with a column in which a group has rows, but too few; ``same`` are those that agree with it."""
-        demands = self.table.demands.rows
-        both = (same * weight) @ same.T.astype(np.float64)  # on the diagonal: one other column
-        found = set()
-        for a, b in zip(*np.nonzero(np.triu((both > 0) & (both < max(demands.values())))), strict=True):
-            chosen = tuple(sorted({j, int(a), int(b)}))
-            if both[a, b] < demands.get(chosen, 0):
-                found.add(chosen)
-        return found
+    def _needed(self, failed: Sets) -> float:
+        """The part of the cells that must be hidden at least: a cell is in no more of a row's groups than was noted."""
+        often, count = self._often, self.table.count
+        most = often.max(axis=1, initial=1.0) * (len(failed[0]) if failed else 1)
+        return float((np.ceil(often.sum(axis=1) / most) * count).sum() / (count.sum() * often.shape[1]))
 
-    def _hide_rare(self, sets: Sets, rows: npt.NDArray[np.float32], *, hiding: bool = True) -> list[tuple[int, ...]]:
-        """Hide cells of the groups that fail, set by set, or only note which they are; returns the sets that failed.
+    def _hide_rare(self, sets: Sets, mode: int) -> list[tuple[int, ...]]:
+        """Hide cells of the groups that fail, set by set, or note which they are, or only look; returns what failed.
 
         Where sizes are all that is asked, and there are many sets, by compiled code: it does the same.
         """
-        ask = self._hide if hiding else self._count
+        ask = {HIDE: self._hide, NOTE: self._count, LOOK: lambda chosen: len(self._failing(chosen)) > 0}[mode]
         failed = []
         for _, alike in itertools.groupby(sets, len):
             listed = list(alike)
-            if not self._by_sizes or len(listed) * len(self.table.count) < MANY:
-                failed += [chosen for chosen in listed if ask(chosen, rows)]
+            if not self._by_sizes or len(listed) * len(self.table.count) < MANY or self._few is None:
+                timely = (chosen for chosen in listed if mode == LOOK or not is_late(self._deadline))
+                failed += [chosen for chosen in timely if ask(chosen)]
                 continue
-            found = self._hide_compiled(listed, rows, hiding)
+            found = self._hide_compiled(listed, mode)
             failed += [
                 chosen for chosen, state in zip(listed, found, strict=True) if state == FAILS or
-                (state == UNKNOWN and ask(chosen, rows))
+                (state == UNKNOWN and ask(chosen))
             ]  # fmt: skip
         return failed
 
-    def _hide_compiled(
-        self, sets: list[tuple[int, ...]], rows: npt.NDArray[np.float32], hiding: bool
-    ) -> npt.NDArray[np.int8]:
-        """See :func:`shoal.kernels.facts.hide_rare`."""
-        from shoal.kernels.facts import hide_rare, room_of
+    def _hide_compiled(self, sets: list[tuple[int, ...]], mode: int) -> npt.NDArray[np.int8]:
+        """See :func:`shoal.kernels.facts.hide_rare`: all sets are looked at on all cores, then cells hidden on one."""
+        from shoal.kernels.facts import hide_rare
 
-        demands = self.table.demands
+        demands, cells, tables = self.table.demands, self._cells, self._tables
         place = np.asarray([demands.place[chosen] for chosen in sets])
         least = np.asarray([demands.rows[chosen] for chosen in sets], np.int64)
-        cells = np.stack(self.shown.columns).astype(np.int32)
-        held, found = self._held[place], np.zeros(len(sets), np.int8)
-        self._clock = int(
+        listed, found = np.asarray(sets, np.int64), np.zeros(len(sets), np.int8)
+        sizes, room = np.asarray(self.sizes, np.int64), room_of(len(self.table.count))
+        assert tables is not None
+
+        def ask(part: slice, mode: int) -> None:
             hide_rare(
-                cells, np.asarray(self.sizes, np.int64), np.ascontiguousarray(self.table.count, np.int64),
-                np.asarray(sets, np.int64), least, rows, self.cost, hiding, held, self._changed, self._clock,
-                room_of(len(self.table.count)), found,
-            )
-        )  # fmt: skip
-        self._held[place] = held
-        if hiding:
-            for j, column in enumerate(cells):
-                self.shown.columns[j][:] = column
+                cells, sizes, self._few, listed[part], place[part], least[part], self._often, self.cost, mode,
+                tables, room, found[part],
+            )  # fmt: skip
+
+        parts = [slice(start, start + AT_ONCE) for start in range(0, len(sets), AT_ONCE)]
+        spread(lambda part: ask(part, LOOK), parts)
+        if mode == LOOK or not (found == FAILS).any():
+            return found
+        before = cells.length.copy()
+        for part in parts:
+            if self._is_over():
+                break
+            ask(part, mode)
+        for j in np.flatnonzero(cells.length > before):
+            self.shown.columns[j][:] = cells.now[j]
         return found
 
     @property
@@ -302,22 +321,30 @@ class _Hiding:
 
     def _hide_columns(self, sets: Sets) -> None:
         """Hide whole columns until every set holds: a set holds without a column where the smaller set does."""
-        failing = [chosen for chosen in sets if len(self._failing(chosen)) or len(self._lacking(chosen))]
+        rare = set(self._hide_rare(sets, LOOK))
+        others = self._open([chosen for chosen in sets if chosen not in rare])
+        failing = [*rare, *(chosen for chosen in others if len(self._lacking(chosen)))]
         while failing:
             often = np.bincount([j for chosen in failing for j in chosen])
             worst = int(often.argmax())
             self._hide_in(worst, np.arange(len(self.table.count)))
             failing = [chosen for chosen in failing if worst not in chosen]
 
+    def _events(self, chosen: tuple[int, ...]) -> int:
+        """How many cells of a set's columns were hidden."""
+        return int(self._cells.length[list(chosen)].sum())
+
     def _is_settled(self, chosen: tuple[int, ...]) -> bool:
         """Whether nothing of a set's columns was hidden since it was found to hold."""
-        return bool(self._held[self.table.demands.place[chosen]] >= self._changed[list(chosen)].max())
+        return bool(self._held[self.table.demands.place[chosen]] == self._events(chosen))
 
     def _hide_in(self, j: int, entries: npt.NDArray[np.int64]) -> None:
-        if len(entries):
-            self.shown.columns[j][entries] = self.sizes[j]
-            self._clock += 1
-            self._changed[j] = self._clock
+        column, cells, before = self.shown.columns[j], self._cells, int(self._cells.length[j])
+        fresh = entries[column[entries] != self.sizes[j]]
+        after = before + len(fresh)
+        column[fresh] = cells.now[j, fresh] = self.sizes[j]
+        cells.row[j, before:after], cells.when[j, fresh] = fresh, np.arange(before, after)
+        cells.length[j] = after
 
     def _failing(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """The entries whose group in a set of columns fails."""
@@ -335,25 +362,25 @@ class _Hiding:
                 bad[there] |= ~part.of.assess(groups).holds
         if bad.any():
             return np.flatnonzero(bad[found.number])
-        self._held[self.table.demands.place[chosen]] = self._clock
+        self._held[self.table.demands.place[chosen]] = self._events(chosen)
         return np.zeros(0, np.int64)
 
-    def _count(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
+    def _count(self, chosen: tuple[int, ...]) -> bool:
         """Note of every cell in how many failing groups it is."""
         failing = self._failing(chosen)
         for j in chosen:
-            rows[failing, j] += 1
+            self._often[failing, j] += 1
         return bool(len(failing))
 
-    def _hide(self, chosen: tuple[int, ...], rows: npt.NDArray[np.float32]) -> bool:
+    def _hide(self, chosen: tuple[int, ...]) -> bool:
         failing = self._failing(chosen)
         if not len(failing):
             return False
-        gain = np.stack([(rows[failing, j] + 1) / self.cost[j] for j in chosen], axis=1)
+        gain = np.stack([(self._often[failing, j] + 1) / self.cost[j] for j in chosen], axis=1)
         best = gain.argmax(axis=1)
         for place, j in enumerate(chosen):
             self._hide_in(j, failing[best == place])
-            rows[failing, j] += 1
+            self._often[failing, j] += 1
         return True
 
     def _lacking(self, chosen: tuple[int, ...]) -> npt.NDArray[np.int64]:
@@ -420,9 +447,13 @@ class _Chooser:
         work = len(table.count) * len(table.demands.tried)
         more, times = TRIES[quality]
         self.left = min(max(more * WORK // max(work, 1), FEWEST_TRIES), times * MOST_TRIES)
-        self.end = deadline_of(time_limit)
+        self.end = deadline_of(None if time_limit is None else time_limit * CHOOSING)
+        self.sets = table.demands.tried
+        self.coarsest = np.where(self.highest > self.lowest, self.highest - 1, self.highest)
         self.best: tuple[float, tuple[int, ...]] | None = None
         self.columns = np.zeros(len(lowest))
+        self.hiding: _Hiding | None = None
+        """What was hidden at the best levels."""
 
     def run(self) -> tuple[int, ...]:
         top = int(self.highest.max())
@@ -432,7 +463,7 @@ class _Chooser:
         for level in range(max(top, 1)):
             at = np.clip(np.full(len(self.lowest), level), self.lowest, self.highest)
             # a column is not hidden altogether for the sake of one that has more levels
-            at = np.where(at == self.highest, np.maximum(self.highest - 1, self.lowest), at)
+            at = np.minimum(at, self.coarsest)
             if self._over() or (tried and (at == tried[-1][0]).all()):
                 break
             tried.append((at, self._try(at)))
@@ -440,22 +471,53 @@ class _Chooser:
         self._try(np.stack([at for at, _ in tried])[own.argmin(axis=0), np.arange(own.shape[1])])
         self._step()
         assert self.best is not None
+        if len(self.sets) < len(self.table.demands.sets):
+            self._judge_by_all()
         return self.best[1]
+
+    def begun(self) -> _Hiding | None:
+        """The hiding at the best levels as far as it came, where the same would be done again."""
+        begun = self.hiding
+        if begun is None or begun.levels != (self.best or (0.0, ()))[1] or self.sets is not self.table.demands.sets:
+            return None
+        return begun if not self.table.demands.models else None
+
+    def _judge_by_all(self) -> None:
+        """By a part of the sets levels look better than they are, fine ones most: by all sets coarser ones may win."""
+        assert self.best is not None
+        fine = np.asarray(self.best[1])
+        self.sets, self.best = self.table.demands.sets, None
+        self.left = 2 + min(WORK // (len(self.table.count) * len(self.sets)), BY_ALL)
+        for at in (np.maximum(self.coarsest, fine), fine):
+            self._try(at)
+        self._step()
 
     def _over(self) -> bool:
         return self.best is not None and (self.left <= 0 or is_late(self.end))
 
     def _try(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """What each column loses at some levels; infinite where that was not found out."""
         self.left -= 1
         levels = tuple(int(level) for level in at)
         hiding = _Hiding(self.table, levels)
-        hiding.run(self.table.demands.tried, to_the_end=False)
+        if not hiding.begin(self.sets, self.end, self._is_worse, sizes_only=True):
+            self.best = self.best or (np.inf, tuple(self.coarsest.tolist()))
+            return np.full(len(at), np.inf)
         columns = hiding.column_losses()
-        loss = float((self.table.weight * np.log1p(columns)).sum() / self.table.weight.sum())
+        loss = self._loss(columns)
         if self.best is None or (loss, levels) < self.best:
-            self.best, self.columns = (loss, levels), columns
+            self.best, self.columns, self.hiding = (loss, levels), columns, hiding
         self.problem.progress(f"choosing levels, least loss {np.expm1(self.best[0]):.4f}", None)
         return columns
+
+    def _loss(self, columns: npt.NDArray[np.float64]) -> float:
+        return float((self.table.weight * np.log1p(columns)).sum() / self.table.weight.sum())
+
+    def _is_worse(self, hiding: _Hiding, more: float) -> bool:
+        """Whether more is lost than by the best, when a part of the cells more is hidden; asked where all sets are."""
+        if self.best is None or self.sets is self.table.demands.tried:
+            return False
+        return self._loss(hiding.column_losses() + more * (1 - hiding.share)) > self.best[0]
 
     def _step(self) -> None:
         """Move the columns that lose most by one level, many together at first, then fewer, then one by one."""
