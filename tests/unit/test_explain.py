@@ -154,8 +154,8 @@ def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_en
     assert now[0] <= 20
     now[0] = 0.0
     hurried = shoal.explain(plan, rows, time_limit=5.0)
-    assert (hurried.rows, now[0]) == (1000, 5.0)
-    assert hurried.untried == 2
+    assert (hurried.rows, now[0]) == (1000, 4.0)  # the next might take half as long again
+    assert hurried.untried == 3
 
 
 def test_the_version_is_told_by_an_option(capsys):

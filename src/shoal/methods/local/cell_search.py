@@ -11,7 +11,8 @@ Where the time is over before, whole columns are hidden.
 Hiding only adds to the rows that can be somebody's, so that a set in which everybody has enough is not asked again.
 
 Levels: first all columns at the same one, then each at the one where it lost least, then columns one step up or down,
-as long as less is lost and a fixed amount of work is not used up: of larger sets than pairs a part is tried.
+as long as less is lost and a fixed amount of work is not used up: of larger sets than pairs a part is tried. Where that
+is not all of them, the levels that were found are then laid beside coarser ones, by all sets.
 """
 
 from __future__ import annotations
