@@ -128,6 +128,12 @@ def test_impossible_places(tmp_path: Path, target: str, says: str) -> None:
     assert names(tmp_path) == before
 
 
+def test_many_machines_write_the_formats_that_they_can(tmp_path: Path) -> None:
+    check_output(tmp_path / "released.parquet", overwrite=False, in_parts=True)
+    with pytest.raises(OutputError, match="Spark writes CSV and Parquet, not"):
+        check_output(tmp_path / "released.xlsx", overwrite=False, in_parts=True)
+
+
 def test_a_directory_that_is_not_writable(tmp_path: Path, unwritable: Path) -> None:
     with pytest.raises(OutputError, match="not writable"):
         release(write_plan(tmp_path, target=str(unwritable / "released.csv")))
