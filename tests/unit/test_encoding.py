@@ -313,3 +313,9 @@ def test_a_table_of_one_row_is_a_table_and_one_of_none_is_not():
         assert read_frequency_set(engine, engine.read(Source(frame=one)), schema).count.sum() == 1
         with pytest.raises(TableError, match="no rows"):
             read_frequency_set(engine, engine.read(Source(frame=one.slice(0, 0))), schema)
+
+
+def test_where_no_group_is_left_nothing_weighs():
+    nothing = np.zeros(0, np.int64)
+    found = histogram(nothing, nothing.astype(np.int32), nothing, 0, Domain("s", 2))
+    assert found.weight(np.array([1, 2], np.int32)).tolist() == []

@@ -132,6 +132,12 @@ def test_delta_is_its_definition(bound: Fraction, k: int, part: Fraction) -> Non
     )
 
 
+def test_delta_where_the_third_threshold_is_the_worst() -> None:
+    beta = Fraction(1, 2)
+    delta = arithmetic.sampling_delta(4, 6, beta)
+    assert delta == Fraction(5, 256) == reference.delta(Fraction(4), 6, beta, last=100)
+
+
 @pytest.mark.parametrize("bound", [Fraction(101, 100), Fraction(6, 5), Fraction(2), Fraction(5), Fraction(12)])
 @pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 10**4)])
 def test_smallest_crowd_is_smallest(bound: Fraction, delta: Fraction) -> None:

@@ -23,7 +23,7 @@ __all__ = [
 
 HOLDS, FAILS, UNKNOWN = 0, 1, 2
 """What is said of a set; of one that is too wide to be counted in a table, nothing."""
-LOOK, NOTE, HIDE = 0, 1, 2
+LOOK, NOTE, HIDE = range(3)
 """What is done about the groups that fail: nothing, or their cells are noted, or one of them is hidden."""
 NOBODY_ASKS = 1 << 30
 """The count of combinations that show nothing somewhere: they are never rare."""
