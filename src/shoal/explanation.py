@@ -24,7 +24,7 @@ from shoal.engines.spark_keeping import keeping
 from shoal.errors import PlanError, ShoalError
 from shoal.methods import HiddenCells, Method, Progress
 from shoal.methods.time_limits import within
-from shoal.models import KAnonymity, Model
+from shoal.models import Model
 from shoal.pipeline import rehearse
 from shoal.plan import AskedPlan, Plan, as_plan
 from shoal.rehearsal import SAMPLE
@@ -255,7 +255,7 @@ def _without(plan: Plan) -> Iterator[Change]:
         columns = {**plan.schema.columns, name: Column(Role.DROP)}
         yield {"column": name}, partial(replace, plan, schema=Schema(columns), method=_leaving_out(plan.method, name))
     for place, model in enumerate(plan.models if len(plan.models) > 1 else ()):
-        if model.name == KAnonymity.name:
+        if model.sizes_only:
             continue
         rest = (*plan.models[:place], *plan.models[place + 1 :])
         yield _called(model), partial(replace, plan, models=rest)
