@@ -255,7 +255,7 @@ def _without(plan: Plan) -> Iterator[Change]:
         columns = {**plan.schema.columns, name: Column(Role.DROP)}
         yield {"column": name}, partial(replace, plan, schema=Schema(columns), method=_leaving_out(plan.method, name))
     for place, model in enumerate(plan.models if len(plan.models) > 1 else ()):
-        if model.sizes_only:
+        if getattr(model, "of", model).sizes_only:  # limited to few columns or not
             continue
         rest = (*plan.models[:place], *plan.models[place + 1 :])
         yield _called(model), partial(replace, plan, models=rest)

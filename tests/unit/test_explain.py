@@ -72,6 +72,12 @@ def test_what_an_intruder_knows_and_the_k_of_few_columns_have_their_cost():
     assert lowered["known", 1] == ncp({**fixed, "models": [{"name": "k-anonymity", "k": 5, "known": 1}]})
 
 
+def test_to_go_without_a_k_of_few_columns_is_not_tried():
+    models = [{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2, "known": 1}]
+    found = shoal.explain({**PLAN, "models": models, "method": {"name": "hidden-cells"}}, table())
+    assert {cost.change.get("model") for cost in found.without} == {None, "l-diversity"}
+
+
 def test_what_has_no_release_says_why():
     plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5}, {"name": "l-diversity", "l": 5, "column": "illness"}]}
     found = shoal.explain(plan, table())
