@@ -489,3 +489,11 @@ def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
     assert cells[1] == cells[4]
     assert "fewer than 5 rows" in cells[1]
     assert "5 rows" in cells[5]
+
+
+def test_one_is_not_told_as_many():
+    from shoal.report.page import _so_many
+
+    assert [_so_many(count, unit) for unit in ("rows", "people") for count in (1, 2000)] == [
+        "1 row", "2,000 rows", "1 person", "2,000 people"
+    ]  # fmt: skip

@@ -275,7 +275,7 @@ def _groups(facts: Description) -> str:
         lines.append(cells)
     columns = ["Group size", *(["Original"] if before else []), "Release"]
     words = (
-        f"In the release {number(after.groups)} groups have {number(after.smallest_group)} {after.unit} or more each."
+        f"In the release {number(after.groups)} groups have {_so_many(after.smallest_group, after.unit)} or more each."
     )
     if before:
         words += (
@@ -306,10 +306,15 @@ def _counted(count: int, of: int, kind: str, least: int, what: str) -> str:
     return _measured(count / max(of, 1), kind, f"{number(count)} {what}")
 
 
+def _so_many(count: int, unit: str) -> str:
+    if count == 1:
+        return "1 row" if unit == "rows" else "1 person"
+    return f"{number(count)} {unit}"
+
+
 def _band(band: Band, unit: str) -> str:
     if band.low == band.high:
-        one = "1 row" if unit == "rows" else "1 person"
-        return f"{one} (unique)" if band.low == 1 else f"{number(band.low)} {unit}"
+        return f"{_so_many(band.low, unit)}{' (unique)' if band.low == 1 else ''}"
     return f"{number(band.low)} or more" if band.high is None else f"{number(band.low)} to {number(band.high)}"
 
 
