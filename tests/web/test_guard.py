@@ -94,6 +94,16 @@ def test_every_answer_carries_the_policy(server):
         assert "server" not in headers
 
 
+@pytest.fixture
+def link(server, tmp_path):
+    """A folder of the root that leads out of it."""
+    (tmp_path / "secret.csv").write_text("a,b\n1,2\n3,4\n")
+    link = server.root / "link"
+    os.symlink(tmp_path, link)
+    yield link
+    link.unlink()
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -110,12 +120,7 @@ def test_every_answer_carries_the_policy(server):
         "sub/../../x.csv",
     ],
 )
-def test_no_path_leads_out_of_the_root(server, tmp_path_factory, path):
-    outside = tmp_path_factory.mktemp("outside")
-    (outside / "secret.csv").write_text("a,b\n1,2\n3,4\n")
-    link = server.root / "link"
-    if not link.exists():
-        os.symlink(outside, link)
+def test_no_path_leads_out_of_the_root(server, link, path):
     from urllib.parse import quote
 
     assert server.ask("GET", f"/api/files?path={quote(path)}")[0] in (404, 422)
@@ -151,7 +156,7 @@ def test_no_path_leads_out_of_the_root(server, tmp_path_factory, path):
         '[source]\npath = "../../link/*.csv"\n',
     ],
 )
-def test_no_plan_leads_out_of_the_root(server, text):
+def test_no_plan_leads_out_of_the_root(server, link, text):
     project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
     text += '[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n'
     told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
