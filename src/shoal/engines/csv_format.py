@@ -21,7 +21,8 @@ from shoal.checked import Checked
 from shoal.errors import InputError, TableError
 
 __all__ = [
-    "RELEASED", "CsvFormat", "detect", "first_record", "is_cp1252", "other_than_utf8", "renamed", "surely_named",
+    "RELEASED", "CsvFormat", "detect", "first_record", "is_cp1252", "other_than_utf8", "renamed", "same_header",
+    "surely_named",
 ]  # fmt: skip
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -171,6 +172,19 @@ def first_record(path: Path, form: CsvFormat) -> list[str]:
         raise TableError(
             f"File {path.name!r} is not {form.encoding} text like the first. Convert it, or set the encoding of all."
         ) from None
+
+
+def same_header(files: Sequence[Path], form: CsvFormat) -> None:
+    """Raise where files that are read as one table have other headers than the first."""
+    if not form.header or len(files) < 2:
+        return
+    first = first_record(files[0], form)
+    differs = [file.name for file in files[1:] if first_record(file, form) != first]
+    if differs:
+        raise TableError(
+            f"All files of a table must have the same header; {len(differs)} of {len(files)} differ from the first, "
+            f"for example {differs[0]!r}."
+        )
 
 
 def _read_head(path: Path) -> bytes:

@@ -19,12 +19,11 @@ import pyarrow as pa
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, Relation, Source, check_memory, check_names, check_time_zone, memory_bytes
 from shoal.engines.common import SqlEngine
-from shoal.engines.csv_format import RELEASED, CsvFormat, detect, is_cp1252, surely_named
+from shoal.engines.csv_format import RELEASED, CsvFormat, detect, is_cp1252, same_header, surely_named
 from shoal.engines.duckdb_files import (
     folder_cells,
     number_pattern,
     plain_number,
-    same_header,
     scan_csv,
     scan_parquet,
 )

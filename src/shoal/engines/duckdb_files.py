@@ -9,11 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.engines import sql
-from shoal.engines.csv_format import CsvFormat, first_record
-from shoal.errors import TableError
+from shoal.engines.csv_format import CsvFormat
 from shoal.formats.parts import Parts
 
-__all__ = ["folder_cells", "number_pattern", "plain_number", "same_header", "scan_csv", "scan_parquet"]
+__all__ = ["folder_cells", "number_pattern", "plain_number", "scan_csv", "scan_parquet"]
 
 BUFFER = 8_000_000
 """Bytes of a CSV that are read at once; DuckDB's default is four times as many for each thread. The longest record that
@@ -66,19 +65,6 @@ def folder_cells(query: str, width: int, parts: Parts) -> str:
         values = ", ".join("NULL" if v[place] is None else sql.literal(str(v[place])) for v in parts.values)
         cells.append(f"CAST(map([{files}], [{values}])[filename] AS VARCHAR) AS {sql.column(width + place)}")
     return f"SELECT {', '.join(cells)} FROM ({query})"
-
-
-def same_header(files: Sequence[Path], form: CsvFormat) -> None:
-    """Raise where files that are read as one table have other headers than the first."""
-    if not form.header or len(files) < 2:
-        return
-    first = first_record(files[0], form)
-    differs = [file.name for file in files[1:] if first_record(file, form) != first]
-    if differs:
-        raise TableError(
-            f"All files of a table must have the same header; {len(differs)} of {len(files)} differ from the first, "
-            f"for example {differs[0]!r}."
-        )
 
 
 def number_pattern(form: CsvFormat) -> str:

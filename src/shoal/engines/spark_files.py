@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from shoal.engines import sql
 from shoal.engines.base import Source, check_names
-from shoal.engines.csv_format import CsvFormat, detect, first_record, surely_named
+from shoal.engines.csv_format import CsvFormat, detect, same_header, surely_named
 from shoal.errors import TableError
 from shoal.formats import format_of
-from shoal.formats.parts import common_schema
+from shoal.formats.parts import common_schema, refuse_double
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,12 +69,12 @@ def open_files(
         frame = reader.parquet(place)
         if not partitioned:
             frame = frame.select(*(_column(name) for name in names))
-        _refuse_double(names, partitioned)
+        refuse_double(names, partitioned)
         return frame, tuple(frame.columns), source.csv.missing, True
     csv_form = _csv_form(files, source.csv)
     frame = _open_csv(spark, reader, place, csv_form, path, form)
     names = (*csv_form.names, *frame.columns[len(csv_form.names) :])
-    _refuse_double(csv_form.names, partitioned)
+    refuse_double(csv_form.names, partitioned)
     return frame, names, ("", *source.csv.missing), surely_named(source.csv, csv_form)
 
 
@@ -120,25 +120,12 @@ def _partitioned(path: Path, folders: Sequence[tuple[str, ...]]) -> tuple[str, .
     return next(iter(keys))
 
 
-def _refuse_double(names: Sequence[str], partitioned: Sequence[str]) -> None:
-    double = sorted(set(names) & set(partitioned))
-    if double:
-        raise TableError(f"Column {double[0]!r} is both in the files and in the names of their folders; drop one.")
-
-
 def _csv_form(files: Sequence[Path], given: CsvFormat) -> CsvFormat:
     """How the files are written, found in the first; the others must have the same header."""
     form = detect(files[0], given)
     if form.encoding not in ENCODINGS:
         raise TableError(f"Spark cannot read {form.encoding} text; convert the file to UTF-8 first.")
-    if form.header:
-        first = first_record(files[0], form)
-        differs = [file.name for file in files[1:] if first_record(file, form) != first]
-        if differs:
-            raise TableError(
-                f"Every file of a directory must have the same header; {len(differs)} of {len(files)} differ from the "
-                f"first, for example {differs[0]!r}."
-            )
+    same_header(files, form)
     return form
 
 

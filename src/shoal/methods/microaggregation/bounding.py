@@ -88,11 +88,10 @@ def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np
     """
     few = min(k - 1, MOST_NEAR)
     demands = [(mark, need) for mark, need in demands if need > 1 and few == k - 1]
-    further = min(max((need for _, need in demands), default=0) + FURTHER, MOST_NEAR) if demands else 0
     if not demands:
         squares = nearest_squares(points, few)
         return np.asarray((squares.sum(axis=1) + (k - 1 - few) * squares[:, few - 1]) / (2 * k), np.float64)
-    near = nearest_records(points, few + further)
+    near = nearest_records(points, few + min(max(need for _, need in demands) + FURTHER, MOST_NEAR))
     found = np.zeros(len(points))
     chunk = max(1, CHUNK // max(near.shape[1], 1))
     for low in range(0, len(points), chunk):
@@ -100,9 +99,8 @@ def least_squares(points: Floats, k: int, demands: Sequence[tuple[npt.NDArray[np
         away = np.zeros((part.stop - low, near.shape[1]))
         for column in points.T:
             away += (column[near[part]] - column[part, None]) ** 2
-        found[part] = np.sort(away, axis=1)[:, :few].sum(axis=1) / (
-            2 * k
-        )  # the tree's order may differ in a last digit
+        # sorted as computed here: the tree's own order may differ in the last digit
+        found[part] = np.sort(away, axis=1)[:, :few].sum(axis=1) / (2 * k)
         for mark, need in demands:
             found[part] = np.maximum(
                 found[part], _with_values(away, mark[near[part]], mark[part], k, need, len(points))
