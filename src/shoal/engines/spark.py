@@ -386,7 +386,7 @@ class SparkEngine(SqlEngine):
         return self._run(lambda: self._spark.sql(query).collect())
 
     def _setting(self, name: str, default: str) -> str:
-        return str(self._spark.sparkContext.getConf().get(name, default))
+        return str(self._spark.conf.get(name, default))  # one question; the context's would bring all settings
 
     @contextlib.contextmanager
     def _set(self, name: str, value: str) -> Iterator[None]:

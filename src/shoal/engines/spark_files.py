@@ -68,7 +68,7 @@ def open_files(
             raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")
         frame = reader.parquet(place)
         if not partitioned:
-            frame = frame.select(*(_column(name) for name in names))
+            frame = frame.selectExpr(*map(_quoted, names))
         refuse_double(names, partitioned)
         return frame, tuple(frame.columns), source.csv.missing, True
     csv_form = _csv_form(files, source.csv)
@@ -158,10 +158,9 @@ def _open_csv(spark: SparkSession, reader: Any, place: str, form: CsvFormat, pat
     return frame
 
 
-def _column(name: str) -> Any:
-    from pyspark.sql.functions import col
-
-    return col("`" + name.replace("`", "``") + "`")
+def _quoted(name: str) -> str:
+    """A column's name in an expression."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _escaped(path: Path) -> str:
