@@ -24,7 +24,7 @@ from pathlib import Path
 from benchmarks import against, page
 
 HERE = Path(__file__).parent
-SKIP = {"__init__", "__main__", "against", "measure", "page", "two_trees"}
+SKIP = {"__init__", "__main__", "against", "measure", "page", "record", "two_trees"}
 FIRST = (
     "wide_lattices", "full_domain", "microaggregation", "cold", "spark", "local_recoding", "explore", "check",
     "pycanon", "peers",

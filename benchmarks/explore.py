@@ -51,9 +51,13 @@ def main() -> None:
         "Adult, k = 5 and 10, l = 3",
         ("method", "k", "parameters", "outcome", "ncp", "risk", "seconds", ""),
         rows,
-        f"{len(found.trials)} trials in {wall:.1f} s on {os.cpu_count()} cores, {wall / own:.2f} times what they took "
-        f"one by one ({own:.1f} s); {used.ru_utime + used.ru_stime:.0f} s of processor time with all that is loaded; "
-        f"the largest process {used.ru_maxrss / 1024:.0f} MB.",
+    )
+    busy = used.ru_utime + used.ru_stime
+    show(
+        "The whole exploration",
+        ("", "seconds", "trials' own seconds", "ratio", "CPU seconds", "cores", "peak MB"),
+        [(f"{len(found.trials)} trials", wall, own, wall / own, busy, busy / wall, used.ru_maxrss / 1024)],
+        "Cores are those that were busy on average; the peak is that of the largest process.",
     )
     automatic(folder)
 
@@ -75,7 +79,7 @@ def automatic(folder: Path) -> None:
         told = measure(setup, "answer = rehearse(plan, bounded=False).seconds['deciding']", repeat=3)
         rows.append((method, told["answer"], told["peak_mb"]))
     total = sum(row[1] for row in rows[:-1])
-    rows.append(("ratio of auto to all of them", f"{rows[-1][1] / total:.2f}", ""))
+    rows.append(("ratio of auto to all of them", rows[-1][1] / total, ""))
     show("The method auto and those that it tries, Adult, k = 5, l = 3", ("method", "seconds", "peak MB"), rows)
 
 

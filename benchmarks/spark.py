@@ -4,9 +4,10 @@ Each in a process of its own, from a Parquet file to a verified Parquet release 
 those of Python and Java together; on a machine that others use, they say more than wall seconds. Peak memory is
 Python's and Java's, each at its own peak.
 
-Then 8,000 rows several times in one session that is kept (``shoal.session``), each time beside what Spark itself needs
-in the same session to count the combinations of the same rows, bring them here, sort and write the rows, and count
-again what was written. And how the time falls from one to two executors of one core each.
+The same million rows by Spark alone, cold: it counts the combinations, brings them here, sorts and writes the rows, and
+counts what it wrote. Then 8,000 rows several times in one session that is kept (``shoal.session``), each time beside
+what Spark itself needs in the same session for the same. And how the time falls from one to two executors of one core
+each.
 
 python -m benchmarks.spark [rows ...]          # a million rows; 8,000 in a kept session; executors
 python -m benchmarks.spark --executors [rows]  # executors alone, such as 50000000
@@ -61,6 +62,15 @@ def released():
     start = time.perf_counter()
     shoal.release(plan, overwrite=True, progress=False)
     return time.perf_counter() - start
+"""
+ALONE = """
+with shoal.session(plan.engine) as spark:
+    alone(spark, 0)
+own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+answer = {
+    "java_mb": children.ru_maxrss / 1024,
+    "cpu": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
+}
 """
 KEPT = """
 with shoal.session(plan.engine) as spark:
@@ -153,7 +163,7 @@ def executors(size: int = 1_000_000) -> None:
 
 
 def cold(*sizes: int) -> None:
-    rows = []
+    rows, limits = [], []
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "census.parquet"
@@ -171,11 +181,29 @@ def cold(*sizes: int) -> None:
             assert all(one[key] == other[key] for key in ("levels", "groups", "released")), "the engines differ"
             ratio = [found["spark"]["seconds"] / found["duckdb"]["seconds"], other["cpu"] / one["cpu"]]
             rows.append([f"{size:,}", "ratio", *ratio, *("" for _ in STEPS), "", "", ""])
+            output = Path(folder) / "sorted.parquet"
+            setup = setup_of(ENGINES["spark"], source, output) + WARM.format(source=str(source), output=str(output))
+            limits += _beside(f"{size:,}", found["spark"], measure(setup, ALONE))
     show(
         f"Release of 8 columns, k = 5, on two cores; Spark's Java has {JAVA_MEMORY}",
         ("rows", "engine", "seconds", "CPU seconds", *STEPS, "Python MB", "Java MB", "µs per row"),
         rows,
     )
+    show(
+        "One cold process: a release on Spark beside Spark's own work on the same rows",
+        ("rows", "", "seconds", "CPU seconds", "Python MB", "Java MB"),
+        limits,
+        "Spark's own: count the combinations, bring them here, sort and write the rows, and count what was written.",
+    )
+
+
+def _beside(rows: str, ours: dict, own: dict) -> list[tuple[object, ...]]:
+    """Two processes on the same rows, and their ratios."""
+    figures = [
+        (told["seconds"], told["answer"]["cpu"], told["peak_mb"], told["answer"]["java_mb"]) for told in (ours, own)
+    ]
+    ratios = [one / other for one, other in zip(*figures, strict=True)]
+    return [(rows, "shoal", *figures[0]), (rows, "Spark alone", *figures[1]), (rows, "ratio", *ratios)]
 
 
 if __name__ == "__main__":

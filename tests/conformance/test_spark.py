@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.engines.spark import SparkEngine
 from shoal.schema import Widths
 from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
 
@@ -100,6 +101,59 @@ def test_both_engines_release_the_same_for_few_known_columns(spark):
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
     assert theirs.certificate.to_json() == ours.certificate.to_json()
     assert [model["parameters"].get("known") for model in ours.certificate["models"]] == [2, None, None]
+
+
+@pytest.mark.parametrize("method", ["full-domain", "top-down", "mdav"])
+def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_path, monkeypatch, method):
+    """Rows that are made from combinations are those that recoding the table gives, in type, order and number."""
+    random, rows = np.random.default_rng(8), 300
+    table = pa.table(
+        {
+            "age": pa.array(random.integers(20, 60, rows).astype(np.int16)),
+            "place": pa.array(random.choice(["b", "a", "é", ""], rows), mask=random.random(rows) < 0.1),
+            "ill": pa.array(random.random(rows) < 0.5, mask=random.random(rows) < 0.1),
+            "seen": pa.array(random.integers(19000, 19004, rows).astype(np.int32)).cast(pa.date32()),
+        }
+    )
+    quasi, secret = shoal.Column(shoal.Role.QUASI_IDENTIFIER), shoal.Column(shoal.Role.SENSITIVE)
+    age = shoal.Column(shoal.Role.QUASI_IDENTIFIER, Widths((5, 20)))
+    schema = shoal.Schema({"age": age, "place": quasi, "ill": secret, "seen": secret})
+    made = shoal.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
+    plan = shoal.Plan(schema, (shoal.KAnonymity(4),), made, seed=1)
+    frame = spark.createDataFrame(table).repartition(3)
+    repeated = []
+    usual = SparkEngine._repeated
+    monkeypatch.setattr(SparkEngine, "_repeated", lambda *given: repeated.append(given[3]) or usual(*given))
+    ours = shoal.anonymize(table, plan)
+    small = shoal.anonymize(frame, plan)
+    assert len(repeated) == 1
+    monkeypatch.setattr("shoal.engines.spark.FEW_REPEATED", ours.table.num_rows - 1)
+    large = shoal.anonymize(frame, plan)
+    assert len(repeated) == 1
+    assert small.table.schema == large.table.schema
+    for theirs in (small, large):
+        assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
+        assert theirs.certificate.to_json() == ours.certificate.to_json()
+    monkeypatch.setattr("shoal.engines.spark.FEW_REPEATED", ours.table.num_rows)
+    monkeypatch.setattr("shoal.engines.spark.FEW_COMBINATIONS", 1)
+    shoal.anonymize(frame, plan)
+    assert len(repeated) == 1
+
+
+def test_maps_of_the_same_columns_are_sent_as_one(spark, monkeypatch):
+    sent = []
+    usual = SparkEngine._send
+    monkeypatch.setattr(SparkEngine, "_send", lambda engine, table: sent.append(table) or usual(engine, table))
+    texts = [pa.table({"v": [f"{n}"], "label": [f"label {n}"]}) for n in range(3)]
+    number = pa.table({"v": [7], "label": ["seven"]})
+    with SparkEngine(frame=spark.createDataFrame(number)) as engine:
+        names = engine._send_all([texts[0], number, *texts[1:]])
+        found = [spark.sql(f"SELECT * FROM {name} AS m").toArrow().to_pylist() for name in names]
+        assert found == [table.to_pylist() for table in (texts[0], number, *texts[1:])]
+        assert len(sent) == 2
+        monkeypatch.setattr("shoal.engines.spark.BROADCAST_BYTES", 1)
+        engine._send_all(texts)
+        assert len(sent) == 5
 
 
 def people_of(rows):

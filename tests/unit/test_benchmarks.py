@@ -6,7 +6,7 @@ import json
 
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import against, page
+from benchmarks import against, page, record
 from benchmarks.measure import show
 
 
@@ -114,3 +114,42 @@ def test_every_time_has_a_peak_beside_it(capsys):
     show("Without", ("what", "seconds"), [("a", 1.0)], "Read it so.")
     told = capsys.readouterr().out
     assert "Read it so. Peak memory of the process that measured this: " in told
+
+
+def cold_run(seconds, ratio, peak):
+    header = ["table", "", "s", "CPU s", "peak MB"]
+    rows = [
+        ["Adult, 30,162 rows", "shoal", seconds, 1.0, 200.0],
+        ["1,000,000 rows", "shoal", 2.0, 3.0, peak],
+        ["1,000,000 rows", "DuckDB alone", 1.4, 2.0, 400.0],
+        ["1,000,000 rows", "ratio", ratio, "1.5", "1.5"],
+    ]
+    table = {"kind": "table", "title": "One cold process, from CSV", "header": header, "rows": rows, "says": ""}
+    return {"cold": {"entries": [{"kind": "chart", "title": "One cold process"}, table]}}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ratio", "peak", "met"),
+    [
+        (0.8, "1.50", 600.0, ["yes", "yes"]),
+        (0.81, "1.50", 600.0, ["no", "yes"]),
+        (0.8, "1.51", 600.0, ["yes", "no"]),
+        (0.8, "1.50", 601.0, ["yes", "no"]),
+    ],
+)
+def test_the_record_says_what_is_reached(seconds, ratio, peak, met):
+    rows = record.told(cold_run(seconds, ratio, peak))
+    assert [row[-1] for row in rows[4:6]] == met
+    assert f"{seconds:.3g} s" in rows[4][5]
+    assert f"{peak:.3g} MB" in rows[5][5]
+
+
+def test_the_record_says_what_was_not_measured():
+    rows = record.told({})
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 12)]
+    assert {row[5:] for row in rows} == {("not measured", "")}
+
+
+def test_the_record_finds_every_figure_of_the_page():
+    """A table whose title or head changes must not fall out of the record unseen."""
+    assert [row[0] for row in record.told(page.load()) if row[5] == "not measured"] == []

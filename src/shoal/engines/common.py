@@ -23,10 +23,13 @@ class SqlEngine(ABC):
     ----------
     text_type, hash_function
         What the dialect calls text and a hash of values.
+    copies
+        What makes n rows of one, where n is a column.
     """
 
     text_type: ClassVar[str]
     hash_function: ClassVar[str]
+    copies: ClassVar[str]
 
     @abstractmethod
     def close(self) -> None:
@@ -44,6 +47,10 @@ class SqlEngine(ABC):
     @abstractmethod
     def _send(self, table: pa.Table) -> str:
         """The SQL name of something that was made here, for joins."""
+
+    def _send_all(self, tables: Sequence[pa.Table]) -> list[str]:
+        """Several of them, each as what stands for it in a query."""
+        return [self._send(table) for table in tables]
 
     @abstractmethod
     def _answers(self, query: str) -> Sequence[Mapping[str, Any]]:
@@ -109,7 +116,7 @@ class SqlEngine(ABC):
         suppressed: pa.Table | None,
     ) -> Relation:
         """See :class:`shoal.engines.base.Engine`."""
-        named = {place: self._send(part) for place, part in maps.items()}
+        named = dict(zip(maps, self._send_all(list(maps.values())), strict=True))
         ranked = [place for place, part in maps.items() if "rank" in part.column_names]
         left_out = None
         if suppressed is not None:
@@ -126,6 +133,12 @@ class SqlEngine(ABC):
             split="low" in assignment.column_names,
         )  # fmt: skip
         return self._kept(query, table, keep, recoded)
+
+    def _repeated(self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str]) -> Relation:
+        """A view of rows, each as often as it says."""
+        numbered = rows.append_column("k", pa.array(range(rows.num_rows), pa.int64()))
+        query = sql.repeated(self._send(numbered), keep, constants, self.copies, self.quote)
+        return self._kept(query, table, keep, keep)
 
     def _kept(self, query: str, table: Relation, keep: Sequence[int], ranked: Sequence[int]) -> Relation:
         """A view of a recoded table."""

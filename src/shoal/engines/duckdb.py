@@ -58,7 +58,7 @@ class DuckDBEngine(SqlEngine):
     """
 
     numbered = True
-    text_type, hash_function = "VARCHAR", "hash"
+    text_type, hash_function, copies = "VARCHAR", "hash", "unnest(range(n))"
     quote = staticmethod(sql.literal)
 
     def __init__(self, memory: str | None = None, threads: int | None = None, time_zone: str = UTC) -> None:
@@ -313,9 +313,7 @@ class DuckDBEngine(SqlEngine):
             known = self._run(f"SELECT {asked} FROM {table.name} LIMIT 1").fetchall()
             if any(told.get("has_null") is not True for row in known for told in row):
                 return None
-        numbered = rows.append_column("k", pa.array(range(rows.num_rows), pa.int64()))
-        found = self._kept(sql.repeated(self._send(numbered), keep, constants), table, keep, keep)
-        return replace(found, ordered=True)
+        return replace(self._repeated(table, keep, rows, constants), ordered=True)
 
     def spread(self, table: Relation, places: Sequence[int]) -> None:
         """See :class:`shoal.engines.base.Engine`."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.engines import sql
 from shoal.engines.base import UTC, Declared, EngineSettings, Relation, Source, check_names, check_time_zone
@@ -49,6 +50,9 @@ SMALL_BYTES = 4 << 20
 FEW_COMBINATIONS = 100_000
 """Of a table of so many bytes, so many combinations are fetched at once."""
 
+FEW_REPEATED = 1_000_000
+"""A release of so many rows is made from its combinations: one task repeats them, and holds a number for each copy."""
+
 COMBINATIONS = "different combinations of quasi-identifiers and sensitive values"
 COARSER = (
     "Make the lowest levels coarser before (round numbers, cut codes and dates): most values have {}. For "
@@ -58,6 +62,8 @@ COARSER = (
 
 POLL_SECONDS = 0.5
 BLANKS = " \t"
+PART = "part"
+"""The column that tells tables apart which are sent as one."""
 ZONE = "spark.sql.session.timeZone"
 NO_DATABASE = (
     "Spark reads files and its own frames. A database is read in one transaction of one connection, so that all rows "
@@ -90,7 +96,7 @@ class SparkEngine(SqlEngine):
     """
 
     numbered = False
-    text_type, hash_function = "STRING", "xxhash64"
+    text_type, hash_function, copies = "STRING", "xxhash64", "explode(sequence(1, n))"
     quote = staticmethod(sql.hex_literal)
 
     def __init__(
@@ -287,9 +293,11 @@ class SparkEngine(SqlEngine):
 
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
-    ) -> None:
-        """See :class:`shoal.engines.base.Engine`."""
-        return
+    ) -> Relation | None:
+        """See :class:`shoal.engines.base.Engine`; of small tables: one that is spread is recoded where it is."""
+        if rows.num_rows > FEW_COMBINATIONS or pc.sum(rows["n"]).as_py() > FEW_REPEATED:
+            return None
+        return self._repeated(table, keep, rows, constants)
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -371,6 +379,24 @@ class SparkEngine(SqlEngine):
 
         frame = self._local(table)
         return self._register(broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame)
+
+    def _send_all(self, tables: Sequence[pa.Table]) -> list[str]:
+        """Tables of the same columns go as one, for each that goes takes longer than all its rows."""
+        alike: dict[pa.Schema, list[int]] = {}
+        suited = [_for_spark(table) for table in tables]
+        for place, table in enumerate(suited):
+            alike.setdefault(table.schema, []).append(place)
+        sent = [""] * len(suited)
+        for schema, places in alike.items():
+            if len(places) == 1 or sum(suited[place].nbytes for place in places) > BROADCAST_BYTES:
+                for place in places:
+                    sent[place] = self._send(suited[place])
+                continue
+            parts = [suited[place].append_column(PART, pa.repeat(place, suited[place].num_rows)) for place in places]
+            name = self._send(pa.concat_tables(parts))
+            for place in places:
+                sent[place] = f"(SELECT {', '.join(schema.names)} FROM {name} WHERE {PART} = {place})"
+        return sent
 
     def _fetched(self, frame: DataFrame) -> pa.Table:
         """A frame as an Arrow table, its instants in the zone of the session: Arrow writes their text by it."""

@@ -68,7 +68,8 @@ def open_files(
             raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")
         frame = reader.parquet(place)
         if not partitioned:
-            frame = frame.selectExpr(*map(_quoted, names))
+            # no selectExpr: in an expression Spark would put a setting in place of ${name}
+            frame = frame.select(*(_column(name) for name in names))
         refuse_double(names, partitioned)
         return frame, tuple(frame.columns), source.csv.missing, True
     csv_form = _csv_form(files, source.csv)
@@ -158,9 +159,10 @@ def _open_csv(spark: SparkSession, reader: Any, place: str, form: CsvFormat, pat
     return frame
 
 
-def _quoted(name: str) -> str:
-    """A column's name in an expression."""
-    return "`" + name.replace("`", "``") + "`"
+def _column(name: str) -> Any:
+    from pyspark.sql.functions import col
+
+    return col("`" + name.replace("`", "``") + "`")
 
 
 def _escaped(path: Path) -> str:

@@ -349,10 +349,15 @@ def sample(table: str, count: int, rows: int) -> str:
     return f"SELECT {listed} FROM ({numbered}) ORDER BY xxhash64(rn, {listed}), {listed}, rn LIMIT {int(rows)}"
 
 
-def repeated(rows: str, keep: Sequence[int], constants: Mapping[int, str]) -> str:
-    """Rows as often as each says (n), in their order, and columns that show one label; k numbers rows that differ."""
-    cells = [f"{literal(constants[p])} AS {column(p)}" if p in constants else column(p) for p in keep]
-    return f"SELECT k, {', '.join(cells)} FROM (SELECT *, unnest(range(n)) AS copy FROM {rows})"
+def repeated(
+    rows: str, keep: Sequence[int], constants: Mapping[int, str], copies: str, quote: Callable[[str], str] = literal
+) -> str:
+    """Rows as often as each says (n), in their order, and columns that show one label; k numbers rows that differ.
+
+    ``copies`` gives n rows in place of one, and ``quote`` writes a text, as the engine's dialect wants it.
+    """
+    cells = [f"{quote(constants[p])} AS {column(p)}" if p in constants else column(p) for p in keep]
+    return f"SELECT k, {', '.join(cells)} FROM (SELECT *, {copies} AS copy FROM {rows})"
 
 
 def sorted_rows(table: str, places: Sequence[int], ranked: Sequence[int] = ()) -> str:
