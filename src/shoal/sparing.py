@@ -8,6 +8,7 @@ looking where nobody else's code runs: on the command line, and in the processes
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -21,9 +22,13 @@ _alone = False
 
 
 def be_alone() -> None:
-    """Say that this process runs nothing but shoal."""
+    """Say that this process runs nothing but shoal.
+
+    NumPy then starts no threads for large matrices, which shoal has none of: they are half of what loading it takes.
+    """
     global _alone
     _alone = True
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def load_arrow() -> None:

@@ -145,6 +145,13 @@ def test_other_people_keep_their_pandas_and_scipy():
     assert run(code.format("sparing.be_alone(); ") + found) == "pandas scipy"
 
 
+@pytest.mark.parametrize(("before", "told"), [("", "1"), ("os.environ['OPENBLAS_NUM_THREADS'] = '3'; ", "3")])
+def test_numpy_starts_no_threads_where_nobody_else_is(before, told):
+    """To start them is half of what loading it takes; who has said how many there should be is heard."""
+    code = f"import os; os.environ.pop('OPENBLAS_NUM_THREADS', None); {before}from shoal import sparing; "
+    assert run(code + "sparing.be_alone(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
+
+
 def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():
     """A reader may load pandas in one thread while compiled code is loaded in another."""
     from shoal.sparing import _Refusing
