@@ -111,8 +111,10 @@ def person_reason(name: str, values: Sequence[str], distinct: float) -> str | No
     if distinct * MOST_ROWS_OF_ONE < 1:
         return None
     looks = _looks_like(_sample(whole))
-    if looks:
-        return f"its values look like {looks}, and {said}" if looks in _OWN_CONTENT else None
+    if looks in _OWN_CONTENT:
+        return f"its values look like {looks}, and {said}"
+    if looks and looks not in _KEY_CONTENT:
+        return None
     named = _named(words_of(name))
     return f"by its name it is {named}, and its values {said}" if named in OWN else None
 
@@ -310,3 +312,5 @@ _OWN_CONTENT = {
     "e-mail addresses", "social security numbers", "national identity numbers", "bank accounts", "payment cards",
     "telephone numbers",
 }  # fmt: skip
+_KEY_CONTENT = {"identifiers of records", "network addresses"}
+"""What a person's device may be known by, where the column's name says so."""

@@ -71,9 +71,11 @@ IDENTIFIERS = _by_phrase(
             "address, addresses, street, street address, house number, strasse, hausnummer, adresse, anschrift, "
             "direccion, calle, endereco, rua, morada, indirizzo, rue, domicile, domicilio, addr"
         ),
-        "a network, device or web address": (
-            "ip, ip address, ipaddress, mac, mac address, imei, imsi, device id, deviceid, cookie, cookie id, "
-            "url, uri, website, homepage, webseite, hostname, advertising id, session id"
+        "a number of a device": (
+            "mac, mac address, imei, imsi, device id, deviceid, geraete id, cookie, cookie id, advertising id"
+        ),
+        "a network or web address": (
+            "ip, ip address, ipaddress, url, uri, website, homepage, webseite, hostname, session id"
         ),
         "a picture or signature": ("photo, foto, signature, unterschrift, fingerprint"),
         AMBIGUOUS: (
@@ -218,6 +220,7 @@ OWN = {
     "a user name",
     "a telephone number",
     "a bank account or card",
+    "a number of a device",
 }
 """What is one person's own: where such values repeat, they say whose rows they are. Names are shared."""
 SHARED = {"a name", "an address"}
@@ -299,7 +302,8 @@ SENSITIVE = _by_phrase(
             "diagnostic, enfermedad, diagnostico, doenca, malattia, diagnosi, behinderung, handicap, pregnant, "
             "pregnancy, suicide, cause of death, todesursache, mental, psychiatric, comorbidity, special needs, "
             "sen status, disabled, schwerbehindert, schwerbehinderung, krankheitstage, krankenstand, fehltage, "
-            "sick days, sick leave, arret maladie, foerderbedarf"
+            "sick days, sick leave, arret maladie, foerderbedarf, diagnosed, depression, depressed, anxiety, cancer, "
+            "krebs, diabetes, disorder, addiction, abuse, abortion"
         ),
         "income": (
             "salary, income, wage, wages, earnings, gehalt, einkommen, lohn, revenu, revenus, salaire, ingreso, "

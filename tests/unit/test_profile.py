@@ -520,6 +520,10 @@ def test_what_is_a_persons_own_and_repeats_says_whose_rows_they_are():
     assert emails.role == "person"
     assert "e-mail" in emails.reason
     assert among([f"{n % 40:09d}X" for n in range(200)], "kvnr").role == "person"
+    device = among([f"00:1b:44:11:3a:{n % 40:02x}" for n in range(200)], "device_id")
+    assert (device.role, "of a device" in device.reason) == ("person", True)
+    assert among([f"10.0.0.{n % 40}" for n in range(200)], "client_host").role == "identifier"  # many share one
+    assert among([f"https://example.org/{n % 40}" for n in range(200)], "cookie").role == "identifier"
     assert among([f"c{n}@example.org" for n in range(200)], "contact").role == "identifier"
     assert among([f"c{n % 25}@example.org" for n in range(25 * 201)], "hotline").role == "identifier"
     assert among([f"Ann{n % 40} Lee" for n in range(200)], "surname").role == "identifier"  # names are shared
@@ -600,6 +604,7 @@ def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, ca
         ("Patientenname", ["patienten", "name"], None),
         ("Kundennummer", ["kunden", "nummer"], None),
         ("syndicat", ["syndicat"], "political opinion"),
+        ("Diagnosed with?", ["diagnosed", "with"], "health"),
         ("covid", ["covid"], None),
     ],
 )

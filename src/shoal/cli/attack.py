@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.engine import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.assessing import RiskAssessment
@@ -24,7 +24,7 @@ NAMES = "Column names, separated by commas; may be repeated."
 
 
 def attack(
-    table: Annotated[Path, typer.Argument(help="The released table: CSV, or Parquet (a file or a directory).")],
+    table: Annotated[Path, typer.Argument(help=f"The released table: {TABLES}.")],
     plan: Annotated[Path | None, typer.Option(help="Take roles, hierarchies, categories and models from here.")] = None,
     quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,
     sensitive: Annotated[list[str] | None, typer.Option("--sensitive", "-s", help=NAMES)] = None,

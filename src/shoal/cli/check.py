@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.engine import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.schema import Categories
@@ -17,7 +17,7 @@ __all__ = ["categories_of", "check", "names_of"]
 
 
 def check(
-    table: Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")],
+    table: Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")],
     plan: Annotated[Path | None, typer.Option(help="Take roles and models from this plan.")] = None,
     quasi_identifiers: Annotated[
         list[str] | None,

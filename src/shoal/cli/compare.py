@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.engine import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.comparing import Comparison
@@ -19,7 +19,7 @@ NAMES = "Column names, separated by commas; may be repeated."
 
 
 def compare(
-    original: Annotated[Path, typer.Argument(help="The original table: CSV, or Parquet (a file or a directory).")],
+    original: Annotated[Path, typer.Argument(help=f"The original table: {TABLES}.")],
     released: Annotated[Path, typer.Argument(help="The released table.")],
     plan: Annotated[Path | None, typer.Option(help="Take columns and hierarchies from this plan.")] = None,
     quasi_identifiers: Annotated[list[str] | None, typer.Option("--quasi-identifiers", "-q", help=NAMES)] = None,

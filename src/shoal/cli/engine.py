@@ -1,4 +1,4 @@
-"""The options of a command that say which engine does the work."""
+"""What commands share: which tables they take, and the options that say which engine does the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from shoal.plan import Plan
     from shoal.schema import Schema
 
-__all__ = ["EngineName", "Master", "settings_of"]
+__all__ = ["TABLES", "EngineName", "Master", "settings_of"]
+
+TABLES = "CSV, Parquet (a file or a directory), Excel, SPSS, Stata, SAS, SQLite or DuckDB"
+"""The tables that a command takes, for its help."""
 
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="duckdb (this machine) or spark, in place of the plan's.")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.engine import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.profiling import Profile
@@ -21,7 +21,7 @@ MANY_ALIKE = 6
 
 
 def plan(
-    table: Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")],
+    table: Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the plan goes.")] = Path("plan.toml"),
     k: Annotated[
         int | None, typer.Option(min=2, help="The smallest group to ask for; 5, or less in a tiny table.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.engine import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.identifiability import Answer
@@ -22,7 +22,7 @@ __all__ = ["app"]
 
 app = typer.Typer()
 
-Table = Annotated[Path, typer.Argument(help="The table: CSV, or Parquet (a file or a directory).")]
+Table = Annotated[Path, typer.Argument(help=f"The table: {TABLES}.")]
 LedgerFile = Annotated[Path, typer.Option("--ledger", help="The ledger of this data set (shoal ledger create).")]
 Rho = Annotated[str, typer.Option("--rho", help="What this answer may spend, such as 1/500 or 0.002.")]
 Where = Annotated[
