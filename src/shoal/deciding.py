@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,6 +22,8 @@ from shoal.encoding import (
     ByCell,
     ByLevel,
     ByPattern,
+    Dictionary,
+    FrequencySet,
     MethodFacts,
     Recoding,
     apply,
@@ -49,7 +51,7 @@ from shoal.utility.loss import losses
 from shoal.verify import people_of_source, require_same_rows, verify, verify_patterns, verify_spread
 from shoal.worth import hidden_columns, nothing_learned
 
-__all__ = ["Decided", "DecidedHere", "DecidedSpread", "Watch", "decide", "encode"]
+__all__ = ["Counted", "Decided", "DecidedHere", "DecidedSpread", "Watch", "decide", "encode"]
 
 MOST_VARYING = 0.05
 """A column in which no more of the people of several rows have different values is taken for the same in all rows."""
@@ -240,7 +242,41 @@ class DecidedSpread(Decided):
 # -- the steps -----------------------------------------------------------------------------------------------------
 
 
-def decide(engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded: bool = True) -> Decided:
+_Coded = tuple[tuple[Dictionary, ...], FrequencySet]
+"""The values of a table's quasi-identifiers as they are in it, and its combinations in canonical form."""
+
+
+class Counted:
+    """The combinations of the table that was read last, for rehearsals that differ in models and methods alone.
+
+    Attributes
+    ----------
+    spared
+        The seconds that it took to count them, where they were not counted again.
+    """
+
+    def __init__(self) -> None:
+        self.spared = 0.0
+        self._took = 0.0
+        self._key: object = None
+        self._found: Any = None
+
+    def of(self, source: Source, plan: Plan, count: Callable[[], _Coded]) -> _Coded:
+        """What was counted for the same file and columns, or is now; people are numbered anew each time."""
+        key = (source, plan.schema, plan.engine)
+        same = source.path is not None and not plan.schema.person and self._key == key
+        if not same:
+            start = time.perf_counter()
+            self._found, self._key = count(), key
+            self._took = time.perf_counter() - start
+        self.spared = self._took if same else 0.0
+        found: _Coded = self._found
+        return found
+
+
+def decide(
+    engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded: bool = True, counted: Counted | None = None
+) -> Decided:
     """Read a table, let the plan's method decide, and let the engine apply it; told what it must lose, or not."""
     plan.method.ready()
     with _warming(plan.method, watch.progress):
@@ -249,7 +285,7 @@ def decide(engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded:
         repeating = _repeating(engine, table, plan)
         if (spread := _spread(engine, table, plan, watch)) is not None:
             return replace(_decide_spread(*spread, plan, watch), repeating=repeating)
-        same, problem = _code(engine, table, plan, watch)
+        same, problem = _code(engine, source, table, plan, watch, counted or Counted())
     found = _decide_here(engine, same, problem, plan, watch, read.pseudonyms)
     if bounded and plan.method.reveals_source:
         with watch("bounding"), at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
@@ -260,7 +296,7 @@ def decide(engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded:
 def encode(engine: Engine, source: Source, plan: Plan, watch: Watch) -> Problem:
     """Read a table: what is to be decided."""
     with _warming(plan.method, watch.progress):
-        return _code(engine, _read(engine, source, plan, watch).table, plan, watch)[1]
+        return _code(engine, source, _read(engine, source, plan, watch).table, plan, watch, Counted())[1]
 
 
 @dataclass(frozen=True)
@@ -375,14 +411,24 @@ def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
 # -- on one machine
 
 
-def _code(engine: Engine, table: Relation, plan: Plan, watch: Watch) -> tuple[Relation, Problem]:
+def _code(
+    engine: Engine, source: Source, table: Relation, plan: Plan, watch: Watch, counted: Counted
+) -> tuple[Relation, Problem]:
     """The table in the form in which it is counted and published, and what is to be decided."""
     schema = plan.schema.published
+
+    same: Relation | None = None
+
+    def count() -> _Coded:
+        nonlocal same
+        raw = read_frequency_set(engine, table, schema)
+        same = canonical_text(engine, table, raw.quasi)
+        return raw.quasi, raw if same is table else read_frequency_set(engine, same, schema)
+
     with watch("reading"):
-        frequencies = read_frequency_set(engine, table, schema)
-        same = canonical_text(engine, table, frequencies.quasi)
-        if same is not table:
-            frequencies = read_frequency_set(engine, same, schema)
+        quasi, frequencies = counted.of(source, plan, count)
+        if same is None:
+            same = canonical_text(engine, table, quasi)
         plan.model.check(frequencies.domains)
         ladders = frequencies.ladders(schema, engine, table)  # the rows as the user has numbered them
     return same, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)

@@ -20,7 +20,7 @@ from shoal import __version__, stopping
 from shoal.asking import AskedModels, AskedNames, as_models, as_names
 from shoal.certificate import Certificate, Release, Table, fingerprint
 from shoal.checking import CheckResult, check_relation
-from shoal.deciding import Decided, Watch, decide, encode
+from shoal.deciding import Counted, Decided, Watch, decide, encode
 from shoal.encoding.formulas import neutralize
 from shoal.encoding.people import number_people
 from shoal.engines import open_engine, runs_on_spark
@@ -368,16 +368,19 @@ def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
     return others
 
 
-def rehearse(plan: Plan, *, bounded: bool = True, progress: Progress = quiet) -> Release[None]:
+def rehearse(
+    plan: Plan, *, bounded: bool = True, progress: Progress = quiet, counted: Counted | None = None
+) -> Release[None]:
     """What a plan would release: decided, applied and verified, with nothing written and no table kept.
 
-    Where only its loss is asked for, ``bounded`` spares the work of telling how little it could be.
+    Where only its loss is asked for, ``bounded`` spares the work of telling how little it could be; where one plan
+    after the other is tried on a table, ``counted`` spares that of counting it.
     """
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     watch = Watch(progress)
     with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
-        decided = decide(engine, plan.source, plan, watch, bounded=bounded)
+        decided = decide(engine, plan.source, plan, watch, bounded=bounded, counted=counted)
         with watch("verifying"):
             checked = decided.verify(engine, decided.carried)
         certificate = _certificate(plan, decided, checked, {})

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import exploration
+from shoal.deciding import Counted
 from shoal.errors import InfeasibleError, OutputError, PlanError
 from shoal.exploration import Candidate, Trial, candidates, explore, mark_efficient
 from shoal.methods import METHODS, Auto, Mondrian, TopDown
@@ -131,7 +132,7 @@ from shoal import exploration
 from shoal.exploration import Trial, candidates
 from shoal.plan import Plan
 
-def fake(candidate, progress):
+def fake(candidate, counted, progress):
     k = candidate.models[0].k
     if k == 3:
         time.sleep(300)
@@ -194,12 +195,48 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
         raise ValueError("Rick has cancer")
 
     monkeypatch.setattr(pipeline, "rehearse", fault)
-    trial = exploration._try(candidate)
+    trial = exploration._try(candidate, Counted())
     assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
     (refused,) = candidates(plan, ["anti-unification"], [3])
     broken = Plan.read(write_plan(tmp_path, models='[[models]]\nname = "t-closeness"\nt = 0.5\n'))
     refused = Candidate(broken, refused.method, broken.models)
-    assert exploration._try(refused).outcome == "refused"
+    assert exploration._try(refused, Counted()).outcome == "refused"
+
+
+def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
+    """The same releases as if each were alone, and as many seconds; another file or column is counted anew."""
+    from shoal import deciding
+    from shoal.pipeline import rehearse
+
+    asked = []
+    usual = deciding.read_frequency_set
+    monkeypatch.setattr(deciding, "read_frequency_set", lambda *given: asked.append(given[1]) or usual(*given))
+    rows = "".join(f"{20 + n % 9},{' a' if n % 2 else 'a'},{'xyz'[n % 3]}\n" for n in range(90))
+    for name in ("t", "u"):
+        (tmp_path / f"{name}.csv").write_text("age,place,ill\n" + rows)
+
+    def plan_of(name="t", method="mondrian", role="quasi-identifier"):
+        columns = {"age": {"role": role}, "place": {"role": "quasi-identifier"}, "ill": {"role": "sensitive"}}
+        return Plan.from_dict(
+            {
+                "source": {"path": str(tmp_path / f"{name}.csv")},
+                "columns": columns,
+                "models": [{"name": "k-anonymity", "k": 4}],
+                "method": {"name": method},
+            }
+        )
+
+    counted = Counted()
+    for method in ("mondrian", "full-domain", "refine"):
+        found = rehearse(plan_of(method=method), counted=counted)
+        assert found.certificate.to_json() == rehearse(plan_of(method=method)).certificate.to_json()
+        assert (counted.spared > 0) == (method != "mondrian")
+    assert len(asked) == 2 + 3 * 2  # as the values are written and in canonical form, once for all and for each alone
+    asked.clear()
+    for plan in (plan_of("u"), plan_of(role="sensitive"), plan_of(role="person"), plan_of(role="person")):
+        rehearse(plan, counted=counted)
+        assert counted.spared == 0
+    assert len(asked) == 4 * 2
 
 
 # -- the picture and the command -------------------------------------------------------------------
