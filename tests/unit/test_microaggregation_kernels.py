@@ -23,8 +23,10 @@ from shoal.kernels.rules import (
     shortfall,
     value_counts,
 )
+from shoal.methods.microaggregation.kernels import pool as pool_module
+from shoal.methods.microaggregation.kernels import rounds
 from shoal.methods.microaggregation.kernels.exact import best_partition
-from shoal.methods.microaggregation.kernels.kdtree import remove
+from shoal.methods.microaggregation.kernels.kdtree import let_go, remove, summarise, tidy
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.neighbours import nearest_squares
 from shoal.methods.microaggregation.kernels.p_first import grow_until
@@ -121,6 +123,45 @@ def census_keys_and_codes():
 @given(points=tables, k=st.integers(1, 7))
 def test_mdav_is_its_twin(points, k):
     np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))
+
+
+@thorough
+@given(
+    points=tables,
+    k=st.integers(2, 7),
+    share=st.sampled_from([0.05, 0.3, 1.0]),
+    fringe=st.sampled_from([0.1, 0.5, 1.0]),
+    far=st.integers(1, 3),
+    spare=st.integers(0, 2),
+    threads=st.integers(1, 2),
+)
+def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, threads):
+    """Rounds of few records, with lists that are soon used up, and fringes that cannot be certain."""
+    with pytest.MonkeyPatch.context() as patched, at_most(threads):
+        patched.setattr(pool_module, "_FRINGE_WORTH", 1)
+        for name, value in {
+            "WORTH": 1, "_FEWEST": 1, "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
+        }.items():  # fmt: skip
+            patched.setattr(rounds, name, value)
+        np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mdav_of_many_records_in_rounds_is_its_twin(shape, monkeypatch):
+    points, made = make_points(shape, 6_000, 5, seed=5), []
+    take = rounds._take_round
+    for name, value in {"WORTH": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
+        monkeypatch.setattr(rounds, name, value)
+    monkeypatch.setattr(
+        rounds, "_take_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))
+    )
+    np.testing.assert_array_equal(mdav(points, 4), reference.mdav(points, 4))
+    pairs, used, near, far = sum(listed.told for listed in made)
+    assert used + near == 2 * pairs
+    if shape == "normal":
+        assert pairs > 300
+        assert used > 4 * near  # what was foreseen is what was needed
+        assert pairs > 4 * far
 
 
 @thorough
@@ -283,7 +324,7 @@ def test_the_fringe_is_what_lies_outside():
     tree = make_pool(points, 2).tree
     far = (points**2).sum(axis=1)
     for cut in (0.0, 1.0, 4.0, 99.0):
-        found = _outside(tree, np.zeros(2), cut, np.empty(tree.block.shape[2]))
+        found = _outside(tree, np.zeros(2), cut, np.empty(tree.block.shape[2]), 0, len(tree.filled))
         assert sorted(found.tolist()) == np.flatnonzero(far > cut).tolist()
 
 
@@ -339,7 +380,39 @@ def test_a_tree_that_records_left_is_what_it_says():
                     tree.block[leaf, :, filled:], tree.block[leaf, :, :1].repeat(32 - filled, 1)
                 )
                 box = tree.box[len(tree.filled) + leaf]
+                np.testing.assert_array_equal(tree.bush[leaf // 16, :, leaf % 16], box)
                 np.testing.assert_array_equal(box[:4], [*points[mine].min(axis=0), *points[mine].max(axis=0)])
+
+
+@njit(cache=True)
+def let_go_of(tree, row):
+    let_go(tree, row)
+
+
+def test_a_tidied_tree_is_one_that_records_left():
+    points = make_points("normal", 90, 2, 3)
+    one, other = make_pool(points, 2).tree, make_pool(points, 2).tree
+    gone = [int(row) for row in one.row[0, : one.filled[0]]] + list(range(0, 90, 3))
+    worn = np.zeros(len(one.filled), np.uint8)
+    for row in dict.fromkeys(gone):
+        worn[other.place[row] // 32] = 1
+        take_out(one, points[row], np.int64(row))
+        let_go_of(other, row)
+    for root in (2, 3):
+        tidy(other, worn, root)
+    summarise(other, 2)
+    assert not worn.any()
+    for name in ("filled", "first", "box", "bush"):
+        np.testing.assert_array_equal(getattr(one, name)[1:], getattr(other, name)[1:])
+    for leaf, filled in enumerate(other.filled):
+        mine = other.row[leaf, :filled]
+        assert set(mine.tolist()) == set(one.row[leaf, :filled].tolist())
+        np.testing.assert_array_equal(other.place[mine], 32 * leaf + np.arange(filled))
+        np.testing.assert_array_equal(other.block[leaf, :2, :filled].T, points[mine])
+        if filled:
+            np.testing.assert_array_equal(
+                other.block[leaf, :, filled:], other.block[leaf, :, :1].repeat(32 - filled, 1)
+            )
 
 
 def test_v_mdav_goes_on_where_its_first_group_took_more_than_half():

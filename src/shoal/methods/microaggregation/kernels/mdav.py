@@ -30,6 +30,7 @@ from shoal.methods.microaggregation.kernels.pool import (
     renew,
     tree_is_worn,
 )
+from shoal.methods.microaggregation.kernels.rounds import take_rounds
 
 
 @njit(**INNER)
@@ -131,7 +132,8 @@ def mdav(points: np.ndarray, k: int) -> np.ndarray:
     -------
     int32 (n,): the group of each row, numbered in order of creation; one group where n < 2k.
 
-    Cost: n log n in practice for few attributes; n² d / k at worst.
+    Cost: n log n in practice for few attributes; n² d / k at worst. Of many records most of the work is spread over
+    all threads, whose number changes no group.
 
     Examples
     --------
@@ -139,9 +141,9 @@ def mdav(points: np.ndarray, k: int) -> np.ndarray:
     array([1, 1, 0, 0, 1], dtype=int32)
     """
     group = np.full(len(points), -1, np.int32)
-    pool = make_pool(points, k)
+    pool = take_rounds(make_pool(points, k), k, group)
     while not _mdav_groups(pool, k, group):
-        pool = renew(pool)
+        pool = take_rounds(renew(pool), k, group)
     group[group < 0] = pool.progress[GROUPS]
     return group
 

@@ -8,7 +8,17 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.methods.microaggregation.kernels.kdtree import LEAF, KdTree, build_tree, leaf_distances, least_distance
+from shoal.methods.microaggregation.kernels.kdtree import (
+    BUSH,
+    LEAF,
+    KdTree,
+    any_within,
+    build_tree,
+    leaf_distances,
+    least_distance,
+    least_distances,
+    nearest_first,
+)
 from shoal.methods.microaggregation.kernels.pool import column_sums
 from shoal.threads import allowed, spread
 
@@ -21,10 +31,7 @@ def _look(tree, leaf, query, distance, best):
     """Put the distances to a leaf's records into `best`, least first, where they are less than its last."""
     leaf_distances(tree.block, leaf, query, distance)
     last = len(best) - 1
-    closest = distance[0]
-    for slot in range(LEAF):
-        closest = min(closest, distance[slot])
-    if closest >= best[last]:
+    if not any_within(distance, best[last]):
         return
     for slot in range(tree.filled[leaf]):
         if distance[slot] < best[last]:
@@ -38,9 +45,10 @@ def _look(tree, leaf, query, distance, best):
 @njit(**FROM_PYTHON, fastmath=_NO_NAN)
 def _near_squares(tree, first, last, near):
     """Of the records of the leaves [first, last) the squared distances to their nearest others, into `near`."""
-    box, leaves = tree.box, tree.block.shape[0]
+    box, bushes = tree.box, tree.bush.shape[0]
     attributes, wanted = len(tree.centre), near.shape[1]
     stack, bounds, distance = np.empty(128, np.int64), np.empty(128), np.empty(LEAF)
+    lows, turns = np.empty(BUSH), np.empty(BUSH, np.int64)
     query, best = np.empty(attributes), np.empty(wanted + 1)  # a record is the nearest to itself
     for leaf in range(first, last):
         for slot in range(tree.filled[leaf]):
@@ -54,7 +62,7 @@ def _near_squares(tree, first, last, near):
                 node = stack[depth]
                 if bounds[depth] >= best[wanted]:
                     continue
-                while node < leaves:
+                while node < bushes:
                     closer, further = 2 * node, 2 * node + 1
                     close, far = least_distance(box, closer, query), least_distance(box, further, query)
                     if far < close:
@@ -65,8 +73,13 @@ def _near_squares(tree, first, last, near):
                     node = closer if close < best[wanted] else 0
                     if node == 0:
                         break
-                if node >= leaves:
-                    _look(tree, node - leaves, query, distance, best)
+                if node == 0:
+                    continue
+                least_distances(tree.bush, node - bushes, query, lows)
+                for turn in turns[: nearest_first(lows, best[wanted], turns)]:
+                    if lows[turn] >= best[wanted]:
+                        break
+                    _look(tree, BUSH * (node - bushes) + turn, query, distance, best)
             row = tree.row[leaf, slot]
             for place in range(wanted):
                 near[row, place] = best[place + 1]

@@ -9,6 +9,7 @@ its records are gone, the fringe when it can no longer answer.
 The centroid is a running sum divided by the count; records are subtracted in the order in which they leave.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,9 @@ _FRINGE_SHARE = 0.05
 _FRINGE_WORTH = 2048  # with fewer records left than this the tree alone is as fast
 _RECORDS_A_QUERY = 4096  # a query of the whole tree costs as much as so many records of a new fringe
 _SPARE_QUERIES = 32
-_CERTAIN = 1.0 - 1e-9  # a margin far above the rounding error of a distance
+_PARTS = 4
+_WORTH_THREADS = 100_000
+CERTAIN = 1.0 - 1e-9  # a margin far above the rounding error of a distance
 
 
 class Pool(NamedTuple):
@@ -87,14 +90,18 @@ def _fringe_sample(tree, centre, distance):
 
 
 @njit(**FROM_PYTHON)
-def _outside(tree, centre, cut, distance):
-    """The rows farther from `centre` than the squared distance `cut`, and those of the leaves in their order."""
-    leaves = tree.block.shape[0]
-    rows = np.empty(LEAF * leaves, np.int32)
+def _outside(tree, centre, cut, distance, first, last):
+    """The rows of the leaves [first, last) farther from `centre` than the squared distance `cut`, in their order."""
+    rows = np.empty(LEAF * (last - first), np.int32)
     found = 0
-    for leaf in range(leaves):
+    away = 0.0
+    for j in range(len(centre)):
+        away += (centre[j] - tree.centre[j]) ** 2
+    within = np.sqrt(cut) * CERTAIN - np.sqrt(away)  # a leaf of this radius has nothing outside
+    for leaf in range(first, last):
         records = tree.filled[leaf]
-        if records == 0:
+        radius = tree.box[len(tree.filled) + leaf, 2 * len(centre)]
+        if records == 0 or (within > 0.0 and radius < within * within):
             continue
         leaf_distances(tree.block, leaf, centre, distance)
         for i in range(records):
@@ -124,34 +131,48 @@ def make_pool(points: np.ndarray, answers: int) -> Pool:
     tree = build_tree(points, rows, total / records)
     progress = np.array([records, records, records, 0, 0], np.int64)
     pool = Pool(points, rows, tree, tree, np.zeros(1), total, progress, make_scratch(answers))
-    return _with_fringe(pool)
+    return with_fringe(pool)
 
 
-def _with_fringe(pool: Pool) -> Pool:
+def with_fringe(pool: Pool, share: float = _FRINGE_SHARE, work: Callable[..., object] = spread) -> Pool:
     """The pool with a new fringe; an empty one that is never certain where few records are left."""
     remaining = int(pool.progress[REMAINING])
     centre = pool.total / max(1, remaining)
     outermost = np.empty(0, np.int32)
     reach = np.inf
     if remaining >= _FRINGE_WORTH:
-        sample = _fringe_sample(pool.tree, centre, pool.scratch.leaf)
-        cut = float(np.quantile(sample, 1.0 - _FRINGE_SHARE)) if len(sample) else 0.0
-        outermost = _outside(pool.tree, centre, cut, pool.scratch.leaf)
+        tree = pool.tree
+        sample = _fringe_sample(tree, centre, pool.scratch.leaf)
+        cut = float(np.quantile(sample, 1.0 - share)) if len(sample) else 0.0
+        parts = _PARTS if remaining >= _WORTH_THREADS else 1
+        edges = np.linspace(0, len(tree.filled), parts + 1).astype(np.int64)
+        found: list[np.ndarray] = [outermost] * parts
+
+        def look(part: int) -> None:
+            found[part] = _outside(tree, centre, cut, np.empty(LEAF), edges[part], edges[part + 1])
+
+        work(look, range(parts))
+        outermost = np.concatenate(found)
         reach = float(np.sqrt(cut))
     pool.progress[FRINGE_BUILT], pool.progress[UNCERTAIN] = remaining, 0
-    fringe = build_tree(pool.points, outermost, centre)
+    fringe = build_tree(pool.points, outermost, centre, work)
     return pool._replace(fringe=fringe, reach=np.array([reach]))
 
 
 def renew(pool: Pool) -> Pool:
     """The pool with a new fringe, and a new tree if half of the tree's records have left. Cost: n log n."""
+    return with_fringe(with_tree(pool))
+
+
+def with_tree(pool: Pool, work: Callable[..., object] = spread) -> Pool:
+    """The pool with a new tree if half of the tree's records have left. Cost: n log n."""
     remaining = int(pool.progress[REMAINING])
-    if 2 * remaining < pool.progress[TREE_BUILT]:
-        rows = _still_there(pool.rows, pool.tree.place)
-        tree = build_tree(pool.points, rows, pool.total / max(1, remaining))
-        pool.progress[TREE_BUILT] = remaining
-        pool = pool._replace(rows=rows, tree=tree)
-    return _with_fringe(pool)
+    if 2 * remaining >= pool.progress[TREE_BUILT]:
+        return pool
+    rows = _still_there(pool.rows, pool.tree.place)
+    tree = build_tree(pool.points, rows, pool.total / max(1, remaining), work)
+    pool.progress[TREE_BUILT] = remaining
+    return pool._replace(rows=rows, tree=tree)
 
 
 @njit(**INNER)
@@ -167,14 +188,22 @@ def leave(pool, row):
 
 
 @njit(**INNER)
+def _farthest_in(tree, query, scratch):
+    """The row of the record farthest from `query`, and its squared distance; NO_ROW and -1 if there is none."""
+    if farthest(tree, query, np.int64(1), scratch) == 0:
+        return NO_ROW, -1.0
+    return scratch.row[0], scratch.distance[0]
+
+
+@njit(**INNER)
 def _farthest_on_fringe(pool, query):
     """The record of the fringe farthest from `query`, and whether it is the farthest of all for certain."""
     away = 0.0
     for j in range(query.shape[0]):
         step = query[j] - pool.fringe.centre[j]
         away += step * step
-    distance, row = farthest(pool.fringe, query, pool.scratch)
-    certain = distance > 0.0 and np.sqrt(distance) * _CERTAIN > pool.reach[0] + np.sqrt(away)
+    row, distance = _farthest_in(pool.fringe, query, pool.scratch)
+    certain = distance > 0.0 and np.sqrt(distance) * CERTAIN > pool.reach[0] + np.sqrt(away)
     return row, certain
 
 
@@ -184,7 +213,7 @@ def farthest_from(pool, query):
     row, certain = _farthest_on_fringe(pool, query)
     if not certain:
         pool.progress[UNCERTAIN] += 1
-        _, row = farthest(pool.tree, query, pool.scratch)
+        row, _ = _farthest_in(pool.tree, query, pool.scratch)
     return row
 
 
@@ -214,7 +243,7 @@ def next_seed(pool):
         return row
     if remaining >= _FRINGE_WORTH and progress[FRINGE_BUILT] - remaining > _FRINGE_SHARE / 4 * remaining:
         return NO_ROW
-    _, row = farthest(pool.tree, centroid, pool.scratch)
+    row, _ = _farthest_in(pool.tree, centroid, pool.scratch)
     return row
 
 
