@@ -77,6 +77,7 @@ def _run(methods: tuple[str, ...]) -> None:
         anonymize(alone, Plan(Schema(columns), (size,), AntiUnification(patterns="overlapping")))
         _search_a_wide_lattice()
         _count_many_sets()
+        _aggregate_in_rounds()
     else:
         anonymize(table, Plan(schema, (size,), LocalSuppression(missing="loose")))
         numbers, numeric = _numbers(2, 2501)
@@ -100,6 +101,16 @@ def _search_a_wide_lattice() -> None:
     table, schema = _numbers(12, 300)
     method = FullDomain(suppression=0.05, time_limit=1.0)  # of searching
     anonymize(table, Plan(schema, (make_model("k-anonymity", k=3),), method))
+
+
+def _aggregate_in_rounds() -> None:
+    """MDAV takes so many rows in rounds."""
+    import numpy as np
+
+    from shoal.methods.microaggregation.kernels.mdav import mdav
+    from shoal.methods.microaggregation.kernels.rounds import WORTH
+
+    mdav(np.random.default_rng(0).normal(size=(WORTH, 3)), 3)
 
 
 def _count_many_sets() -> None:

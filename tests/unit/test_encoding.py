@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 from collections import Counter
+from threading import get_ident
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,7 @@ from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, TableError
 from shoal.schema import TOP, Column, Domain, Role, Schema, spelling
 from shoal.schema.ladder import build_ladder
+from shoal.threads import at_most
 from shoal.utility.labels import number_of, numbers_in
 
 matrices = st.integers(0, 4).flatmap(
@@ -127,7 +129,7 @@ def test_groups_tell_their_rows_and_find_a_column():
         ([None, None], (), [0, 0]),
     ],
 )
-def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, codes):
+def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, codes, monkeypatch):
     kind = pa.int64() if values[0] == 10 else pa.string()
     half = len(values) // 2
     column = pa.chunked_array([pa.array(values[:half], kind), pa.array(values[half:], kind)])
@@ -140,6 +142,27 @@ def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, c
     assert found.tolist() == codes
     again, same = encode_column(column.dictionary_encode(), "a", 3)
     assert (again.text, same.tolist()) == (text, codes)
+    monkeypatch.setattr(frequency, "MOST_TOGETHER", 0)
+    again, same = encode_column(column, "a", 3)  # chunk by chunk, as columns of more text than one array holds
+    assert (again.text, same.tolist()) == (text, codes)
+
+
+def test_columns_are_coded_alike_on_all_threads(monkeypatch):
+    rows = {"a": [3, 1, None, 1], "b": ["x", None, "y", "x"], "c": ["10", "9", "9", "8"]}
+    schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in rows})
+    with DuckDBEngine() as engine:
+        table = engine.read(Source(frame=pa.table(rows)))
+        alone = read_frequency_set(engine, table, schema)
+        monkeypatch.setattr(frequency, "MANY", 0)
+        seen: set[int] = set()
+        monkeypatch.setattr(
+            frequency, "encode_column", lambda *column: (seen.add(get_ident()), encode_column(*column))[1]
+        )
+        with at_most(2):
+            together = read_frequency_set(engine, table, schema)
+    assert get_ident() not in seen  # threads of their own
+    assert together.codes.tolist() == alone.codes.tolist()
+    assert [one.text for one in together.quasi] == [one.text for one in alone.quasi]
 
 
 def test_a_column_without_cells_has_no_codes():

@@ -20,6 +20,7 @@ from shoal.errors import TableError
 from shoal.schema import Domain, Ladder, Schema
 from shoal.schema.hierarchies import MissingFromHierarchy
 from shoal.schema.texts import texts_of
+from shoal.threads import at_most, spread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,10 @@ __all__ = [
 
 PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
 """Numbers that everybody reads alike."""
+MANY = 100_000
+"""So many combinations are coded on several threads, a column each."""
+MOST_TOGETHER = 1 << 30
+"""Bytes of a column that are laid together."""
 FEW = 1000
 """So many values are put in order one by one; more of them at once."""
 
@@ -180,7 +185,9 @@ def read_frequency_set(
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")
-    coded = [encode_column(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
+    columns = [(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
+    with at_most(None if len(count) >= MANY else 1):
+        coded = spread(lambda column: encode_column(*column), columns)
     q = len(schema.quasi_identifiers)
     quasi = tuple(dictionary for dictionary, _ in coded[:q])
     spellings = tuple(fold_column(written, codes, schema.columns[written.name].key) for written, codes in coded[q:])
@@ -246,11 +253,7 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
 
 def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
     """The sorted distinct values of a column, and the code of each of its cells (missing: the last code)."""
-    import pyarrow as pa
-
-    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    chunks = encoded.unify_dictionaries().chunks
-    whole = pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
+    whole = _dictionary_of(column)
     values, text, order = sort_values(whole.dictionary)
     rank = np.empty(len(order) + 1, np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -258,6 +261,18 @@ def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dicti
     missing = whole.null_count > 0
     index = whole.indices.fill_null(len(order)) if missing else whole.indices
     return Dictionary(name, place, values, text, missing), rank[_numpy(index)]
+
+
+def _dictionary_of(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column by its distinct values, as one array."""
+    import pyarrow as pa
+
+    chunks = column.chunks
+    if chunks and not pa.types.is_dictionary(column.type) and column.nbytes < MOST_TOGETHER:
+        return pa.concat_arrays(chunks).dictionary_encode()  # to unify the dictionaries of chunks takes far longer
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    chunks = encoded.unify_dictionaries().chunks
+    return pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
 
 
 def sort_values(values: pa.Array) -> tuple[pa.Array, Sequence[str], npt.NDArray[np.int64]]:
