@@ -545,3 +545,24 @@ def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
         with pytest.raises(TableError, match="at most 16,384 columns"):
             check(wide, ["k-anonymity k=2"], quasi_identifiers=["c0"])
     assert len(set(renamed(["x"] * 20_000))) == 20_000
+
+
+def test_free_memory_is_given_back_before_a_table_is_written(tmp_path, monkeypatch):
+    """Where the C library can do it; elsewhere the table is written all the same."""
+    import ctypes
+
+    asked = []
+
+    class Library:
+        def malloc_trim(self, pad):
+            asked.append(pad)
+
+    for library, times in ((lambda name: Library(), 1), (lambda name: object(), 0)):
+        monkeypatch.setattr(ctypes, "CDLL", library)
+        with DuckDBEngine() as engine:
+            table = engine.read(Source(frame=pa.table({"a": [2, 1]})))
+            path = tmp_path / f"{times}.csv"
+            asked.clear()
+            engine.write(table, path)
+        assert asked == [0] * times
+        assert path.read_text().splitlines()[0] == "a"

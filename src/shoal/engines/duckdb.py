@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import io
@@ -327,6 +328,7 @@ class DuckDBEngine(SqlEngine):
         if form.module is not None:
             return self._write_other(form, table, path, writing)
         query = _in_order(table)
+        _give_back()
         try:
             if path.suffix.lower() == ".parquet":
                 self._write_parquet(table, query, path)
@@ -424,6 +426,15 @@ class DuckDBEngine(SqlEngine):
             raise
         except duckdb.Error as error:
             raise _explain(error) from None
+
+
+def _give_back() -> None:
+    """Have the system take back what Arrow and C keep of memory that is free: DuckDB, which sorts next, has its own."""
+    import ctypes
+
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # the GNU library has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _in_order(table: Relation) -> str:

@@ -77,14 +77,17 @@ def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: 
         return Published(frequencies.count, recoding.group, height, share)
     left = frequencies.count.copy()
     np.subtract.at(left, recoding.row, recoding.count)
-    out = int(left.sum())
-    columns = len(ladders)
+    group = np.r_[recoding.group, -1]
     return Published(
-        np.r_[recoding.count, out],
-        np.r_[recoding.group, -1],
-        np.concatenate([recoding.height[recoding.group], np.ones((1, columns))]),
-        np.concatenate([recoding.share[recoding.group], np.ones((1, columns))]),
+        np.r_[recoding.count, int(left.sum())], group, _of_rows(recoding.height, group), _of_rows(recoding.share, group)
     )
+
+
+def _of_rows(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """What groups have, float64 (g, q), for each row; 1 for the last, which stands for those that are left out."""
+    found = np.ones((len(group), values.shape[1]))
+    np.take(values, group[:-1], axis=0, out=found[:-1], mode="wrap")  # else it is laid aside first
+    return found
 
 
 def weighted_sums(count: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
