@@ -110,7 +110,7 @@ def _aggregate_in_rounds() -> None:
     from shoal.methods.microaggregation.kernels.mdav import mdav
     from shoal.methods.microaggregation.kernels.rounds import WORTH
 
-    mdav(np.random.default_rng(0).normal(size=(WORTH, 3)), 3)
+    mdav(np.random.default_rng(0).normal(size=(WORTH, 6)), 3)
 
 
 def _count_many_sets() -> None:

@@ -140,7 +140,8 @@ def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, thread
     with pytest.MonkeyPatch.context() as patched, at_most(threads):
         patched.setattr(pool_module, "_FRINGE_WORTH", 1)
         for name, value in {
-            "WORTH": 1, "_FEWEST": 1, "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
+            "_LEAST_ATTRIBUTES": 1, "WORTH": 1, "_FEWEST": 1,
+            "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
         }.items():  # fmt: skip
             patched.setattr(rounds, name, value)
         np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))

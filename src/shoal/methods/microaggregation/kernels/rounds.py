@@ -46,6 +46,7 @@ WORTH = 50_000
 
 PAIRS, USED, NEAR_AGAIN, FAR_AGAIN = range(4)
 
+_LEAST_ATTRIBUTES = 4  # with fewer, what a group needs is found at once, and the outermost records are neighbours
 _SHARE = 0.004  # of the records left, so many are listed at most
 _FEWEST = 64  # with fewer listed, rounds do not pay
 _FRINGE_SHARE = 0.05
@@ -287,7 +288,9 @@ def take_rounds(pool: Pool, k: int, group: np.ndarray) -> Pool:
     themselves outermost, as they are in one dimension, to look up much beforehand is in vain.
     """
     progress, share = pool.progress, _SHARE
-    if k < 2 or progress[REMAINING] < max(WORTH, 3 * k) or progress[REMAINING] < progress[TREE_BUILT]:
+    if pool.points.shape[1] < _LEAST_ATTRIBUTES or k < 2:
+        return pool
+    if progress[REMAINING] < max(WORTH, 3 * k) or progress[REMAINING] < progress[TREE_BUILT]:
         return pool
     slot = np.full(len(pool.points), -1, np.int32)
     with crew() as work:
