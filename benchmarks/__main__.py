@@ -30,7 +30,7 @@ FIRST = (
     "pycanon", "peers",
 )  # fmt: skip
 """What stands beside a peer or a limit, in the order in which it is run; the others follow."""
-APART = ("bounds", "real_tables")
+APART = ("bounds", "first_calls", "real_tables")
 """What takes minutes and is run by its name alone."""
 MOST_SECONDS = 240.0
 """One benchmark is ended after so long."""

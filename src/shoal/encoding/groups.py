@@ -190,6 +190,8 @@ def histogram(
         present[key] = True
         found = np.flatnonzero(present)
         summed = sum_by(key, count, len(present))[found]
+    elif (count == 1).all():  # rows by themselves: nothing but their keys is to be sorted
+        found, summed = different_keys(key)
     else:
         order = np.argsort(key, kind="stable")
         key = key[order]

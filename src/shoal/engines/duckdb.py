@@ -445,6 +445,10 @@ def _in_order(table: Relation) -> str:
     return sql.sorted_rows(table.name, places, table.ranked)
 
 
+WORTH_THREADS = 100_000
+"""The columns of fewer rows are sooner converted than the threads are started that would share them."""
+
+
 def frame_to_arrow(frame: Any) -> pa.Table:
     """An Arrow table of a pandas, Polars, PyArrow or DuckDB object."""
     if isinstance(frame, pa.Table):
@@ -466,10 +470,13 @@ def frame_to_arrow(frame: Any) -> pa.Table:
         check_names(tuple(map(str, frame.columns)), named=True)
         raise
     check_names(names, named=True)
-    if nw.Object in wrapped.schema.values() and not wrapped.implementation.is_pandas_like():
+    if not wrapped.implementation.is_pandas_like() and nw.Object in wrapped.schema.values():
         raise TableError(_mixed(wrapped))
     try:
-        table = wrapped.to_arrow()
+        if wrapped.implementation.is_pandas() and len(wrapped) < WORTH_THREADS:
+            table = pa.Table.from_pandas(wrapped.to_native(), nthreads=1)
+        else:
+            table = wrapped.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
         raise TableError(_mixed(wrapped)) from None
     # pandas keeps an index other than 0, 1, ... as a further column; it is no column of the user's
