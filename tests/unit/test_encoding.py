@@ -9,7 +9,7 @@ from threading import get_ident
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shoal.checked import LARGEST_WHOLE
@@ -84,6 +84,8 @@ entries = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4), st.integers(
 
 
 @given(entries)
+@example([(1, 2, 1), (0, 3, 1), (1, 2, 1)])  # rows by themselves
+@example([(1, 2, 1), (0, 3, 2), (1, 2, 1)])
 def test_a_histogram_counts_what_a_counter_counts(rows):
     group, value, count = (np.asarray([row[i] for row in rows], dtype) for i, dtype in enumerate((int, np.int32, int)))
     found = histogram(group, value, count, 4, Domain("s", 5))
