@@ -138,7 +138,7 @@ def kept(size: int = 8_000) -> None:
     )
 
 
-def executors(size: int = 1_000_000) -> None:
+def executors(size: int = 3_000_000) -> None:
     """The same release on one and on two executors of one core each, which are processes of their own."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
