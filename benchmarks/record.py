@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["HEADER", "told"]
 
@@ -28,14 +29,14 @@ class Tables:
     def __init__(self, results: Mapping[str, Mapping]) -> None:
         self.results = results
 
-    def rows(self, benchmark: str, title: str) -> list[dict[str, object]]:
+    def rows(self, benchmark: str, title: str) -> list[dict[str, Any]]:
         """The rows of the table whose title begins so, by the heads of its columns; KeyError where there is none."""
         for entry in self.results[benchmark]["entries"]:
             if entry["kind"] == "table" and entry["title"].startswith(title):
                 return [dict(zip(entry["header"], row, strict=True)) for row in entry["rows"]]
         raise KeyError(title)
 
-    def row(self, benchmark: str, title: str, *texts: object) -> dict[str, object]:
+    def row(self, benchmark: str, title: str, *texts: object) -> dict[str, Any]:
         """The first row that has all these in its cells."""
         return next(row for row in self.rows(benchmark, title) if {*texts} <= {*map(_plain, row.values())})
 
@@ -45,9 +46,9 @@ def _plain(cell: object) -> object:
     return cell if isinstance(cell, str | int | float) else str(cell)
 
 
-def at_most(found: object, most: float, unit: str, digits: int = 3) -> Figure:
+def at_most(found: float | str, most: float, unit: str, digits: int = 3) -> Figure:
     """A figure that may be so large."""
-    value = float(found)  # type: ignore[arg-type]
+    value = float(found)
     return Figure(f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.{digits}g} {unit}".strip(), value <= most)
 
 

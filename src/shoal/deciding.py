@@ -288,14 +288,14 @@ def decide(
         same, problem = _code(engine, source, table, plan, watch, counted or Counted())
     found = _decide_here(engine, same, problem, plan, watch, read.pseudonyms)
     if bounded and plan.method.reveals_source:
-        with watch("bounding"), at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
+        with watch("bounding"), told_of_compiling(plan.method, watch.progress):
             found = replace(found, bound=plan.method.lower_bound(problem, found.recoding))
     return replace(found, origin=table, nobodys=read.nobodys, repeating=repeating)
 
 
 def encode(engine: Engine, source: Source, plan: Plan, watch: Watch) -> Problem:
     """Read a table: what is to be decided."""
-    with _warming(plan.method, watch.progress):
+    with at_most(plan.engine.threads), _warming(plan.method, watch.progress):
         return _code(engine, source, _read(engine, source, plan, watch).table, plan, watch, Counted())[1]
 
 
@@ -416,7 +416,6 @@ def _code(
 ) -> tuple[Relation, Problem]:
     """The table in the form in which it is counted and published, and what is to be decided."""
     schema = plan.schema.published
-
     same: Relation | None = None
 
     def count() -> _Coded:
@@ -440,7 +439,7 @@ def _decide_here(
     frequencies, ladders = problem.frequencies, problem.ladders
     with watch("deciding"):
         _require_room(plan, problem)
-        with at_most(plan.engine.threads), told_of_compiling(plan.method, watch.progress):
+        with told_of_compiling(plan.method, watch.progress):
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
         ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))

@@ -11,7 +11,8 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ from shoal.plan import AskedPlan, Plan, as_plan, plain
 from shoal.report import render
 from shoal.reuse import carry_over, lay_together
 from shoal.schema import Column, Role, Schema
+from shoal.threads import at_most
 from shoal.utility.tables import Tables, source_of
 from shoal.variables import hiding
 
@@ -83,7 +85,7 @@ def anonymize(data: Table, plan: AskedPlan, *, progress: Progress = quiet) -> Re
     """
     plan = as_plan(plan)
     watch = Watch(progress)
-    with open_engine(plan.engine, data, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+    with _opened(plan, data, progress=watch.part) as engine:
         missing = plan.source.csv.missing if plan.source else ()
         decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
         with watch("applying"):
@@ -113,7 +115,7 @@ def save(made: Release[Any], path: Path, *, overwrite: bool = False) -> Release[
     with staging(path) as folder:
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
-        with open_engine(plan.engine, made.table, time_zone=_time_zone(plan)) as engine:
+        with _opened(plan, made.table) as engine:
             untouched = plan.schema.named(Role.OTHER)
             engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
         checked = check(staged, plan=plan, source=RELEASED)
@@ -206,7 +208,7 @@ def _release_to_file(
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
         check_inputs(path, {**plan.inputs, "previous release": () if previous is None else (Path(previous),)})
         costs = "" if explain is None else _explained(plan, explain, progress)  # minutes: after all that can be refused
-        with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+        with _opened(plan, progress=watch.part) as engine:
             decided = decide(engine, plan.source, plan, watch)
             staged = folder / f"table{path.suffix.lower()}"
             with watch("writing"):
@@ -256,7 +258,7 @@ def _release_to_database(plan: Plan, source: Source, more: bool, overwrite: bool
     if paper is not None:
         check_paper(paper, overwrite, plan.inputs)
     watch = Watch(progress)
-    with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+    with _opened(plan, progress=watch.part) as engine:
         replaced = source.table if source.database == database else None
         with Postgres(database, fault=OutputError, write=True) as server:
             # before any work: no rights, no server, another release at work
@@ -325,7 +327,7 @@ def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress
     watch = Watch(progress)
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
-        with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+        with _opened(plan, progress=watch.part) as engine:
             decided = decide(engine, source, plan, watch)
             staged = scratch.path / "table.csv"
             with watch("writing"):
@@ -379,7 +381,7 @@ def rehearse(
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
     watch = Watch(progress)
-    with open_engine(plan.engine, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+    with _opened(plan, progress=watch.part) as engine:
         decided = decide(engine, plan.source, plan, watch, bounded=bounded, counted=counted)
         with watch("verifying"):
             checked = decided.verify(engine, decided.carried)
@@ -468,7 +470,8 @@ def check(
             if here is not None:
                 return check_relation(None, here[0], schema, chosen, counted=here[1])
     zone = time_zone or _time_zone(plan)
-    with open_engine(settings, data, progress=watch.part, time_zone=zone) as opened, watch("checking"):
+    opening = open_engine(settings, data, progress=watch.part, time_zone=zone)
+    with at_most(settings.threads if settings else None), opening as opened, watch("checking"):
         table = opened.read(replace(source_of(data, given), with_nan=schema.quasi_identifiers))
         if person:
             require_columns(table, person)
@@ -489,7 +492,7 @@ def minimal_recodings(plan: AskedPlan, data: Any = None, *, progress: Progress =
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
     watch = Watch(progress)
-    with open_engine(plan.engine, data, progress=watch.part, time_zone=_time_zone(plan)) as engine:
+    with _opened(plan, data, progress=watch.part) as engine:
         return list_minimal(encode(engine, source, plan, watch), plan.method)
 
 
@@ -557,6 +560,16 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content, decided.facts)
+
+
+@contextmanager
+def _opened(plan: Plan, *tables: Any, progress: Callable[[float], None] | None = None) -> Iterator[Engine]:
+    """The plan's engine, and no more threads than it allows for whatever is done with it."""
+    with (
+        at_most(plan.engine.threads),
+        open_engine(plan.engine, *tables, progress=progress, time_zone=_time_zone(plan)) as engine,
+    ):
+        yield engine
 
 
 def _time_zone(plan: Plan | None) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
+from shoal.encoding import frequency
 from shoal.errors import PlanError
 from shoal.methods.base import Method
 from shoal.threads import allowed, at_most, spread
@@ -68,6 +69,29 @@ def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatc
     }
     shoal.anonymize(pa.table({"a": ["1", "1"]}), plan)
     assert seen == [3]
+
+
+def test_a_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it is read, where its release is verified, and where it is checked."""
+    seen: list[bool] = []
+    encode = frequency.encode_column
+
+    def look(*given: object) -> object:
+        seen.append(threading.current_thread() is threading.main_thread())
+        return encode(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(frequency, "encode_column", look)
+    monkeypatch.setattr(frequency, "MANY", 1)
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    columns = {"a": {"role": "quasi-identifier"}, "b": {"role": "quasi-identifier"}}
+    plan = {"columns": columns, "models": ["k-anonymity k=2"], "method": {"name": "levels"}}
+    table = pa.table({"a": ["1", "1"], "b": ["2", "2"]})
+    for threads, alone in ((1, True), (2, False)):
+        seen.clear()
+        shoal.anonymize(table, {**plan, "engine": {"threads": threads}})
+        assert seen == [alone] * 4
+        shoal.check(table, plan={**plan, "engine": {"threads": threads}})
+        assert seen == [alone] * 6
 
 
 def test_a_method_that_needs_more_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
