@@ -19,11 +19,11 @@ from benchmarks.measure import measure, show
 SETUP = """
 import numpy as np, pyarrow as pa, pyarrow.csv, pyarrow.parquet, resource, shoal, time
 from pathlib import Path
-from shoal.encoding import read_frequency_set
-from shoal.engines.base import EngineSettings, Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.table import read_frequency_set
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import Problem
-from shoal.plan import Output
+from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema
 
 def normal(rows):

@@ -28,20 +28,20 @@ import pyarrow as pa
 from benchmarks.local_recoding import ADULT, NINE, adult, granularity, problem_of
 from benchmarks.measure import show
 from shoal.bounds.recodings import least_loss, local_measure
-from shoal.data.census import QUASI_IDENTIFIERS, census_table
-from shoal.encoding.rules import DISTINCT, Rule
-from shoal.engines.base import Source
+from shoal.datasets.census import QUASI_IDENTIFIERS, census_table
+from shoal.io.engines.base import Source
 from shoal.kernels.rules import columns_of, make_rules
 from shoal.methods import Mdav, Method, PFirst, Problem, Refine, TopDown
 from shoal.methods.base import Quality, quiet
-from shoal.methods.local.bounding import EFFORT
-from shoal.methods.microaggregation.bounding import least_squares
+from shoal.methods.local.lower_bounds import EFFORT
 from shoal.methods.microaggregation.kernels.mdav import mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.partition import within_squares
+from shoal.methods.microaggregation.lower_bounds import least_squares
 from shoal.methods.microaggregation.points import form_groups, improve
 from shoal.models import KAnonymity
 from shoal.schema import Column, Role, Schema, Widths
+from shoal.table.rules import DISTINCT, Rule
 
 NUMBERS = ("census", "tarragona", "eia")
 SIZES, P_SIZES = (3, 5, 10), (3, 5, 7, 10)

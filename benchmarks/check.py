@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import measure, show
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
 
 PLAIN = """
 import duckdb

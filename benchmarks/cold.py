@@ -20,7 +20,7 @@ from pathlib import Path
 
 from benchmarks.explore import QUASI_IDENTIFIERS as ADULT
 from benchmarks.measure import show
-from shoal.data.census import QUASI_IDENTIFIERS, census_table
+from shoal.datasets.census import QUASI_IDENTIFIERS, census_table
 
 PLAIN = """
 import sys, duckdb

@@ -18,15 +18,15 @@ from pathlib import Path
 from tests import servers
 
 from benchmarks.measure import measure, show
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE
 
 COMMON = f"""
 import os, time, shoal, pyarrow as pa
 from pathlib import Path
-from shoal.data.census import census_table
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
-from shoal.plan import Output
+from shoal.datasets.census import census_table
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.plan.plan import Output
 columns = {{name: {{"role": "quasi-identifier"}} for name in {QUASI_IDENTIFIERS!r}}}
 columns["age"]["hierarchy"] = {{"intervals": [5, 10, 20, 40]}}
 columns |= {{{SENSITIVE!r}: {{"role": "sensitive"}}, "id": {{"role": "drop"}}, "weight": {{"role": "other"}}}}

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import measure, show
-from shoal.exploration import explore
-from shoal.plan import Plan
+from shoal.advice.explore import explore
+from shoal.plan.plan import Plan
 
 QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
 
@@ -65,7 +65,7 @@ def main() -> None:
 AUTO = """
 from pathlib import Path
 from benchmarks.explore import adult
-from shoal.pipeline import rehearse
+from shoal.pipeline.run import rehearse
 plan = adult(Path({folder!r})).with_(method={method!r})
 rehearse(plan, bounded=False)
 """

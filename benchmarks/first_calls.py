@@ -31,8 +31,8 @@ import json, os, sys, time, warnings
 warnings.simplefilter("ignore")
 begun = time.perf_counter()
 import shoal
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
-import shoal.kernels
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+import shoal.kernels.cache
 from numba.core.event import Listener, register
 
 class Counting(Listener):

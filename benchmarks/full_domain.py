@@ -19,15 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.measure import draw, measure, show
-from shoal.data.census import QUASI_IDENTIFIERS, write_census
-from shoal.encoding import Dictionary, FrequencySet, read_frequency_set, recode_codes
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.datasets.census import QUASI_IDENTIFIERS, write_census
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
-from shoal.methods.full_domain.search import find_optimum
+from shoal.methods.full_domain.exhaustive import find_optimum
 from shoal.models import KAnonymity, combine
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Widths, read_table
-from shoal.schema.ladder import build_ladder
+from shoal.schema.bound_hierarchy import build_ladder
+from shoal.table import Dictionary, FrequencySet, read_frequency_set, recode_codes
 
 ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import measure, show
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
-from shoal.identifiability import Ledger
+from shoal.budget import Ledger
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
 
 K = 66  # with E = 2 and a rate of 1/2, delta is below 1e-6
 LEVELS = dict.fromkeys((*QUASI_IDENTIFIERS, SENSITIVE), 0) | {"age": 2, "native-country": 1, "workclass": 1}

@@ -46,8 +46,8 @@ COMPAS = """
 import time
 import shoal
 from pathlib import Path
-from shoal.drafting import draft_plan
-from shoal.pipeline import rehearse
+from shoal.advice.draft import draft_plan
+from shoal.pipeline.run import rehearse
 import tomllib
 document = tomllib.loads(draft_plan(shoal.profile({path!r}), Path({path!r}), Path(".")))
 document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}}}]

@@ -21,14 +21,14 @@ import numpy as np
 from numba import njit
 
 from benchmarks.measure import draw, show
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
-from shoal.encoding import Recoding, read_frequency_set
-from shoal.engines.base import Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import FullDomain, LocalSuppression, Method, Mondrian, Problem, Refine, TopDown
 from shoal.models import KAnonymity, Model, PSensitive, combine
 from shoal.schema import Column, Role, Schema, Widths, read_table
+from shoal.table import Recoding, read_frequency_set
 from shoal.utility.loss import published
 
 ADULT = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")

@@ -23,12 +23,12 @@ from numba import njit
 
 from benchmarks.cold import run
 from benchmarks.measure import draw, show
-from shoal.encoding.rules import DISTINCT, Rule
 from shoal.kernels.rules import Rules, columns_of, make_rules
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.partition import within_squares
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
+from shoal.table.rules import DISTINCT, Rule
 
 ATTRIBUTES, K, P = 6, 5, 3
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks import record
 from benchmarks.measure import markdown
-from shoal.report.lines import line_chart
+from shoal.report.line_chart import line_chart
 
 DOCS = Path(__file__).parent.parent / "docs"
 RESULTS = DOCS / "benchmarks.json"

@@ -18,8 +18,8 @@ from tests.reference import unions
 from tests.unit.test_people_models import TRIED
 
 from benchmarks.measure import measure, show
-from shoal.data.visits import visits_table
-from shoal.models.people import ByPeople
+from shoal.datasets.visits import visits_table
+from shoal.models.by_people import ByPeople
 
 PROMISES = {
     "rows": ("drop", "(shoal.KAnonymity(5),)", "shoal.FullDomain(suppression=0.05)"),
@@ -34,13 +34,13 @@ PROMISES = {
 }  # fmt: skip
 SETUP = """
 import time
-import shoal, shoal.data.visits
+import shoal, shoal.datasets.visits
 import pyarrow.csv
 from shoal.schema import Calendar, Column, Flat, Prefix, Role, Schema, Widths
 Q = Role.QUASI_IDENTIFIER
 """
 VISITS = """
-table = shoal.data.visits.visits_table({people})
+table = shoal.datasets.visits.visits_table({people})
 columns = {{"patient": Column(Role("{role}")), "sex": Column(Q), "birth_year": Column(Q, Widths((5, 10, 20, 40))),
     "region": Column(Q, Prefix()), "month": Column(Q, Calendar(("quarter", "year"))), "department": Column(Q),
     "condition": Column(Role.SENSITIVE)}}

@@ -14,10 +14,10 @@ SETUP = """
 import itertools
 import numpy as np, pyarrow.csv as pc
 import shoal
-from shoal.assessing import assess
-from shoal.attacking import attack
+from shoal.audit.assess import assess
+from shoal.audit.attack import attack
 from shoal.risk.special_uniques import special_uniques
-from shoal.comparing import compare
+from shoal.audit.compare import compare
 data = {data!r}
 names = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"]
 hierarchies = {{name: {{"csv": f"{{data}}/adult/hierarchies/arx/{{name}}.csv"}} for name in names}}

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import measure, show
-from shoal.data.census import write_census
+from shoal.datasets.census import write_census
 
-PROFILE = "from shoal.profiling import profile"
+PROFILE = "from shoal.advice.profile import profile"
 
 
 class _Page:

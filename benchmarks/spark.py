@@ -20,7 +20,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.measure import measure, show
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, write_census
 
 JAVA_MEMORY = "3GB"
 SETUP = """

@@ -25,15 +25,15 @@ LARGEST_RATIO = 1.05
 ADULT = """
 import os
 from pathlib import Path
-from shoal.encoding import read_frequency_set
-from shoal.engines.base import Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.table import read_frequency_set
+from shoal.io.engines.base import Source
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import *
 from shoal.models import *
 from shoal.models import combine
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Widths, read_table
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.methods import Problem
 import numpy as np, pyarrow as pa
 def problem_of(source, schema, *models):
@@ -86,7 +86,7 @@ CASES = {
 DECIDE = "answer = method.decide(problem)"
 CHECK = """
 import shoal
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 table = census_table(1_000_000)
 models = ["k-anonymity k=2", "p-sensitive p=2", "t-closeness t=0.5"]
 """

@@ -23,9 +23,9 @@ from benchmarks.full_domain import of_columns
 from benchmarks.measure import measure, show
 from shoal.methods import FullDomain, Problem
 from shoal.methods.base import row_limit
-from shoal.methods.full_domain.base import column_losses
+from shoal.methods.full_domain.exhaustive import find_optimum
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.methods.full_domain.search import find_optimum
+from shoal.methods.full_domain.lattice_search import column_losses
 
 SHAPES = {
     "16 columns": (

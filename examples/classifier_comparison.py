@@ -4,7 +4,7 @@
 
 A tree is trained on the original records and on releases by anti-unification, read as patterns and as records, and
 tested on records that no release has seen. `shoal reproduce` does the same on Adult, beside the paper's Table 1; how
-trees are trained is told in shoal.reproduce.classifier. Needs the extra `learn`: pip install 'shoal[learn]'.
+trees are trained is told in shoal.papers.classifier. Needs the extra `learn`: pip install 'shoal[learn]'.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from shoal.data.census import census_table
-from shoal.reproduce.classifier import ORDERS, compare_trees
+from shoal.datasets.census import census_table
+from shoal.papers.classifier import ORDERS, compare_trees
 
 
 def generated(rows: int) -> tuple[pa.Table, pa.Table]:

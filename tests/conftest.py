@@ -39,9 +39,9 @@ def spark():
     """One Spark session on this machine for all tests that need one."""
     pytest.importorskip("pyspark")
     import shoal
-    from shoal.engines.base import EngineSettings
-    from shoal.engines.spark_session import require_java
     from shoal.errors import InputError
+    from shoal.io.engines.base import EngineSettings
+    from shoal.io.engines.spark_session import require_java
 
     try:
         require_java()

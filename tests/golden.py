@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import shoal
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
-from shoal.engines.base import EngineSettings
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.io.engines.base import EngineSettings
 from shoal.report import render
 from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
 from tests.conformance.test_spark import close, people_of, people_schema

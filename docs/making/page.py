@@ -28,7 +28,7 @@ def take_pictures() -> None:
 
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder:
-        from shoal.data.patients import FOLDER as PATIENTS
+        from shoal.datasets.patients import FOLDER as PATIENTS
 
         root = Path(folder) / "clinic"
         root.mkdir()

@@ -100,7 +100,7 @@ def _learn() -> str:
     )
     block = [
         "```{eval-rst}",
-        ".. currentmodule:: shoal.learn",
+        ".. currentmodule:: shoal.sklearn",
         "",
         ".. autoclass:: Anonymizer",
         "   :members: fit, transform",
@@ -112,7 +112,7 @@ def _learn() -> str:
 
 
 def _plan_keys() -> str:
-    from shoal.plan_schema import plan_schema
+    from shoal.plan.json_schema import plan_schema
 
     schema = plan_schema()
     parts = schema["$defs"]

@@ -15,12 +15,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from shoal.assessing import RiskAssessment, assess
-    from shoal.attacking import Attacks, attack
-    from shoal.certificate import Certificate, Release
-    from shoal.checking import CheckResult
-    from shoal.comparing import Comparison, compare
-    from shoal.compilation import compile_methods
+    from shoal.advice.explain import explain
+    from shoal.advice.explore import Exploration, explore
+    from shoal.advice.profile import Profile, profile
+    from shoal.api.compile import compile_methods
+    from shoal.api.functions import Draft, anonymize, check, draft, minimal_recodings, release, session
+    from shoal.api.release import Release
+    from shoal.audit.assess import RiskAssessment, assess
+    from shoal.audit.attack import Attacks, attack
+    from shoal.audit.compare import Comparison, compare
+    from shoal.budget import Ledger
+    from shoal.budget.methods.grids import PopulationGrid, SampledGrid
+    from shoal.budget.questions import Questions
     from shoal.errors import (
         HierarchyError,
         InfeasibleError,
@@ -32,11 +38,6 @@ if TYPE_CHECKING:
         TableError,
         VerificationError,
     )
-    from shoal.explanation import explain
-    from shoal.exploration import Exploration, explore
-    from shoal.functions import Draft, anonymize, check, draft, minimal_recodings, release, session
-    from shoal.identifiability import Ledger
-    from shoal.identifiability.tables import Questions
     from shoal.methods import (
         AntiUnification,
         Auto,
@@ -50,9 +51,7 @@ if TYPE_CHECKING:
         Mdav,
         Mondrian,
         PFirst,
-        PopulationGrid,
         Refine,
-        SampledGrid,
         Switching,
         TopDown,
         Univariate,
@@ -73,9 +72,9 @@ if TYPE_CHECKING:
         TCloseness,
         TrajectoryAnonymity,
     )
-    from shoal.plan import Output, Plan
-    from shoal.profiling import Profile, profile
-    from shoal.reproduce.run import reproduce_papers
+    from shoal.papers.run import reproduce_papers
+    from shoal.plan.plan import Output, Plan
+    from shoal.results.release import Certificate
     from shoal.schema import (
         Calendar,
         Categories,
@@ -91,7 +90,7 @@ if TYPE_CHECKING:
         Tree,
         Widths,
     )
-    from shoal.schema.words import (
+    from shoal.schema.builders import (
         cuts,
         dates,
         drop,
@@ -107,6 +106,7 @@ if TYPE_CHECKING:
         sensitive,
         tree,
     )
+    from shoal.verification.check import CheckResult
 
 __all__ = [
     "AlphaK",
@@ -214,31 +214,33 @@ _HOMES = {
     ),
     "shoal.methods": (
         "AntiUnification Auto Cbfs FactsSuppression FullDomain HiddenCells KFirst Levels LocalSuppression Mdav "
-        "Mondrian PFirst PopulationGrid Refine SampledGrid Switching TopDown Univariate VMdav"
+        "Mondrian PFirst Refine Switching TopDown Univariate VMdav"
     ),
     "shoal.methods.patterns.pattern_set": "pattern_set",
     "shoal.models": (
         "AlphaK BetaLikeness DeltaDisclosure KAnonymity KeySet Known LDiversity PAlphaSensitive PPlusAlphaSensitive "
         "PSensitive TCloseness TrajectoryAnonymity"
     ),
-    "shoal.compilation": "compile_methods",
-    "shoal.assessing": "RiskAssessment assess",
-    "shoal.attacking": "Attacks attack",
-    "shoal.comparing": "Comparison compare",
-    "shoal.explanation": "explain",
-    "shoal.exploration": "Exploration explore",
-    "shoal.functions": "Draft anonymize check draft minimal_recodings release session",
-    "shoal.identifiability": "Ledger",
-    "shoal.identifiability.tables": "Questions",
-    "shoal.plan": "Output Plan",
-    "shoal.profiling": "Profile profile",
-    "shoal.reproduce.run": "reproduce_papers",
-    "shoal.certificate": "Certificate Release",
+    "shoal.api.compile": "compile_methods",
+    "shoal.audit.assess": "RiskAssessment assess",
+    "shoal.audit.attack": "Attacks attack",
+    "shoal.audit.compare": "Comparison compare",
+    "shoal.advice.explain": "explain",
+    "shoal.advice.explore": "Exploration explore",
+    "shoal.api.functions": "Draft anonymize check draft minimal_recodings release session",
+    "shoal.budget": "Ledger",
+    "shoal.budget.questions": "Questions",
+    "shoal.budget.methods.grids": "PopulationGrid SampledGrid",
+    "shoal.plan.plan": "Output Plan",
+    "shoal.advice.profile": "Profile profile",
+    "shoal.papers.run": "reproduce_papers",
+    "shoal.api.release": "Release",
+    "shoal.results.release": "Certificate",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
-    "shoal.schema.words": (
+    "shoal.schema.builders": (
         "cuts dates drop flat identifier intervals levels_from ordered other person prefix quasi sensitive tree"
     ),
-    "shoal.checking": "CheckResult",
+    "shoal.verification.check": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 

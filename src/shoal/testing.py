@@ -21,18 +21,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shoal.checked import make
-from shoal.encoding import FrequencySet, read_frequency_set
-from shoal.engines import open_engine
-from shoal.engines.base import EngineSettings, Source
 from shoal.errors import InfeasibleError, PlanError, TableError
-from shoal.formats import Format, Options, Writing
-from shoal.formats.apart import load_apart
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.formats import Format, Options, Writing
+from shoal.io.formats.sandbox import load_apart
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Model, combine, make_model
-from shoal.pipeline import anonymize, check
-from shoal.plan import Plan
+from shoal.pipeline.run import anonymize, check
+from shoal.plan.plan import Plan
+from shoal.runtime.validation import make
 from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths
+from shoal.table import FrequencySet, read_frequency_set
 
 __all__ = ["SCHEMA", "check_engine", "check_format", "check_hierarchy", "check_method", "check_model", "table_of"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal.data.patients import FOLDER
+from shoal.datasets.patients import FOLDER
 from shoal.report.scatter import Point, exploration_page
 
 HERE = Path(__file__).parent

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.checked import make
 from shoal.methods import METHODS, OWN
+from shoal.runtime.validation import make
 from shoal.schema import Widths
 from tests.reference import known
 from tests.reference import people as slow

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.spark import SparkEngine
+from shoal.io.engines.spark import SparkEngine
 from shoal.schema import Widths
 from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
 
@@ -127,15 +127,15 @@ def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_p
     ours = shoal.anonymize(table, plan)
     small = shoal.anonymize(frame, plan)
     assert len(repeated) == 1
-    monkeypatch.setattr("shoal.engines.spark.FEW_REPEATED", ours.table.num_rows - 1)
+    monkeypatch.setattr("shoal.io.engines.spark.FEW_REPEATED", ours.table.num_rows - 1)
     large = shoal.anonymize(frame, plan)
     assert len(repeated) == 1
     assert small.table.schema == large.table.schema
     for theirs in (small, large):
         assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
         assert theirs.certificate.to_json() == ours.certificate.to_json()
-    monkeypatch.setattr("shoal.engines.spark.FEW_REPEATED", ours.table.num_rows)
-    monkeypatch.setattr("shoal.engines.spark.FEW_COMBINATIONS", 1)
+    monkeypatch.setattr("shoal.io.engines.spark.FEW_REPEATED", ours.table.num_rows)
+    monkeypatch.setattr("shoal.io.engines.spark.FEW_COMBINATIONS", 1)
     shoal.anonymize(frame, plan)
     assert len(repeated) == 1
 
@@ -151,7 +151,7 @@ def test_maps_of_the_same_columns_are_sent_as_one(spark, monkeypatch):
         found = [spark.sql(f"SELECT * FROM {name} AS m").toArrow().to_pylist() for name in names]
         assert found == [table.to_pylist() for table in (texts[0], number, *texts[1:])]
         assert len(sent) == 2
-        monkeypatch.setattr("shoal.engines.spark.BROADCAST_BYTES", 1)
+        monkeypatch.setattr("shoal.io.engines.spark.BROADCAST_BYTES", 1)
         engine._send_all(texts)
         assert len(sent) == 5
 

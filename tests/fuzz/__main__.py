@@ -22,7 +22,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from shoal.compilation import compile_methods
+from shoal.api.compile import compile_methods
 from tests.fuzz.cases import Case, make_case
 from tests.fuzz.replay import run_case
 

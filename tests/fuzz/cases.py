@@ -345,7 +345,7 @@ def _ledger(chance: random.Random) -> bytes:
     import tempfile
     from pathlib import Path
 
-    from shoal.identifiability import Ledger
+    from shoal.budget import Ledger
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger"

@@ -6,9 +6,9 @@ in the union, is a counterexample: to ``unites`` where both groups were good, to
 
 import numpy as np
 
-from shoal.encoding import FrequencySet
-from shoal.encoding.people import with_people
 from shoal.schema import Domain, Ladder
+from shoal.table import FrequencySet
+from shoal.table.people import with_people
 
 VALUES = 4
 CATEGORY = np.asarray([0, 1, 1, 2], np.int32)

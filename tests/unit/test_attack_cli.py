@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pytest
 
 from shoal.cli import app, console
-from shoal.data.patients import COLUMNS, FOLDER, TABLES
+from shoal.datasets.patients import COLUMNS, FOLDER, TABLES
 
 PLAN = str(FOLDER / "patients.toml")
 PATIENTS = str(FOLDER / "patients.csv")

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Categories, Column, Cuts, KAnonymity, LDiversity, Plan, Prefix, PSensitive, Role, Schema, Tree, Widths
-from shoal.assessing import assess
-from shoal.attacking import attack
-from shoal.data.patients import COLUMNS, FOLDER, TABLES
+from shoal.audit.assess import assess
+from shoal.audit.attack import attack
+from shoal.datasets.patients import COLUMNS, FOLDER, TABLES
 from shoal.errors import PlanError, TableError
 from shoal.risk import matching
 from shoal.risk.attacks import background_knowledge, homogeneity, inference, similarity
@@ -25,8 +25,8 @@ from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import crowd_sizes, linkage
 from shoal.risk.attacks_minimality import believe, deals, minimality
 from shoal.risk.matching import match_people
+from shoal.utility.coded_tables import open_tables
 from shoal.utility.labels import read_labels
-from shoal.utility.tables import open_tables
 from tests.reference import risk as slow
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE

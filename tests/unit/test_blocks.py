@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.methods import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
 from shoal.methods.microaggregation.blocks import grow_forest, hash_rows, join_leaves, sample_rate, sampled
-from shoal.methods.microaggregation.moments import Moments, exact_sum, moments
+from shoal.methods.microaggregation.exact_moments import Moments, exact_sum, moments
 from shoal.schema import Column, Role, Schema, Tree
 from tests.reference import blocks as slow
 from tests.reference import models as slow_models
@@ -287,9 +287,9 @@ def test_strata_are_never_mixed(method):
 @pytest.mark.parametrize("scale", ["rank", "winsorised", "standard"])
 def test_scales_are_what_they_are_called(scale):
     """Up to rounding: also with ties, gaps and outliers."""
-    from shoal.encoding.frequency import encode_column
     from shoal.methods.microaggregation.points import point_column
     from shoal.schema import Flat
+    from shoal.table.frequency_set import encode_column
 
     random = np.random.default_rng(2)
     values = [*random.normal(size=400).round(1).tolist(), 1e6, -999.0, None, None]

@@ -11,11 +11,9 @@ from shoal.bounds.bound import Bound, rounded_down
 from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
 from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
 from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
-from shoal.encoding.frequency import Dictionary, FrequencySet
-from shoal.encoding.groups import Groups, histogram
 from shoal.errors import ShoalError
 from shoal.methods import Mondrian, Problem, Refine, TopDown
-from shoal.methods.microaggregation.bounding import least_squares
+from shoal.methods.microaggregation.lower_bounds import least_squares
 from shoal.models import (
     AlphaK,
     BetaLikeness,
@@ -29,6 +27,8 @@ from shoal.models import (
     combine,
 )
 from shoal.schema import Categories, Column, Role, Schema, Tree
+from shoal.table.frequency_set import Dictionary, FrequencySet
+from shoal.table.groups import Groups, histogram
 from tests.reference import bounds as slow
 
 VALUES = ("a", "b", "c", "d")
@@ -179,10 +179,10 @@ def test_no_microaggregation_loses_less_than_the_bound(k, need):
         best = slow.least_partition((1 << rows) - 1, loss, may_be)
         bounds = [float(least_squares(points, k, [(mark, need)]).sum())]
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("shoal.methods.microaggregation.bounding.FURTHER", -2)
+            patched.setattr("shoal.methods.microaggregation.lower_bounds.FURTHER", -2)
             bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("shoal.methods.microaggregation.bounding.MOST_NEAR", 1)
+            patched.setattr("shoal.methods.microaggregation.lower_bounds.MOST_NEAR", 1)
             bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
         assert max(bounds) <= best + 1e-9
         assert bounds[1] <= bounds[0] + 1e-9 or best == np.inf
@@ -377,7 +377,9 @@ def test_a_gap_is_told_and_never_above_what_is_proven():
     assert bound["lower_bound"] == pytest.approx(0.5)
     assert release.to_dict()["lower_bound"] == bound["lower_bound"]
     certificate = {"bound": {"measure": "ncp", "loss": 0.5, "lower_bound": 0.17999, "optimal": False}}
-    assert "no release of this kind can lose less than 0.1799." in " ".join(shoal.certificate.about_bound(certificate))
+    assert "no release of this kind can lose less than 0.1799." in " ".join(
+        shoal.results.release.about_bound(certificate)
+    )
 
 
 def test_the_reported_geometric_mean_is_bounded_too():

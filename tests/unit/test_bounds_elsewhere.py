@@ -14,8 +14,8 @@ import pytest
 import shoal
 from shoal.bounds.few_columns import least_loss_of_few
 from shoal.bounds.recodings import least_loss, local_measure
-from shoal.methods.local.bounding import all_levels
-from shoal.methods.local.star_patterns import with_stars
+from shoal.methods.local.lower_bounds import all_levels
+from shoal.methods.local.suppression_search import with_stars
 from shoal.models import KAnonymity, Keyed, Known, PSensitive, limited
 from tests.unit.test_bounds import LEAVES, MODELS, optimum, tiny
 
@@ -152,7 +152,7 @@ def _at_levels(problem, levels):
 
 
 def census(rows=300):
-    from shoal.data.census import census_table
+    from shoal.datasets.census import census_table
 
     names = ("age", "education", "sex", "occupation")
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in names}
@@ -198,9 +198,9 @@ def test_a_pattern_set_has_no_rows_that_lose():
 @pytest.mark.parametrize("known_rows", [2, None])
 def test_leaving_out_rows_of_people_loses_no_less(known_rows):
     """Against all levels and all choices of rows to leave out after which every group has k people."""
-    from shoal.encoding import read_frequency_set
-    from shoal.engines.base import Source
-    from shoal.engines.duckdb import DuckDBEngine
+    from shoal.io.engines.base import Source
+    from shoal.io.engines.duckdb import DuckDBEngine
+    from shoal.table import read_frequency_set
 
     columns = {
         "who": shoal.Column(shoal.Role.PERSON),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.data.patients import CATEGORIES
+from shoal.datasets.patients import CATEGORIES
 from shoal.errors import PlanError
 from shoal.schema import Categories, Column, Role, Schema
 

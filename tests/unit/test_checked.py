@@ -19,14 +19,14 @@ import pytest
 from annotated_types import Ge
 
 import shoal
-from shoal.checked import Checked, Number, exact_number, in_words, make
-from shoal.engines.base import EngineSettings, Source
-from shoal.engines.csv_format import CsvFormat
+from shoal.budget import Ledger, Questions, Span
 from shoal.errors import HierarchyError, InfeasibleError, InputError, PlanError, ShoalError
-from shoal.identifiability import Ledger, Questions, Span
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
 from shoal.models import MODELS, Keyed
-from shoal.plan import Output, Plan, parse_model
+from shoal.plan.plan import Output, Plan, parse_model
+from shoal.runtime.validation import Checked, Number, exact_number, in_words, make
 from shoal.schema import (
     Calendar,
     Categories,
@@ -134,7 +134,7 @@ RESULTS = {
 def public_dataclasses() -> set[type]:
     found = [getattr(shoal, name) for name in shoal.__all__]
     for module in pkgutil.iter_modules(shoal.__path__, "shoal."):
-        if module.ispkg and module.name not in ("shoal.cli", "shoal.reproduce", "shoal.kernels", "shoal.data"):
+        if module.ispkg and module.name not in ("shoal.cli", "shoal.papers", "shoal.kernels.cache", "shoal.datasets"):
             package = importlib.import_module(module.name)
             found += [getattr(package, name) for name in getattr(package, "__all__", ())]
     return {kind for kind in found if inspect.isclass(kind) and dataclasses.is_dataclass(kind)}

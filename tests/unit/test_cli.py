@@ -430,7 +430,7 @@ def test_demo_overwrites_nothing_that_is_not_its_own(tmp_path: Path, shoal: Shoa
 
 
 def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal import functions
+    from shoal.api import functions
 
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError(SECRET)
@@ -450,7 +450,7 @@ def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkey
 def test_an_interrupt(
     tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    from shoal import pipeline
+    from shoal.pipeline import run as pipeline
 
     def interrupt(*_: Any, **__: Any) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -469,7 +469,7 @@ def test_an_interrupt(
 
 def test_compiling_runs_every_method_that_needs_it():
     """Those that are not listed have nothing compiled of their own."""
-    from shoal.compilation import PARTS
+    from shoal.api.compile import PARTS
     from shoal.methods import METHODS
 
     listed = {name for part in PARTS for name in part}
@@ -480,13 +480,13 @@ def test_compiling_runs_every_method_that_needs_it():
 
 
 def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
-    from shoal.methods import Mondrian, first_runs
+    from shoal.methods import Mondrian, compile_notice
 
-    monkeypatch.setattr(first_runs, "_store", lambda: tmp_path)
-    monkeypatch.setitem(sys.modules, "shoal.kernels", object())
+    monkeypatch.setattr(compile_notice, "_store", lambda: tmp_path)
+    monkeypatch.setitem(sys.modules, "shoal.kernels.cache", object())
     told = []
     for _ in range(2):
-        with first_runs.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
+        with compile_notice.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
             pass
     assert len(told) == 1
     assert "compiling" in told[0]

@@ -9,11 +9,11 @@ import time
 
 import pytest
 
-import shoal.kernels  # noqa: F401 - from now on the clock knows of compiling
-from shoal import clock
+import shoal.kernels.cache  # noqa: F401 - from now on the clock knows of compiling
 from shoal.errors import InfeasibleError
 from shoal.methods import Levels
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
+from shoal.runtime import search_clock
 
 numba = pytest.importorskip("numba")
 
@@ -22,20 +22,21 @@ import importlib
 from pathlib import Path
 
 import shoal
-from shoal import compilation, kernels  # before Numba, which is then set to use the code that is kept
+from shoal.api import compile as compilation
+from shoal.kernels import cache  # before Numba, which is then set to use the code that is kept
 
 from numba.core.dispatcher import Dispatcher
 
 from shoal.methods import METHODS
-from shoal.methods.local import cell_search
-from shoal.models import known
+from shoal.methods.local import hidden_cells_search
+from shoal.models import partial_knowledge
 from shoal.schema import Column, Role, Schema
 
 for part in compilation.PARTS:
     compilation._run(part)
 package = Path(shoal.__file__).parent
 found = {}
-for file in kernels._kernels():
+for file in cache._kernels():
     module = importlib.import_module("shoal." + ".".join(file.relative_to(package).with_suffix("").parts))
     found |= {id(made): made for made in vars(module).values() if isinstance(made, Dispatcher)}
 waiting = [made for made in found.values() if made.signatures]
@@ -50,13 +51,13 @@ for key, made in found.items():
     if key not in reached:
         print("unreached", made.py_func.__module__, made.py_func.__name__)
 
-from shoal.kernels.facts import count_sets, hide_rare
+from shoal.kernels.column_subsets import count_sets, hide_rare
 before = [list(made.signatures) for made in (count_sets, hide_rare)]
-known.MANY = cell_search.MANY = 0
+partial_knowledge.MANY = hidden_cells_search.MANY = 0
 table = compilation.census_table(200)
 schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in compilation.QUASI_IDENTIFIERS})
 table = table.select(list(compilation.QUASI_IDENTIFIERS))
-model = known.Known(shoal.KAnonymity(3), 2)
+model = partial_knowledge.Known(shoal.KAnonymity(3), 2)
 shoal.anonymize(table, shoal.Plan(schema, (model,), METHODS["hidden-cells"]()))
 if before != [list(made.signatures) for made in (count_sets, hide_rare)]:
     print("other signatures")
@@ -73,38 +74,38 @@ def test_the_clock_of_limits_stands_still_while_code_is_compiled():
     def fresh(number):
         return number**0.5 + 1
 
-    before, started = clock.now(), time.monotonic()
+    before, started = search_clock.now(), time.monotonic()
     fresh(3)
-    counted, all_in_all = clock.now() - before, time.monotonic() - started
+    counted, all_in_all = search_clock.now() - before, time.monotonic() - started
     assert counted < all_in_all / 2
-    before = clock.now()
+    before = search_clock.now()
     threading.Event().wait(0.02)
-    assert clock.now() - before >= 0.02
+    assert search_clock.now() - before >= 0.02
 
 
 def test_one_compilation_within_another_is_counted_once(monkeypatch):
     moment = 100.0
-    monkeypatch.setattr(clock.time, "monotonic", lambda: moment)
-    monkeypatch.setattr(clock, "_compiling", (0, 0.0, 0.0))
+    monkeypatch.setattr(search_clock.time, "monotonic", lambda: moment)
+    monkeypatch.setattr(search_clock, "_compiling", (0, 0.0, 0.0))
     moment = 101.0
-    clock.compiling_begins()
+    search_clock.compiling_begins()
     moment = 105.0
-    clock.compiling_begins()
+    search_clock.compiling_begins()
     moment = 107.0
-    assert clock.now() == 101.0
-    clock.compiling_ends()
-    assert clock.now() == 101.0
+    assert search_clock.now() == 101.0
+    search_clock.compiling_ends()
+    assert search_clock.now() == 101.0
     moment = 110.0
-    clock.compiling_ends()
-    assert clock.now() == 101.0
+    search_clock.compiling_ends()
+    assert search_clock.now() == 101.0
     moment = 112.0
-    assert clock.now() == 103.0
+    assert search_clock.now() == 103.0
 
 
 def compiling(seconds):
-    clock.compiling_begins()
+    search_clock.compiling_begins()
     threading.Event().wait(seconds)
-    clock.compiling_ends()
+    search_clock.compiling_ends()
 
 
 def test_what_is_compiled_first_has_its_time_afterwards():

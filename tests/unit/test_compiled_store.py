@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal import kernels
+from shoal.kernels import cache
 
 pytest.importorskip("numba")
 
@@ -34,7 +34,7 @@ def save_at_once(first, second, keep) -> None:
 
 
 def test_an_index_never_leads_to_the_code_of_another_process(tmp_path: Path) -> None:
-    save_at_once(cache_at(tmp_path), cache_at(tmp_path), kernels._keep)
+    save_at_once(cache_at(tmp_path), cache_at(tmp_path), cache._keep)
     found = cache_at(tmp_path)
     assert found.load("one") in (None, "code for one")
     assert found.load("two") in (None, "code for two")
@@ -44,7 +44,7 @@ def test_an_index_never_leads_to_the_code_of_another_process(tmp_path: Path) -> 
 def test_what_is_kept_again_is_what_is_loaded(tmp_path: Path) -> None:
     cache = cache_at(tmp_path)
     for key, code in (("one", "old"), ("two", "other"), ("one", "new")):
-        kernels._keep(cache, key, code)
+        cache._keep(cache, key, code)
     assert (cache.load("one"), cache.load("two"), cache.load("three")) == ("new", "other", None)
 
 
@@ -53,11 +53,11 @@ def test_nothing_is_kept_once_the_kernels_are_others(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(IndexDataCacheFile, "save", IndexDataCacheFile.save)  # put back afterwards
     store = tmp_path / "numba-1"
-    kernels._keep_in(store)
-    monkeypatch.setattr(kernels, "_store", lambda: store)
+    cache._keep_in(store)
+    monkeypatch.setattr(cache, "_store", lambda: store)
     cache_at(store / "folder").save("one", "code")
     assert cache_at(store / "folder").load("one") == "code"
-    monkeypatch.setattr(kernels, "_store", lambda: tmp_path / "numba-2")
+    monkeypatch.setattr(cache, "_store", lambda: tmp_path / "numba-2")
     cache_at(store / "folder").save("two", "mixed")
     assert cache_at(store / "folder").load("two") is None
     cache_at(tmp_path / "elsewhere").save("three", "of others")
@@ -67,7 +67,7 @@ def test_nothing_is_kept_once_the_kernels_are_others(tmp_path: Path, monkeypatch
 def test_no_two_processes_give_the_same_numbers_to_what_they_compile() -> None:
     """Parts of sorts that were kept by two processes under one name served for each other: groups were others."""
     code = (
-        "from numba.core.bytecode import FunctionIdentity\nimport shoal.kernels\n"
+        "from numba.core.bytecode import FunctionIdentity\nimport shoal.kernels.cache\n"
         "print(next(FunctionIdentity._unique_ids))"
     )
     first, second = (int(subprocess.run([sys.executable, "-c", code], capture_output=True).stdout) for _ in range(2))
@@ -81,7 +81,7 @@ def test_no_two_processes_give_the_same_numbers_to_what_they_compile() -> None:
 )
 def test_kept_code_serves_until_numba_has_made_code_for_somebody_else(before: str, common: bool) -> None:
     """Who loads Numba before shoal would else wait for minutes, though the wheel brings the code."""
-    code = "import numba, shoal.kernels; print(numba.config.CPU_NAME, shoal.kernels._COMMON)"
+    code = "import numba, shoal.kernels.cache; print(numba.config.CPU_NAME, shoal.kernels.cache._COMMON)"
     told = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=True).stdout
     name, _, known = told.partition(" ")
     usual = subprocess.run([sys.executable, "-c", code.replace("numba, ", "", 1).replace("; ", "; import numba; ", 1)],

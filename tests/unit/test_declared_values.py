@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
-from shoal.identifiability import Ledger, Questions, Span, errors
-from shoal.identifiability.arithmetic import exact
-from shoal.identifiability.tables import _wanted
-from shoal.identifiability.universe import read_universe
+from shoal.budget import Ledger, Questions, Span, errors
+from shoal.budget.arithmetic import exact
+from shoal.budget.questions import _wanted
+from shoal.budget.universe import read_universe
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from tests.reference.identifiability import SeededSource
 from tests.unit.test_query_cli import command
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, TableError
-from shoal.formats import drivers
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import adbc
 
 pytest.importorskip("adbc_driver_sqlite")
 
@@ -102,6 +102,6 @@ def test_odbc_is_asked_with_the_address_of_the_environment(clinic, monkeypatch):
     package = ModuleType("arrow_odbc")
     package.read_arrow_batches_from_odbc = read
     monkeypatch.setitem(sys.modules, "arrow_odbc", package)
-    monkeypatch.setattr(drivers, "find_spec", lambda name: True)
+    monkeypatch.setattr(adbc, "find_spec", lambda name: True)
     assert rows_of(driver="odbc", table="s.t") == [{"a": 1}, {"a": 2}]
     assert (asked["query"], asked["connection_string"]) == ('SELECT * FROM "s"."t"', str(clinic / "geheim.db"))

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shoal.checked import LARGEST_WHOLE
-from shoal.encoding import canonical, frequency, recoding
-from shoal.encoding.centres import YEAR_1, YEAR_9999, numbers_of
-from shoal.encoding.frequency import Dictionary, FrequencySet, encode_column, read_frequency_set
-from shoal.encoding.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
-from shoal.encoding.representative import publish_groups
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, TableError
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.runtime.threads import at_most
+from shoal.runtime.validation import LARGEST_WHOLE
 from shoal.schema import TOP, Column, Domain, Role, Schema, spelling
-from shoal.schema.ladder import build_ladder
-from shoal.threads import at_most
+from shoal.schema.bound_hierarchy import build_ladder
+from shoal.table import canonical, frequency_set, recoding
+from shoal.table.frequency_set import Dictionary, FrequencySet, encode_column, read_frequency_set
+from shoal.table.group_labels import publish_groups
+from shoal.table.group_means import YEAR_1, YEAR_9999, numbers_of
+from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
 from shoal.utility.labels import number_of, numbers_in
 
 matrices = st.integers(0, 4).flatmap(
@@ -144,7 +144,7 @@ def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, c
     assert found.tolist() == codes
     again, same = encode_column(column.dictionary_encode(), "a", 3)
     assert (again.text, same.tolist()) == (text, codes)
-    monkeypatch.setattr(frequency, "MOST_TOGETHER", 0)
+    monkeypatch.setattr(frequency_set, "MOST_TOGETHER", 0)
     again, same = encode_column(column, "a", 3)  # chunk by chunk, as columns of more text than one array holds
     assert (again.text, same.tolist()) == (text, codes)
 
@@ -155,10 +155,10 @@ def test_columns_are_coded_alike_on_all_threads(monkeypatch):
     with DuckDBEngine() as engine:
         table = engine.read(Source(frame=pa.table(rows)))
         alone = read_frequency_set(engine, table, schema)
-        monkeypatch.setattr(frequency, "MANY", 0)
+        monkeypatch.setattr(frequency_set, "MANY", 0)
         seen: set[int] = set()
         monkeypatch.setattr(
-            frequency, "encode_column", lambda *column: (seen.add(get_ident()), encode_column(*column))[1]
+            frequency_set, "encode_column", lambda *column: (seen.add(get_ident()), encode_column(*column))[1]
         )
         with at_most(2):
             together = read_frequency_set(engine, table, schema)
@@ -170,7 +170,7 @@ def test_columns_are_coded_alike_on_all_threads(monkeypatch):
 def test_a_column_without_cells_has_no_codes():
     dictionary, codes = encode_column(pa.chunked_array([], pa.string()), "a", 0)
     assert (dictionary.size, codes.tolist()) == (0, [])
-    assert frequency._numpy(pa.chunked_array([], pa.int64())).tolist() == []
+    assert frequency_set._numpy(pa.chunked_array([], pa.int64())).tolist() == []
 
 
 LEAVES = [("a", "x"), ("b", "x"), ("c", "y"), ("d", "y")]
@@ -271,11 +271,11 @@ def test_many_values_are_ordered_as_few_are(values):
     """At once or one by one: by size where all are numbers, by code point else and among equal numbers."""
 
     def ordered(few):
-        before, frequency.FEW = frequency.FEW, few
+        before, frequency_set.FEW = frequency_set.FEW, few
         try:
-            found, text, order = frequency.sort_values(pa.array(values, pa.string()))
+            found, text, order = frequency_set.sort_values(pa.array(values, pa.string()))
         finally:
-            frequency.FEW = before
+            frequency_set.FEW = before
         assert found.to_pylist() == list(text) == [values[place] for place in order]
         return list(text)
 

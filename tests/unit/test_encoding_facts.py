@@ -11,24 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.encoding import people as encoded_people
-from shoal.encoding.canonical import _Strange as Strange
-from shoal.encoding.centres import numbers_of
-from shoal.encoding.facts import Facts, Owners
-from shoal.encoding.formulas import neutralize
-from shoal.encoding.frequency import Dictionary, FrequencySet, Spellings
-from shoal.encoding.intervals import _array, _held_well
-from shoal.encoding.person_dates import _reader
-from shoal.encoding.pseudonyms import name_people, pseudonym
-from shoal.encoding.recoding import _places
-from shoal.encoding.repeating import Constant, Shown, repeat_entries
-from shoal.encoding.spread import SensitiveLists
-from shoal.encoding.wildcards import candidates
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, VerificationError
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.schema import Calendar, Column, Domain, Role
 from shoal.schema.people import ValueSets
+from shoal.table import people as encoded_people
+from shoal.table.canonical import _Strange as Strange
+from shoal.table.column_subsets import Facts, Owners
+from shoal.table.date_shift import _reader
+from shoal.table.distributed import SensitiveLists
+from shoal.table.expand_counts import Constant, Shown, repeat_entries
+from shoal.table.frequency_set import Dictionary, FrequencySet, Spellings
+from shoal.table.group_means import numbers_of
+from shoal.table.group_ranges import _array, _held_well
+from shoal.table.pseudonyms import name_people, pseudonym
+from shoal.table.recoding import _places
+from shoal.table.spreadsheet_safety import neutralize
+from shoal.table.wildcard_matches import candidates
 
 CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)  # 2 shows nothing
 

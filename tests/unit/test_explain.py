@@ -9,12 +9,12 @@ import pyarrow.csv
 import pytest
 
 import shoal
-from shoal import explanation
+from shoal.advice import explain
+from shoal.advice.explain import Cost, Explanation
 from shoal.cli.app import app
-from shoal.data.census import census_table
+from shoal.datasets.census import census_table
 from shoal.errors import OutputError, PlanError
-from shoal.explanation import Cost, Explanation
-from shoal.plan import Plan
+from shoal.plan.plan import Plan
 
 ROWS = 300
 PLAN = {
@@ -140,15 +140,15 @@ def test_a_large_table_is_sampled():
 def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_end(monkeypatch):
     """A clock that only trials move on, by a second for a thousand rows each."""
     now = [0.0]
-    monkeypatch.setattr("shoal.explanation.time.monotonic", lambda: now[0])
-    real, ran = explanation.rehearse, []
+    monkeypatch.setattr("shoal.advice.explain.time.monotonic", lambda: now[0])
+    real, ran = explain.rehearse, []
 
     def slow(plan, **given):
         ran.append(plan.source.frame.num_rows)
         now[0] += ran[-1] / 1000
         return real(plan, **given)
 
-    monkeypatch.setattr("shoal.explanation.rehearse", slow)
+    monkeypatch.setattr("shoal.advice.explain.rehearse", slow)
     rows = census_table(12_000)
     names = ("age", "sex", "race")
     columns = {name: {"role": "quasi-identifier" if name in names else "drop"} for name in rows.column_names}
@@ -179,7 +179,7 @@ def test_the_report_has_it_as_a_picture(tmp_path, monkeypatch):
     assert "shoal release --explain" in without
     assert "without the column" not in without
     with monkeypatch.context() as patched:
-        patched.setattr("shoal.explanation.explain", lambda *a, **k: pytest.fail("minutes were spent first"))
+        patched.setattr("shoal.advice.explain.explain", lambda *a, **k: pytest.fail("minutes were spent first"))
         with pytest.raises(OutputError):
             app(["release", "plan.toml", "--quiet", "--explain"], standalone_mode=False)
     app(["release", "plan.toml", "--quiet", "--explain", "--overwrite"], standalone_mode=False)

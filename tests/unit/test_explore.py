@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal import exploration
-from shoal.deciding import Counted
+from shoal.advice import explore as explore_module
+from shoal.advice.explore import Candidate, Trial, candidates, explore, mark_efficient
 from shoal.errors import InfeasibleError, OutputError, PlanError
-from shoal.exploration import Candidate, Trial, candidates, explore, mark_efficient
 from shoal.methods import METHODS, Auto, Mondrian, TopDown
-from shoal.plan import Plan
+from shoal.pipeline.decide import Counted
+from shoal.plan.plan import Plan
 from shoal.report.scatter import Point, exploration_page, scatter
 
 
@@ -128,9 +128,9 @@ def test_trials_run_in_processes_and_agree_with_a_release(tmp_path):
 
 SCRIPT = """
 import contextlib, json, sys, time
-from shoal import exploration
-from shoal.exploration import Trial, candidates
-from shoal.plan import Plan
+from shoal.advice import explore as exploration
+from shoal.advice.explore import Trial, candidates
+from shoal.plan.plan import Plan
 
 def fake(candidate, counted, progress):
     k = candidate.models[0].k
@@ -160,33 +160,33 @@ def test_a_slow_trial_is_ended_and_a_dead_one_is_told(tmp_path):
 
 
 def test_practice_runs_the_method_and_keeps_its_faults_to_itself(tmp_path, monkeypatch):
-    from shoal import pipeline
+    from shoal.pipeline import run as pipeline
 
     found = []
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: found.append((table.num_rows, plan.method.name)))
     plan = Plan.read(write_plan(tmp_path))
-    exploration._practise(candidates(plan, ["mondrian"], [3])[0])
+    explore_module._practise(candidates(plan, ["mondrian"], [3])[0])
     assert found == [(96, "mondrian")]
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: 1 / 0)
-    exploration._practise(candidates(plan, ["mondrian"], [3])[0])
+    explore_module._practise(candidates(plan, ["mondrian"], [3])[0])
 
 
-@pytest.mark.parametrize("name", exploration.COMPARED)
+@pytest.mark.parametrize("name", explore_module.COMPARED)
 def test_practice_suits_every_compared_method(tmp_path, monkeypatch, name):
     """No fault goes unseen: the run on our own rows ends with a release, with models of sensitive values too."""
-    from shoal import pipeline
+    from shoal.pipeline import run as pipeline
 
     done = []
     real = pipeline.anonymize
     monkeypatch.setattr(pipeline, "anonymize", lambda table, plan: done.append(real(table, plan)))
     more = '[[models]]\nname = "l-diversity"\nl = 2\n'
     (candidate,) = candidates(Plan.read(write_plan(tmp_path, models=more)), [name], [3], [0.0])
-    exploration._practise(candidate)
+    explore_module._practise(candidate)
     assert done[0].certificate["smallest_group"] >= 2
 
 
 def test_errors_inside_a_trial(tmp_path, monkeypatch):
-    from shoal import pipeline
+    from shoal.pipeline import run as pipeline
 
     plan = Plan.read(write_plan(tmp_path))
     (candidate,) = candidates(plan, ["full-domain"], [3], [0.0])
@@ -195,22 +195,22 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
         raise ValueError("Rick has cancer")
 
     monkeypatch.setattr(pipeline, "rehearse", fault)
-    trial = exploration._try(candidate, Counted())
+    trial = explore_module._try(candidate, Counted())
     assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
     (refused,) = candidates(plan, ["anti-unification"], [3])
     broken = Plan.read(write_plan(tmp_path, models='[[models]]\nname = "t-closeness"\nt = 0.5\n'))
     refused = Candidate(broken, refused.method, broken.models)
-    assert exploration._try(refused, Counted()).outcome == "refused"
+    assert explore_module._try(refused, Counted()).outcome == "refused"
 
 
 def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
     """The same releases as if each were alone, and as many seconds; another file or column is counted anew."""
-    from shoal import deciding
-    from shoal.pipeline import rehearse
+    from shoal.pipeline import decide
+    from shoal.pipeline.run import rehearse
 
     asked = []
-    usual = deciding.read_frequency_set
-    monkeypatch.setattr(deciding, "read_frequency_set", lambda *given: asked.append(given[1]) or usual(*given))
+    usual = decide.read_frequency_set
+    monkeypatch.setattr(decide, "read_frequency_set", lambda *given: asked.append(given[1]) or usual(*given))
     rows = "".join(f"{20 + n % 9},{' a' if n % 2 else 'a'},{'xyz'[n % 3]}\n" for n in range(90))
     for name in ("t", "u"):
         (tmp_path / f"{name}.csv").write_text("age,place,ill\n" + rows)

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines import ENGINES
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError
-from shoal.extensions import Extended
-from shoal.formats import FORMATS, Format, format_of
+from shoal.io.engines import ENGINES
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import FORMATS, Format, format_of
 from shoal.models import MODELS, Model
+from shoal.runtime.registry import Extended
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
 from shoal.testing import check_engine, check_format, check_hierarchy
 
@@ -61,7 +61,7 @@ def test_own_names_come_first_and_others_are_loaded_when_they_are_asked_for():
 def test_an_object_is_asked_for_where_a_registry_holds_objects():
     found = Extended({}, "nowhere", Format, made=True)
     found.__dict__["installed"] = {
-        name: EntryPoint(name, f"shoal.formats:{name}", "nowhere") for name in ("PLAIN", "Format")
+        name: EntryPoint(name, f"shoal.io.formats:{name}", "nowhere") for name in ("PLAIN", "Format")
     }
     for name in ("PLAIN", "Format"):
         with pytest.raises(PlanError, match="an object of shoal's Format"):

@@ -19,13 +19,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.drafting import draft_plan
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.advice.draft import draft_plan
+from shoal.advice.profile import profile as profile_table
 from shoal.errors import OutputError, TableError
-from shoal.formats import ColumnLabels, Options, Writing, apart
-from shoal.formats.parts import common_schema
-from shoal.profiling import profile as profile_table
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import ColumnLabels, Options, Writing, sandbox
+from shoal.io.formats.partitioned import common_schema
 
 pytest.importorskip("pyreadstat")
 pytest.importorskip("fastexcel")
@@ -305,7 +305,7 @@ def test_a_cell_that_is_repeated_for_a_million_columns_is_refused_at_once(tmp_pa
 
 
 def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
-    from shoal.formats import excel
+    from shoal.io.formats import excel
 
     cells = {f"n{number}": [f"<c r='XFE{number}'>", f'r="XFE{number}"'] for number in range(excel.MOST_COLUMNS)}
     excel.write(pa.table(cells), tmp_path / "t.xlsx", Writing())
@@ -334,7 +334,7 @@ def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carrie
 
 
 def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(apart, "SECONDS", 2)
+    monkeypatch.setattr(sandbox, "SECONDS", 2)
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
                      "SELECT max(n) AS a FROM r")  # fmt: skip
@@ -344,7 +344,7 @@ def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkey
 
 
 def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
-    from shoal.formats import excel
+    from shoal.io.formats import excel
 
     monkeypatch.setattr(excel, "MOST_UNPACKED", 1 << 20)
     write(tmp_path / "t.xlsx")
@@ -467,7 +467,7 @@ def test_a_release_to_standard_output_is_the_verified_table_alone(tmp_path):
 
 
 def test_spark_says_which_engine_reads_it(tmp_path):
-    from shoal.engines.spark_files import open_files
+    from shoal.io.engines.spark_files import open_files
 
     write(tmp_path / "t.sav")
     with pytest.raises(TableError, match="Use the engine duckdb"):

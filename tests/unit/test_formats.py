@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.base import Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError, TableError
-from shoal.formats import FORMATS, format_of, packed
-from shoal.plan import Plan
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import FORMATS, compression, format_of
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.plan.plan import Plan
 
 ROWS = b"a,b\n1,x\n2,y\n"
 
@@ -61,8 +61,8 @@ def test_a_compressed_file_that_is_cut_off_is_refused(tmp_path, kind, left):
 
 @pytest.mark.parametrize("kind", PACKED)
 def test_a_file_that_grows_out_of_proportion_is_refused(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(packed, "ALWAYS_ALLOWED", 1 << 20)
-    monkeypatch.setattr(packed, "MOST_GROWTH", 100)
+    monkeypatch.setattr(compression, "ALWAYS_ALLOWED", 1 << 20)
+    monkeypatch.setattr(compression, "MOST_GROWTH", 100)
     (tmp_path / f"t.csv.{kind}").write_bytes(PACKED[kind](b"a,b\n" + b"0,0\n" * (1 << 20)))
     with pytest.raises(TableError, match="more than 100 times its size"):
         rows_of(tmp_path / f"t.csv.{kind}")
@@ -214,7 +214,7 @@ def test_a_format_is_told_by_its_first_bytes_and_a_false_name_is_refused(tmp_pat
 
 @pytest.mark.parametrize("form", [form for form in FORMATS.values() if form.packages], ids=lambda form: form.name)
 def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path, form, monkeypatch):
-    monkeypatch.setattr("shoal.formats.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal.io.formats.find_spec", lambda name: None)
     place = tmp_path / f"t{form.suffixes[0]}"
     place.write_bytes(b"x")
     with pytest.raises(TableError, match=rf"pip install 'shoal\[{form.extra}\]'"):
@@ -239,15 +239,15 @@ def parquet(content):
 
 
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, parquet], ids=["plain", "gz", "parquet"])
-def test_a_draft_and_an_exploration_take_standard_input(tmp_path, monkeypatch, packed):
+def test_a_draft_and_an_exploration_take_standard_input(tmp_path, monkeypatch, compression):
     """Both read their table several times; standard input is there once."""
     content = b"age,illness\n" + b"".join(b"%d,%s\n" % (20 + n % 9, b"flu gout cold".split()[n % 3]) for n in range(60))
     for_each = functools.partial(monkeypatch.setattr, sys, "stdin")
-    for_each(io.TextIOWrapper(io.BytesIO(packed(content))))
+    for_each(io.TextIOWrapper(io.BytesIO(compression(content))))
     drafted = shoal.draft("-")
     assert drafted.profile.rows == 60
     assert drafted.tried
     assert drafted.plan.source.path == Path("-")
-    for_each(io.TextIOWrapper(io.BytesIO(packed(content))))
+    for_each(io.TextIOWrapper(io.BytesIO(compression(content))))
     (trial,) = shoal.explore(drafted.plan, methods=["mondrian"], ks=[5], workers=1).trials
     assert (trial.outcome, trial.released) == ("released", 60)

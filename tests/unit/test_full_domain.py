@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding import read_frequency_set
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
-from shoal.methods.full_domain import search
+from shoal.methods.full_domain import exhaustive
+from shoal.methods.full_domain.greedy import Surroundings
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.methods.full_domain.start import Surroundings
 from shoal.models import (
     AlphaK,
     DeltaDisclosure,
@@ -31,6 +30,7 @@ from shoal.models import (
     combine,
 )
 from shoal.schema import Categories, Column, Role, Schema, Table, Widths
+from shoal.table import read_frequency_set
 from shoal.utility.measures import MEASURES
 from tests.reference import full_domain as slow
 from tests.reference import models as slow_models
@@ -101,7 +101,7 @@ def test_same_optimum_as_brute_force(model, measure, problem, suppression):
     bound = bind(ladders, table, models)
     method = FullDomain(loss=measure, suppression=suppression)
     lowest, highest = method.bounds(bound)
-    found = search.find_optimum(bound, method.measure(bound), suppression, lowest, highest)
+    found = exhaustive.find_optimum(bound, method.measure(bound), suppression, lowest, highest)
     limit = int(slow_models.Fraction(str(suppression)) * len(table))
     domains = [sorted(h) for h in ladders]
     expected = slow.solutions(measure, table, ladders, domains, holds, limit)
@@ -129,8 +129,8 @@ def test_same_optimum_where_suppressed_rows_cost_more_or_less(measure, large, pr
     lowest, highest = method.bounds(bound)
     with pytest.MonkeyPatch.context() as patch:
         if large:
-            patch.setattr(search, "LARGEST_LATTICE", 0)
-        found = search.find_optimum(bound, method.measure(bound), suppression, lowest, highest)
+            patch.setattr(exhaustive, "LARGEST_LATTICE", 0)
+        found = exhaustive.find_optimum(bound, method.measure(bound), suppression, lowest, highest)
     limit = int(slow_models.Fraction(str(suppression)) * len(table))
     expected = slow.solutions(measure, table, ladders, [sorted(h) for h in ladders], holds, limit, gs)
     assert (found.best is None) == (not expected)
@@ -153,8 +153,8 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
     problem = Problem(frequencies, frequencies.ladders(schema), combine((TCloseness(0.3),)))
     method = FullDomain(suppression=0.1)
     bounds = method.bounds(problem)
-    monkeypatch.setattr(search, "LARGEST_LATTICE", 0)
-    best = search.find_optimum(problem, method.measure(problem), 0.1, *bounds)
+    monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 0)
+    best = exhaustive.find_optimum(problem, method.measure(problem), 0.1, *bounds)
     assert best.proven
     look = NodeEvaluator.look
     interrupted = 0
@@ -167,7 +167,7 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
 
         monkeypatch.setattr(NodeEvaluator, "look", stop)
         try:
-            found = search.find_optimum(problem, method.measure(problem), 0.1, *bounds, interruptible=True)
+            found = exhaustive.find_optimum(problem, method.measure(problem), 0.1, *bounds, interruptible=True)
         except KeyboardInterrupt:  # nothing was found yet
             continue
         interrupted += 1
@@ -185,7 +185,7 @@ def test_same_minimal_recodings_as_brute_force(model, problem, suppression):
     bound = bind(ladders, table, models)
     method = FullDomain(suppression=suppression)
     lowest, highest = method.bounds(bound)
-    found = search.minimal_nodes(bound, method.measure(bound), suppression, lowest, highest)
+    found = exhaustive.minimal_nodes(bound, method.measure(bound), suppression, lowest, highest)
     limit = int(slow_models.Fraction(str(suppression)) * len(table))
     expected = slow.solutions("ncp", table, ladders, [sorted(h) for h in ladders], holds, limit)
     assert [figures.node for figures in found] == slow.minimal(expected)
@@ -203,7 +203,7 @@ def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure)
     method = FullDomain(loss=measure, suppression=0.2)
     lowest, highest = method.bounds(bound)
     evaluator = NodeEvaluator(bound, method.measure(bound))
-    large = search.LargeSearch(evaluator, 0.2, lowest, highest, 1, None)
+    large = exhaustive.LargeSearch(evaluator, 0.2, lowest, highest, 1, None)
     large.run()
     limit = int(slow_models.Fraction("0.2") * len(table))
     expected = slow.solutions(measure, table, ladders, [sorted(h) for h in ladders], holds, limit)
@@ -256,7 +256,7 @@ def test_level_bounds_are_kept(problem):
     top = bound.ladders[0].height
     method = FullDomain(levels={"q0": (1, top)}, suppression=0.5)
     lowest, highest = method.bounds(bound)
-    found = search.find_optimum(bound, method.measure(bound), 0.5, lowest, highest)
+    found = exhaustive.find_optimum(bound, method.measure(bound), 0.5, lowest, highest)
     assert found.best is None or 1 <= found.best.node[0] <= top
     fixed = FullDomain(levels={"q0": top}, suppression=1.0)
     lowest, highest = fixed.bounds(bound)
@@ -267,12 +267,12 @@ def test_aggregates_and_weights():
     ladders = [{"a": ("a", "*"), "b": ("b", "*")}, {"a": ("a", "*"), "b": ("b", "*")}]
     table = [(("a", "a"), "u"), (("a", "b"), "v"), (("b", "a"), "w"), (("b", "b"), "x")]
     bound = bind(ladders, table, (KAnonymity(2),))
-    assert search.find_optimum(bound, FullDomain().measure(bound), 0, (0, 0), (1, 1)).best.node == (0, 1)
+    assert exhaustive.find_optimum(bound, FullDomain().measure(bound), 0, (0, 0), (1, 1)).best.node == (0, 1)
     heavy = FullDomain(weights={"q1": 2.0})
-    assert search.find_optimum(bound, heavy.measure(bound), 0, (0, 0), (1, 1)).best.node == (1, 0)
+    assert exhaustive.find_optimum(bound, heavy.measure(bound), 0, (0, 0), (1, 1)).best.node == (1, 0)
     for aggregate, loss in {"sum": 1.0, "mean": 0.5, "maximum": 1.0, "geometric": 2**0.5 - 1}.items():
         measure = FullDomain(aggregate=aggregate).measure(bound)
-        assert search.find_optimum(bound, measure, 0, (0, 0), (1, 1)).best.loss == pytest.approx(loss)
+        assert exhaustive.find_optimum(bound, measure, 0, (0, 0), (1, 1)).best.loss == pytest.approx(loss)
 
 
 NAMES = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
@@ -326,7 +326,7 @@ def test_optimum_of_adult_with_nine_columns_is_that_of_arx(shared_data, tmp_path
 
 def test_minimal_recodings_of_the_patients(tmp_path):
     """By hand: with names dropped, the finest recodings that hide everyone among four."""
-    from shoal.data.patients import FOLDER
+    from shoal.datasets.patients import FOLDER
 
     plan = shoal.Plan.read(FOLDER / "patients.toml")
     plan = shoal.Plan(plan.schema, (shoal.KAnonymity(4), shoal.PSensitive(2)), FullDomain(), plan.source)
@@ -345,7 +345,7 @@ def test_section_6_similarity_attack(shared_data):
     """
     import numpy as np
 
-    from shoal.data.patients import CATEGORIES
+    from shoal.datasets.patients import CATEGORIES
 
     names = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
     places = (0, 1, 3, 5, 8, 9, 13)

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.encoding import read_frequency_set, recode_codes
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.base import row_limit, suppress_failing
-from shoal.methods.full_domain import search
+from shoal.methods.full_domain import exhaustive
 from shoal.methods.full_domain.judging import GroupJudge
 from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.models import (
@@ -32,6 +31,7 @@ from shoal.models import (
     combine,
 )
 from shoal.schema import Categories, Column, Role, Schema, Table, Tree
+from shoal.table import read_frequency_set, recode_codes
 
 VALUES = ("a", "b", "c", "d", "e")
 LEAVES = ("0", "1", "2", "3")
@@ -116,12 +116,12 @@ def test_the_search_by_rules_finds_what_the_search_by_models_finds(name, table, 
     problem = bind(table, MODELS[name])
     method = FullDomain(suppression=suppression, gs=gs)
     bounds = method.bounds(problem)
-    found = search.find_optimum(problem, method.measure(problem), suppression, *bounds)
-    minimal = search.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
+    found = exhaustive.find_optimum(problem, method.measure(problem), suppression, *bounds)
+    minimal = exhaustive.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GroupJudge, "serves", lambda problem: False)
-        expected = search.find_optimum(problem, method.measure(problem), suppression, *bounds)
-        least = search.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
+        expected = exhaustive.find_optimum(problem, method.measure(problem), suppression, *bounds)
+        least = exhaustive.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
     assert [one.node for one in minimal] == [one.node for one in least]
     assert [one.loss for one in minimal] == pytest.approx([one.loss for one in least], abs=1e-12)
     assert (found.best is None) == (expected.best is None)

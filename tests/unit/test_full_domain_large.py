@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.methods import FullDomain
-from shoal.methods.full_domain import search
-from shoal.methods.full_domain.kernels import wide
-from shoal.methods.full_domain.large import Sizes
+from shoal.methods.full_domain import exhaustive
+from shoal.methods.full_domain.branch_and_bound import Sizes
+from shoal.methods.full_domain.kernels import branch_and_bound
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.threads import at_most
+from shoal.runtime.threads import at_most
 from tests.reference import full_domain as slow
 
 
@@ -46,15 +46,17 @@ def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
     failed = data.draw(st.lists(node, max_size=5))
     known, rows = 0, np.zeros((8, len(highest)), np.int16)
     for one in failed:
-        known = wide.add_failed(rows, known, np.asarray(one))
-        assert wide.covers(rows, known, np.asarray(one))
+        known = branch_and_bound.add_failed(rows, known, np.asarray(one))
+        assert branch_and_bound.covers(rows, known, np.asarray(one))
     for one in itertools.product(*(range(high + 1) for high in highest)):
-        assert wide.covers(rows, known, np.asarray(one)) == (one not in slow.not_below([0] * len(one), highest, failed))
+        assert branch_and_bound.covers(rows, known, np.asarray(one)) == (
+            one not in slow.not_below([0] * len(one), highest, failed)
+        )
     steps = np.asarray([data.draw(st.lists(st.integers(0, 5), min_size=5, max_size=5)) for _ in highest], float)
     parts = np.cumsum(steps, axis=1)
     best = data.draw(st.sampled_from([math.inf, 6.5, 12.5]))
     room = 4000
-    boxes = wide.Boxes(
+    boxes = branch_and_bound.Boxes(
         np.zeros((room, len(highest)), np.int16),
         np.zeros((room, len(highest)), np.int16),
         np.zeros(room),
@@ -62,7 +64,7 @@ def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
         np.ones(1, np.int64),
     )
     boxes.high[0] = highest
-    boxes.bound[0] = wide.bound_of(boxes.low[0], parts, wide.ADDED)
+    boxes.bound[0] = branch_and_bound.bound_of(boxes.low[0], parts, branch_and_bound.ADDED)
     looked = set()
 
     def of_interest():
@@ -73,21 +75,21 @@ def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
         }
         return {node: loss for node, loss in lost.items() if loss < best}
 
-    status = wide.MORE if boxes.bound[0] < best else wide.DONE
-    while status == wide.MORE:
-        status = wide.tighten(boxes, rows, known, parts, wide.ADDED, best, 3)
+    status = branch_and_bound.MORE if boxes.bound[0] < best else branch_and_bound.DONE
+    while status == branch_and_bound.MORE:
+        status = branch_and_bound.tighten(boxes, rows, known, parts, branch_and_bound.ADDED, best, 3)
         held = list(_inside(boxes))
         assert len(set(held)) == len(held)
         assert of_interest().keys() <= set(held)
-        if status == wide.LOOK:
+        if status == branch_and_bound.LOOK:
             first = boxes.low[boxes.heap[0]].astype(np.int64)
             node = tuple(first.tolist())
             assert of_interest()[node] == min(of_interest().values())
             assert boxes.bound[boxes.heap[0]] == pytest.approx(of_interest()[node], abs=1e-9)
             looked.add(node)
-            wide.split_first(boxes, first, 0.0, parts, wide.ADDED, best)
-            status = wide.MORE
-    assert status == wide.DONE
+            branch_and_bound.split_first(boxes, first, 0.0, parts, branch_and_bound.ADDED, best)
+            status = branch_and_bound.MORE
+    assert status == branch_and_bound.DONE
     assert not of_interest()
 
 
@@ -98,13 +100,13 @@ def _inside(boxes):
 
 
 def test_no_room_for_boxes_ends_the_bound_and_not_the_search(monkeypatch):
-    from shoal.methods.full_domain import large
+    from shoal.methods.full_domain import branch_and_bound
 
-    monkeypatch.setattr(search, "LARGEST_LATTICE", 0)
-    monkeypatch.setattr(large, "MOST_BOXES", 12)
+    monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 0)
+    monkeypatch.setattr(branch_and_bound, "MOST_BOXES", 12)
     problem = wide_table(300, (6, 4, 9, 3), (2, 2, 3, 1))
     method = FullDomain(suppression=0.02)
-    found = search.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 0.5)
+    found = exhaustive.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 0.5)
     assert found.best is not None
     assert found.lower_bound <= found.best.loss
 
@@ -116,10 +118,10 @@ def test_one_thread_or_two_prove_the_same_optimum(threads, seed, loss):
     problem = wide_table(200, (6, 4, 9, 3, 5), (2, 2, 3, 1, 2), 4, seed)
     method = FullDomain(suppression=0.05, loss=loss)
     measure, bounds = method.measure(problem), method.bounds(problem)
-    expected = search.find_optimum(problem, measure, 0.05, *bounds)
+    expected = exhaustive.find_optimum(problem, measure, 0.05, *bounds)
     with pytest.MonkeyPatch.context() as patch, at_most(threads):
-        patch.setattr(search, "LARGEST_LATTICE", 0)
-        found = search.find_optimum(problem, measure, 0.05, *bounds)
+        patch.setattr(exhaustive, "LARGEST_LATTICE", 0)
+        found = exhaustive.find_optimum(problem, measure, 0.05, *bounds)
     assert found.proven
     assert expected.proven
     assert found.best.loss == pytest.approx(expected.best.loss, abs=1e-12)
@@ -128,17 +130,17 @@ def test_one_thread_or_two_prove_the_same_optimum(threads, seed, loss):
 
 
 def test_a_fault_of_the_thread_that_bounds_is_raised(monkeypatch):
-    from shoal.methods.full_domain import large
+    from shoal.methods.full_domain import branch_and_bound
 
     def fails(*_):
         raise MemoryError
 
-    monkeypatch.setattr(search, "LARGEST_LATTICE", 0)
-    monkeypatch.setattr(large, "tighten", fails)
+    monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 0)
+    monkeypatch.setattr(branch_and_bound, "tighten", fails)
     problem = wide_table(200, (6, 4), (2, 2))
     method = FullDomain()
     with pytest.raises(MemoryError):
-        search.find_optimum(problem, method.measure(problem), 0.0, *method.bounds(problem))
+        exhaustive.find_optimum(problem, method.measure(problem), 0.0, *method.bounds(problem))
 
 
 def test_a_wide_lattice_is_bounded_and_searched_as_well_as_by_a_plain_best_first_search():
@@ -147,8 +149,8 @@ def test_a_wide_lattice_is_bounded_and_searched_as_well_as_by_a_plain_best_first
         600, (12, 9, 6, 5, 8, 7, 4, 10, 6, 3, 9, 5, 4, 3, 6), (3, 3, 2, 2, 3, 2, 2, 3, 2, 1, 3, 2, 1, 1, 2)
     )
     method = FullDomain(suppression=0.02)
-    found = search.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 1.5)
-    assert found.nodes > search.LARGEST_LATTICE
+    found = exhaustive.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 1.5)
+    assert found.nodes > exhaustive.LARGEST_LATTICE
     ((plain, _),) = lightning(problem, 0.02, [1.5])
     assert found.best.loss <= plain
     assert 0 < found.lower_bound <= found.best.loss

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import shoal
+from shoal.api.functions import COMMANDS
 from shoal.cli import app
-from shoal.functions import COMMANDS
 
 FILES = {"plan": "plan", "compile": "compiling"}
 FRAME = pd.DataFrame({"age": [20 + n // 3 for n in range(24)], "illness": ["flu", "gout", "asthma"] * 8})

@@ -17,20 +17,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-import shoal.checking
-import shoal.gate
-import shoal.verify
-from shoal.checking import ModelVerdict
-from shoal.encoding import read_frequency_set
-from shoal.encoding.groups import Groups, histogram
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+import shoal.verification.check
+import shoal.verification.independent
+import shoal.verification.verify
 from shoal.errors import VerificationError
-from shoal.gate import DEFINITIONS, Counts, Opinion, Sensitive, count_loosely, differences, judge
-from shoal.gate.definitions import _AtMostLogarithm as AtMostLogarithm
-from shoal.gate.enclosures import BelowExponential, exponential, logarithm, product_is_at_least_one
-from shoal.gate.enclosures import _cancels as cancels
-from shoal.gate.judgement import _alike as alike
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import (
     MODELS,
     AlphaK,
@@ -47,7 +39,20 @@ from shoal.models import (
 from shoal.models.base import Assessment, Condition, Model
 from shoal.risk.patterns import PatternExposure
 from shoal.schema import Categories, Column, Role, Schema, Tree
-from shoal.verify import PatternCheck, verify
+from shoal.table import read_frequency_set
+from shoal.table.groups import Groups, histogram
+from shoal.verification.check import ModelVerdict
+from shoal.verification.independent import DEFINITIONS, Counts, Opinion, Sensitive, count_loosely, differences, judge
+from shoal.verification.independent.definitions import _AtMostLogarithm as AtMostLogarithm
+from shoal.verification.independent.interval_arithmetic import (
+    BelowExponential,
+    exponential,
+    logarithm,
+    product_is_at_least_one,
+)
+from shoal.verification.independent.interval_arithmetic import _cancels as cancels
+from shoal.verification.independent.judge import _alike as alike
+from shoal.verification.verify import PatternCheck, verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
 CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
@@ -144,10 +149,10 @@ def test_a_table_in_parts_is_judged_as_the_whole(table, model):
     ]
     asked = (model, KAnonymity(2), _Even())
     whole = judge(counts, (column,), asked)
-    assert shoal.gate.together([judge(part, (column,), asked) for part in parts], asked) == whole
+    assert shoal.verification.independent.together([judge(part, (column,), asked) for part in parts], asked) == whole
     assert whole.opinions[2] is None
     assert None not in whole.opinions[:2]
-    assert shoal.gate.together([], asked).smallest == 0
+    assert shoal.verification.independent.together([], asked).smallest == 0
 
 
 @settings(max_examples=100, deadline=None)
@@ -192,9 +197,9 @@ def test_groups_are_counted_from_the_rows_themselves(rows):
     )
     columns = [pa.array(list(column), pa.string()) for column in list(zip(*rows, strict=True))[:3]]
     counted = pa.table({"c0": columns[0], "c1": columns[1], "c2": columns[2], "n": [row[3] for row in rows]})
-    (column,) = shoal.gate.list_sensitive({"s": (2, counted["c2"], counted["n"])}, ROLES)
+    (column,) = shoal.verification.independent.list_sensitive({"s": (2, counted["c2"], counted["n"])}, ROLES)
     assert column.total == tuple(total[text] for text in number)
-    found = shoal.gate.count_groups(counted, [0, 1], [column])
+    found = shoal.verification.independent.count_groups(counted, [0, 1], [column])
     assert (found.rows, found.groups) == (sum(sizes.values()), len(sizes))
     assert (found.sizes, found.held) == (Counter(sizes.values()), {"s": held})
 
@@ -205,7 +210,7 @@ def test_every_model_has_a_definition_of_its_own():
 
 def test_the_gate_uses_nothing_that_models_or_the_search_use():
     """The order of imports forbids it; this says so of every file."""
-    for path in Path(shoal.gate.__file__).parent.glob("*.py"):
+    for path in Path(shoal.verification.independent.__file__).parent.glob("*.py"):
         text = path.read_text()
         for room in ("models", "encoding", "kernels", "methods", "verify", "risk", "utility"):
             assert f"shoal.{room} import" not in text
@@ -394,7 +399,7 @@ def test_a_figure_that_contradicts_the_verdict_is_a_fault():
 
 
 def test_rows_or_groups_that_are_packed_wrongly_are_a_fault(monkeypatch):
-    import shoal.encoding.frequency as frequency
+    import shoal.table.frequency_set as frequency
 
     monkeypatch.setattr(frequency, "group_keys", lambda codes, sizes: (np.zeros(len(codes), np.int64), 1))
     with pytest.raises(VerificationError, match="1 groups of at least 8 rows, but 2 of at least 4"):
@@ -402,7 +407,7 @@ def test_rows_or_groups_that_are_packed_wrongly_are_a_fault(monkeypatch):
 
 
 def test_rows_that_are_counted_wrongly_are_a_fault(monkeypatch):
-    import shoal.encoding.frequency as frequency
+    import shoal.table.frequency_set as frequency
 
     honest = frequency.sum_by
     monkeypatch.setattr(frequency, "sum_by", lambda *given: honest(*given) * 2)
@@ -450,8 +455,8 @@ def test_loose_groups_are_counted_by_the_gate_too(monkeypatch):
     assert loosely(2).models[0].effective == {"k": 2}
     with pytest.raises(VerificationError, match="does not meet k-anonymity"):
         loosely(3)
-    honest = shoal.checking.crowd
-    monkeypatch.setattr(shoal.checking, "crowd", lambda *given: honest(*given) + 1)
+    honest = shoal.verification.check.crowd
+    monkeypatch.setattr(shoal.verification.check, "crowd", lambda *given: honest(*given) + 1)
     with pytest.raises(VerificationError, match="when counted again"):
         loosely(2)
 
@@ -473,7 +478,9 @@ def test_a_model_of_one_column_is_judged_on_that_column(column):
 
 def test_a_release_asks_the_gate(monkeypatch, tmp_path):
     """In memory, rehearsed and written: without the gate's consent nothing comes out."""
-    monkeypatch.setattr(shoal.verify, "judge", lambda *_: replace(HONEST, opinions=(Opinion(False, {"k": 2}),)))
+    monkeypatch.setattr(
+        shoal.verification.verify, "judge", lambda *_: replace(HONEST, opinions=(Opinion(False, {"k": 2}),))
+    )
     plan = {
         "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"},
                     "o": {"role": "other"}},
@@ -489,11 +496,11 @@ def test_a_release_asks_the_gate(monkeypatch, tmp_path):
     with pytest.raises(VerificationError):
         shoal.release(written)
     with pytest.raises(VerificationError):
-        shoal.pipeline.rehearse(shoal.Plan.from_dict(written))
+        shoal.pipeline.run.rehearse(shoal.Plan.from_dict(written))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
 
 
-HONEST = shoal.gate.Judgement(8, 2, 4, ())
+HONEST = shoal.verification.independent.Judgement(8, 2, 4, ())
 
 
 def test_verdicts_that_were_not_judged_by_the_gate_do_not_claim_it():
@@ -514,13 +521,13 @@ def test_spellings_of_one_value_are_one_to_the_gate_too():
 @pytest.mark.parametrize("fewer", [0, 1])
 def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypatch, fewer):
     """One record less fits each pattern than it says; as many as it says is right."""
-    honest = shoal.verify.expose_patterns
+    honest = shoal.verification.verify.expose_patterns
 
     def expose(*given):
         told = honest(*given)
         return replace(told, support=told.support - fewer)
 
-    monkeypatch.setattr(shoal.verify, "expose_patterns", expose)
+    monkeypatch.setattr(shoal.verification.verify, "expose_patterns", expose)
     table = TABLE.drop_columns(["o"])
     if fewer:
         with pytest.raises(VerificationError, match="do not have the records they say"):
@@ -548,8 +555,8 @@ OVERLAPPING = {
 @pytest.mark.parametrize("told", ["support", "fitting"])
 def test_the_records_that_fit_patterns_are_counted_by_the_gate_too(monkeypatch, told):
     """One record more is told to fit than the gate finds."""
-    honest = shoal.gate.count_fitting
-    monkeypatch.setattr(shoal.verify, "count_fitting", lambda *given: _one_less(honest(*given), told))
+    honest = shoal.verification.independent.count_fitting
+    monkeypatch.setattr(shoal.verification.verify, "count_fitting", lambda *given: _one_less(honest(*given), told))
     with pytest.raises(VerificationError, match="Two ways to count the records that fit"):
         shoal.anonymize(TABLE.drop_columns(["o"]), OVERLAPPING)
 
@@ -584,7 +591,7 @@ def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_c
     expected = [sum(n for record, n in zip(records, counts, strict=True) if fits(record, one)) for one in patterns]
     fitting = sum(n for record, n in zip(records, counts, strict=True) if any(fits(record, one) for one in patterns))
     by_column = [[[row[j] for row in rows] for j in range(quasi + 1)] for rows in (patterns, records)]
-    assert shoal.gate.count_fitting(*by_column, counts, quasi, "*") == (expected, fitting)
+    assert shoal.verification.independent.count_fitting(*by_column, counts, quasi, "*") == (expected, fitting)
 
 
 def test_groups_that_fail_a_model_of_all_columns_are_told_beside_a_model_of_few():
@@ -608,8 +615,8 @@ def test_an_order_of_two_places_is_one_along_which_rows_are_moved():
 def test_the_answer_for_a_table_in_parts_is_that_of_the_worst(order):
     model = combine([KAnonymity(3)])
     sizes = ([5, 2, 9], [4, 4])
-    parts = [shoal.checking.assess_part(Groups(np.asarray(sizes[place])), model) for place in order]
-    found = shoal.checking.answer(parts, model)
+    parts = [shoal.verification.check.assess_part(Groups(np.asarray(sizes[place])), model) for place in order]
+    found = shoal.verification.check.answer(parts, model)
     assert (found.rows, found.groups, found.smallest_group, found.failing_sizes) == (24, 5, 2, (2,))
     assert found.models[0].effective == {"k": 2}
     assert not found.holds

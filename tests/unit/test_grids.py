@@ -20,18 +20,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shoal
-from shoal.encoding import ByGroup, ByLevel, read_frequency_set, recode_codes
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.budget import Ledger, errors
+from shoal.budget.arithmetic import sampled_factor
+from shoal.budget.grids import sampled_grid_counts
+from shoal.budget.methods.grids import LOSS_UNITS, PopulationGrid, SampledGrid, choice_scores
 from shoal.errors import InfeasibleError
-from shoal.identifiability import Ledger, audits, errors
-from shoal.identifiability.arithmetic import sampled_factor
-from shoal.identifiability.grids import sampled_grid_counts
-from shoal.methods import METHODS, Method, PopulationGrid, Problem, SampledGrid
-from shoal.methods.grids.method import LOSS_UNITS, choice_scores
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.methods import METHODS, Method, Problem
 from shoal.models import KAnonymity, combine
-from shoal.plan import Plan
+from shoal.plan.plan import Plan
+from shoal.risk import release_audits
 from shoal.schema import Column, Ordered, Prefix, Role, Schema, Tree, Widths
+from shoal.table import ByGroup, ByLevel, read_frequency_set, recode_codes
 from tests.reference.identifiability import SeededSource, recoding_score
 
 AREAS = {"north": ["Ayr", "Bute"], "south": ["Cove", "Dell", "Esk"]}
@@ -376,7 +377,7 @@ def test_in_python(tmp_path: Path) -> None:
 # -- audits, through the real methods ------------------------------------------------------------------
 
 
-def audit(method: Method, rows: int = 400, k: int = 5) -> audits.Locality:
+def audit(method: Method, rows: int = 400, k: int = 5) -> release_audits.Locality:
     """Rerun a method on random subsets of the rows; every row is its own combination or shares its labels."""
     table = people(rows)
     texts = [list(map(str, table[name].to_pylist())) for name in ("age", "town")]
@@ -408,7 +409,7 @@ def audit(method: Method, rows: int = 400, k: int = 5) -> audits.Locality:
         columns = [np.asarray([None if label is None else label[j] for label in found], object) for j in range(2)]
         return columns, published
 
-    return audits.locality(publish, rows, np.random.default_rng(3))
+    return release_audits.locality(publish, rows, np.random.default_rng(3))
 
 
 def test_the_grids_pass_locality(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ from shoal.schema import (
     Widths,
     read_table,
 )
-from shoal.schema.hierarchies import MissingFromHierarchy
-from shoal.schema.ladder import build_ladder
+from shoal.schema.bound_hierarchy import build_ladder
+from shoal.schema.tree_hierarchies import MissingFromHierarchy
 
 INF = float("inf")
 
@@ -192,7 +192,7 @@ def test_a_value_that_the_hierarchy_lacks(hierarchy: Hierarchy, values: list[str
 
 
 def test_rows_that_hold_lacking_values_are_named(tmp_path: Path) -> None:
-    from shoal.pipeline import release
+    from shoal.pipeline.run import release
 
     (tmp_path / "s.csv").write_text("age,x\n21,1\nSECRET,1\n22,1\nSECRET,1\nHIDDEN,1\n")
     plan = {

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding.formulas import neutral
+from shoal.table.spreadsheet_safety import neutral
 
 NAMES = ["=cmd()|' /C calc'!A0", "<script>alert(1)</script>", "‮gpj.exe", "x" * 3000, "[red]bold[/]\x1b[31m"]
 VALUES = [

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shoal.budget import arithmetic, errors
 from shoal.errors import InputError
-from shoal.identifiability import arithmetic, errors
 from tests.reference import identifiability as reference
 
 shares = st.fractions(min_value=Fraction(1, 1000), max_value=Fraction(999, 1000), max_denominator=1000)

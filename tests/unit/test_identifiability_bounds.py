@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from shoal.identifiability import arithmetic, audits, errors, grids, guarantee, mechanisms, sampling
+from shoal.budget import arithmetic, errors, grids, guarantee, mechanisms, sampling
+from shoal.risk import release_audits
 from tests.reference.identifiability import SeededSource
 
 SOURCE = SeededSource(5)
@@ -18,12 +19,12 @@ TAKEN: list[tuple[str, int, Callable[[int], object]]] = [
     ("m", 2, lambda m: arithmetic.compose_as_in_paper("1/2", "1/2", m)),
     ("k", 1, lambda k: arithmetic.check_crowd("1/2", k)),
     ("k", 1, lambda k: arithmetic.sampling_delta(2, k, "1/2")),
-    ("rows", 1, lambda rows: audits.locality(_nothing_moves, rows, np.random.default_rng(1), runs=1)),
-    ("runs", 1, lambda runs: audits.locality(_nothing_moves, 9, np.random.default_rng(1), runs=runs)),
-    ("k", 1, lambda k: audits.extreme_values([1], [1], [1], [0], k=k)),
-    ("rows", 2, lambda rows: audits.expected_crowd(1, 1, rows)),
-    ("first", 1, lambda first: audits.expected_crowd(first, 2, 10)),
-    ("second", 1, lambda second: audits.expected_crowd(2, second, 10)),
+    ("rows", 1, lambda rows: release_audits.locality(_nothing_moves, rows, np.random.default_rng(1), runs=1)),
+    ("runs", 1, lambda runs: release_audits.locality(_nothing_moves, 9, np.random.default_rng(1), runs=runs)),
+    ("k", 1, lambda k: release_audits.extreme_values([1], [1], [1], [0], k=k)),
+    ("rows", 2, lambda rows: release_audits.expected_crowd(1, 1, rows)),
+    ("first", 1, lambda first: release_audits.expected_crowd(first, 2, 10)),
+    ("second", 1, lambda second: release_audits.expected_crowd(2, second, 10)),
     ("rows", 1, lambda rows: grids.population_grid_check([9, 9], rows, 2)),
     ("k", 2, lambda k: grids.population_grid_check([9, 9], 3, k)),
     ("k", 1, lambda k: grids.sampled_grid_counts([9, 9], "1/2", k, SOURCE)),

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from shoal.identifiability import chain, errors
-from shoal.identifiability.arithmetic import rho_from_bound, round_up
-from shoal.identifiability.ledger import Ledger
+from shoal.budget import errors, hash_chain
+from shoal.budget.arithmetic import rho_from_bound, round_up
+from shoal.budget.ledger import Ledger
 
 STATE = (
     "salt", "name", "m", "k", "delta_limit", "entries", "base", "bound", "delta", "population_released", "head",
@@ -143,7 +143,7 @@ def test_a_state_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
 def test_a_deleted_entry_is_noticed_even_with_a_matching_state(ledger: Ledger, number: int) -> None:
     entries = ledger.entries()
     kept = [entry for entry in entries if entry.number != number]
-    totals = chain.Totals.none(chain.Terms("", "", 1000, 5, Fraction(0)))
+    totals = hash_chain.Totals.none(hash_chain.Terms("", "", 1000, 5, Fraction(0)))
     for entry in kept:
         totals = totals.after(entry.base, entry.factor, entry.delta)
     tamper(
@@ -288,12 +288,12 @@ def test_other_tables_and_triggers_are_noticed(ledger: Ledger, statement: str) -
 
 
 def test_what_does_not_stay_as_it_was_written_is_not_committed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shoal.identifiability import ledger as module
+    from shoal.budget import ledger as module
 
     before = ledger.path.read_bytes()
     write = module._write
 
-    def forgetful(connection: sqlite3.Connection, entry: chain.Entry) -> None:
+    def forgetful(connection: sqlite3.Connection, entry: hash_chain.Entry) -> None:
         connection.execute("SAVEPOINT s")
         write(connection, entry)
         connection.execute("ROLLBACK TO s")
@@ -309,8 +309,8 @@ def test_the_check_before_a_booking_does_not_grow_with_the_ledger(
     ledger = Ledger.create(tmp_path / "l", m=10**6, k=2)
     reads: list[int] = []
     steps: list[int] = []
-    read = chain.Entry.read
-    monkeypatch.setattr(chain.Entry, "read", lambda row: reads.append(1) or read(row))
+    read = hash_chain.Entry.read
+    monkeypatch.setattr(hash_chain.Entry, "read", lambda row: reads.append(1) or read(row))
     connect = sqlite3.connect
 
     def counting(*arguments: Any, **options: Any) -> sqlite3.Connection:
@@ -343,41 +343,43 @@ def test_a_ledger_without_a_state_is_refused(ledger: Ledger) -> None:
 
 def test_entries_that_no_booking_makes_are_refused_though_their_heads_fit(tmp_path: Path) -> None:
     """Whoever computes the heads anew can still not write what the rules forbid."""
-    terms = chain.Terms("s", "n", 1000, 5, Fraction(1, 10))
-    none = chain.Totals.none(terms)
+    terms = hash_chain.Terms("s", "n", 1000, 5, Fraction(1, 10))
+    none = hash_chain.Totals.none(terms)
 
-    def sealed(*spendings: tuple[Fraction | None, Fraction, Fraction]) -> tuple[list[chain.Entry], chain.Totals, str]:
+    def sealed(
+        *spendings: tuple[Fraction | None, Fraction, Fraction],
+    ) -> tuple[list[hash_chain.Entry], hash_chain.Totals, str]:
         totals, head, entries = none, terms.head, []
         for base, factor, delta in spendings:
             totals = totals.after(base, factor, delta)
-            entry = chain.Entry("t", "query", "", base, factor, delta, totals)
+            entry = hash_chain.Entry("t", "query", "", base, factor, delta, totals)
             head = entry.sealed(terms.head, head)
-            entries.append(chain.Entry("t", "query", "", base, factor, delta, totals, head))
+            entries.append(hash_chain.Entry("t", "query", "", base, factor, delta, totals, head))
         return entries, totals, head
 
     one, zero = Fraction(1), Fraction(0)
     good, totals, head = sealed((None, Fraction(3), zero), (Fraction(1, 9), one, zero), (None, Fraction(2), zero))
-    chain.check_walk(terms, totals, head, good)
-    chain.check_end(terms, totals, head, good[-2:], 3)
+    hash_chain.check_walk(terms, totals, head, good)
+    hash_chain.check_end(terms, totals, head, good[-2:], 3)
     for wrong in (
         [(Fraction(1, 9), one, zero), (Fraction(1, 20), one, zero)],  # a second population release, of a lower base
         [(None, Fraction(3), zero), (None, Fraction(1, 3), zero)],  # a factor that gives budget back
         [(Fraction(0), one, zero)],
     ):
         entries, totals, head = sealed(*wrong)
-        refused(lambda: chain.check_walk(terms, totals, head, entries), "cannot have been booked")  # noqa: B023
+        refused(lambda: hash_chain.check_walk(terms, totals, head, entries), "cannot have been booked")  # noqa: B023
     for last, ever in ((good[-1:], 3), (good[-2:], 4), (good[-2:], 2), ([], 3), (good, 3)):
-        refused(lambda: chain.check_end(terms, *sealed_end(good), last, ever), "number of entries")  # noqa: B023
+        refused(lambda: hash_chain.check_end(terms, *sealed_end(good), last, ever), "number of entries")  # noqa: B023
 
 
-def sealed_end(entries: Sequence[chain.Entry]) -> tuple[chain.Totals, str]:
+def sealed_end(entries: Sequence[hash_chain.Entry]) -> tuple[hash_chain.Totals, str]:
     return entries[-1].totals, entries[-1].head
 
 
 def test_terms_that_cannot_have_been_declared_are_refused() -> None:
-    chain.Terms.read("s", "n", 3, 2, "0")
+    hash_chain.Terms.read("s", "n", 3, 2, "0")
     for m, k, limit in ((2, 2, "0"), (3, 1, "0"), (5, 9, "0"), (9, 2, "1"), (9, 2, "3/2"), (2**63, 2, "0")):
-        refused(lambda: chain.Terms.read("s", "n", m, k, limit))  # noqa: B023
+        refused(lambda: hash_chain.Terms.read("s", "n", m, k, limit))  # noqa: B023
     for written in (
         "2/4",
         "+1/2",
@@ -387,13 +389,13 @@ def test_terms_that_cannot_have_been_declared_are_refused() -> None:
         "1/0",
         " 0",
     ):  # a half and nothing, otherwise than a booking writes them
-        refused(lambda: chain.Terms.read("s", "n", 9, 2, written))  # noqa: B023
+        refused(lambda: hash_chain.Terms.read("s", "n", 9, 2, written))  # noqa: B023
 
 
 def test_totals_that_cannot_come_from_bookings_are_refused() -> None:
-    chain.Totals.read(0, "1/9", "1", "0", 0)
+    hash_chain.Totals.read(0, "1/9", "1", "0", 0)
     for base, bound, delta in (("0", "1", "0"), ("1", "1", "0"), ("1/9", "8/9", "0"), ("1/9", "1", "1")):
-        refused(lambda: chain.Totals.read(0, base, bound, delta, 0), "totals")  # noqa: B023
+        refused(lambda: hash_chain.Totals.read(0, base, bound, delta, 0), "totals")  # noqa: B023
 
 
 # -- on disk before the call returns -----------------------------------------------------------------------

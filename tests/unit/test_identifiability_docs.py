@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-import shoal.identifiability
+import shoal.budget
+from shoal.budget import Ledger
+from shoal.budget.arithmetic import bound_from_rho, rho_from_bound, smallest_crowd
+from shoal.budget.mechanisms import calibrate, half_width
 from shoal.cli.app import run
-from shoal.identifiability import Ledger
-from shoal.identifiability.arithmetic import bound_from_rho, rho_from_bound, smallest_crowd
-from shoal.identifiability.mechanisms import calibrate, half_width
 from tests.reference import identifiability as reference
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +26,7 @@ PICTURES = [
     ROOT / "docs" / "pictures" / name
     for name in ("what-rho-means.svg", "why-k-is-not-enough.svg", "what-rho-costs.svg")
 ]
-MODULES = sorted(path.stem for path in Path(shoal.identifiability.__file__).parent.glob("*.py"))
+MODULES = sorted(path.stem for path in Path(shoal.budget.__file__).parent.glob("*.py"))
 
 
 def rows_of_table(first_cell: str) -> list[list[str]]:
@@ -37,14 +37,14 @@ def rows_of_table(first_cell: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_of_the_modules(module: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"shoal.identifiability.{module}")).failed == 0
+    assert doctest.testmod(importlib.import_module(f"shoal.budget.{module}")).failed == 0
 
 
 def test_public_names() -> None:
-    for name in shoal.identifiability.__all__:
-        assert getattr(shoal.identifiability, name).__doc__
+    for name in shoal.budget.__all__:
+        assert getattr(shoal.budget, name).__doc__
     with pytest.raises(AttributeError, match="nothing_of_this_name"):
-        shoal.identifiability.nothing_of_this_name  # noqa: B018
+        shoal.budget.nothing_of_this_name  # noqa: B018
 
 
 def test_examples_of_the_page() -> None:

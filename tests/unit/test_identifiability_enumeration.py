@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from shoal.identifiability import arithmetic, grids
-from shoal.identifiability.guarantee import population_guarantee, sampled_guarantee
-from shoal.identifiability.mechanisms import calibrate
+from shoal.budget import arithmetic, grids
+from shoal.budget.guarantee import population_guarantee, sampled_guarantee
+from shoal.budget.mechanisms import calibrate
 from tests.reference import identifiability as reference
 
 UNIVERSE = range(12)

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shoal.budget import errors, grids
+from shoal.budget.guarantee import population_guarantee, query_guarantee, sampled_guarantee
+from shoal.budget.sampling import sample_mask
 from shoal.errors import InfeasibleError, InputError
-from shoal.identifiability import errors, grids
-from shoal.identifiability.guarantee import population_guarantee, query_guarantee, sampled_guarantee
-from shoal.identifiability.sampling import sample_mask
 from tests.reference.identifiability import SeededSource, recoding_score
 
 

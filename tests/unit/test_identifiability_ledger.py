@@ -19,12 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from shoal.budget import errors
+from shoal.budget.arithmetic import bound_from_rho, rho_from_bound, sampling_delta
+from shoal.budget.ledger import Ledger
+from shoal.budget.mechanisms import Span
+from shoal.budget.noisy_queries import ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
 from shoal.errors import InfeasibleError, InputError, ShoalError
-from shoal.identifiability import errors
-from shoal.identifiability.arithmetic import bound_from_rho, rho_from_bound, sampling_delta
-from shoal.identifiability.ledger import Ledger
-from shoal.identifiability.mechanisms import Span
-from shoal.identifiability.queries import ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
 
 
 def bytes_of(ledger: Ledger) -> bytes:
@@ -291,7 +291,7 @@ def test_booking_needs_nothing_that_counts_or_reads_tables() -> None:
     program = (
         "import sys, types\n"
         "shoal = types.ModuleType('shoal'); shoal.__path__ = [sys.argv[1]]; sys.modules['shoal'] = shoal\n"
-        "import shoal.identifiability.ledger\n"
+        "import shoal.budget.ledger\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)))\n"
     )
     found = subprocess.run([sys.executable, "-c", program, str(package)], capture_output=True, text=True, check=True)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.identifiability import errors
-from shoal.identifiability.mechanisms import (
+from shoal.budget import errors
+from shoal.budget.mechanisms import (
     Noise,
     Span,
     best_of,
@@ -24,7 +24,7 @@ from shoal.identifiability.mechanisms import (
     noisy_mean,
     noisy_sum,
 )
-from shoal.identifiability.sampling import (
+from shoal.budget.sampling import (
     SystemSource,
     bernoulli,
     bernoulli_exponential,
@@ -133,7 +133,7 @@ def test_mask_fits_its_rate(beta: str, seed: int) -> None:
 
 
 def test_counts_are_those_of_the_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.identifiability.sampling._ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("shoal.budget.sampling._ROWS_AT_ONCE", 64)
     sizes = np.array([0, 3, 0, 200, 1, 64, 0, 17, 0])
     kept = sample_counts(sizes, "1/3", SeededSource(1))
     mask = sample_mask(int(sizes.sum()), "1/3", SeededSource(1))

@@ -15,12 +15,9 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "vocabulary", "identifiers", "variables", "showing", "extensions", "stopping", "checked", "threads",
-    "clock", "sparing", "schema", "formats", "engines", "gate", "encoding", "kernels", "models", "utility",
-    "identifiability", "risk", "bounds", "methods", "watching", "checking", "verify", "output", "asking", "plan",
-    "plan_schema", "reuse", "description", "worth", "deciding", "certificate", "report", "pipeline", "data", "kinds",
-    "roles", "profiling", "rehearsal", "explanation", "costs", "drafting", "exploration", "shorthand", "given",
-    "attacking", "assessing", "comparing", "functions", "learn", "compilation", "testing", "reproduce", "web", "cli",
+    "errors", "runtime", "schema", "datasets", "verification.independent", "io", "render", "table", "kernels",
+    "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods", "plan", "results",
+    "report", "pipeline", "advice", "audit", "api", "sklearn", "testing", "papers", "web", "cli",
 )  # fmt: skip
 
 
@@ -56,8 +53,8 @@ k = 2
 path = "{name}"
 """
 UNUSED = {
-    "pandas", "scipy", "polars", "pyspark", "sklearn", "altair", "openpyxl", "shoal.web", "shoal.reproduce",
-    "shoal.exploration", "shoal.explanation", "shoal.profiling", "shoal.drafting", "shoal.shorthand",
+    "pandas", "scipy", "polars", "pyspark", "sklearn", "altair", "openpyxl", "shoal.web", "shoal.papers",
+    "shoal.advice.explore", "shoal.advice.explain", "shoal.advice.profile", "shoal.advice.draft", "shoal.api.keywords",
     "shoal.cli.serve", "shoal.cli.attack", "multiprocessing.pool",
 }  # fmt: skip
 
@@ -118,7 +115,7 @@ print(before, product(np.ones((2, 2)))[0, 0])
 
 
 def test_arrow_without_its_help_works_as_ever():
-    code = "import sys\nfrom shoal import sparing\nsparing.be_alone(); sparing.load_arrow()\nimport pyarrow as pa\n"
+    code = "import sys\nfrom shoal.runtime import lean_imports as lean\nlean.be_alone(); lean.load_arrow()\nimport pyarrow as pa\n"
     code += "import pyarrow.compute as pc\nfrom pyarrow.vendored import docscrape\n"
     code += "table = pa.table({'a': [1, 1, 2], 'b': ['x', None, 'z']})\n"
     code += "print(pc.sort_indices(table['b'], null_placement='at_start').to_pylist(), "
@@ -137,24 +134,24 @@ def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
 
 def test_other_people_keep_their_pandas_and_scipy():
     """In a process that is not shoal's own, libraries find what is installed."""
-    code = "import sys\nfrom shoal import sparing\n{}sparing.load_arrow(); sparing.load_compiler()\n"
+    code = "import sys\nfrom shoal.runtime import lean_imports as lean\n{}lean.load_arrow(); lean.load_compiler()\n"
     looked = "import numba.np.arraymath; print('pandas' in sys.modules, 'scipy' in sys.modules)"
     assert run(code.format("") + looked) == "True True"
-    assert run(code.format("sparing.be_alone(); ") + looked) == "False False"
+    assert run(code.format("lean.be_alone(); ") + looked) == "False False"
     found = "import pandas, scipy; print(pandas.__name__, scipy.__name__)"
-    assert run(code.format("sparing.be_alone(); ") + found) == "pandas scipy"
+    assert run(code.format("lean.be_alone(); ") + found) == "pandas scipy"
 
 
 @pytest.mark.parametrize(("before", "told"), [("", "1"), ("os.environ['OPENBLAS_NUM_THREADS'] = '3'; ", "3")])
 def test_numpy_starts_no_threads_where_nobody_else_is(before, told):
     """To start them is half of what loading it takes; who has said how many there should be is heard."""
-    code = f"import os; os.environ.pop('OPENBLAS_NUM_THREADS', None); {before}from shoal import sparing; "
-    assert run(code + "sparing.be_alone(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
+    code = f"import os; os.environ.pop('OPENBLAS_NUM_THREADS', None); {before}from shoal.runtime import lean_imports; "
+    assert run(code + "lean_imports.be_alone(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
 
 
 def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():
     """A reader may load pandas in one thread while compiled code is loaded in another."""
-    from shoal.sparing import _Refusing
+    from shoal.runtime.lean_imports import _Refusing
 
     refusing = _Refusing("pandas")
     with pytest.raises(ModuleNotFoundError):
@@ -177,19 +174,33 @@ def test_no_module_hides_a_public_function():
     assert modules.isdisjoint(shoal.__all__)
 
 
+def package_of(module):
+    """Return the entry of ORDER that a module below shoal belongs to: the longest one that begins its name."""
+    while module and module not in ORDER:
+        module = module.rpartition(".")[0]
+    return module
+
+
 def modules_used(path):
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("shoal."):
-            yield node.module.split(".")[1]
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "shoal":
+            for alias in node.names:
+                yield f"{node.module}.{alias.name}".removeprefix("shoal.")
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("shoal."):
+                    yield alias.name.removeprefix("shoal.")
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_one_way(path):
-    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    if room in ("__init__", "__main__"):
+    module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+    if module in ("__init__", "__main__"):
         return
+    own = ORDER.index(package_of(module))
     for used in modules_used(path):
-        assert ORDER.index(used) <= ORDER.index(room), f"{room} must not use {used}"
+        package = package_of(used)
+        assert not package or ORDER.index(package) <= own, f"{module} must not use {used}"
 
 
 def test_the_command_line_is_a_module_too():

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal import pipeline
-from shoal.engines.base import EngineSettings
 from shoal.errors import ShoalError
+from shoal.io.engines.base import EngineSettings
+from shoal.pipeline import run as pipeline
 
 IN_MEMORY = st.one_of(
     st.lists(st.sampled_from(["a", "b", "7", "07", "", None]), min_size=1, max_size=30).map(

@@ -13,13 +13,9 @@ from numba import njit
 
 import shoal
 from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
-from shoal.encoding import hiding as hidings
-from shoal.encoding import rules as kinds
-from shoal.encoding.hiding import FAILS, HIDE, HOLDS, LOOK, NOTE, UNKNOWN
-from shoal.encoding.rules import Rule
-from shoal.kernels.facts import count_sets, hide_rare
+from shoal.kernels.column_subsets import count_sets, hide_rare
 from shoal.kernels.rules import make_judge, make_rules, make_tally, shortfall
-from shoal.methods.full_domain.kernels import judging, lattice, wide
+from shoal.methods.full_domain.kernels import branch_and_bound, judging, lattice
 from shoal.methods.local.kernels.stars import who_agrees
 from shoal.methods.microaggregation.kernels.annealing import anneal, make_partners
 from shoal.methods.microaggregation.kernels.descent import _dissolve_groups, _improve_records
@@ -27,6 +23,10 @@ from shoal.methods.microaggregation.kernels.partition import make_partition
 from shoal.methods.microaggregation.kernels.univariate import nearest_records
 from shoal.methods.patterns.kernels.finding import find_patterns
 from shoal.schema import Column, Role, Schema
+from shoal.table import cell_suppression as hidings
+from shoal.table import rules as kinds
+from shoal.table.cell_suppression import FAILS, HIDE, HOLDS, LOOK, NOTE, UNKNOWN
+from shoal.table.rules import Rule
 from tests.reference import bounds as slow_bounds
 from tests.reference import full_domain as slow_lattice
 from tests.reference import known as slow_facts
@@ -95,7 +95,7 @@ def test_rare_combinations_are_hidden_as_by_hand(seed, least, width, kept, worth
     cells, clipped = hidings.make_cells(codes), hidings.clip_counts(counts, least)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hidings, "MOST_KEPT", kept)
-        patch.setattr("shoal.kernels.facts.WORTH", worth)  # heard without the compiler only
+        patch.setattr("shoal.kernels.column_subsets.WORTH", worth)  # heard without the compiler only
         held = np.full(len(sets), -1, np.int64)
         tables = hidings.make_tables(sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, held, 999)
         often, cost = np.zeros(codes.T.shape, np.float32), rng.choice([1.0, 2.0, 3.0], len(sizes))
@@ -196,22 +196,22 @@ def test_small_groups_are_counted_by_keys_and_what_the_others_lose_is_summed(see
     numbers, cost = np.asarray(numbers, np.uint64), np.asarray(cost)
     whole = np.asarray([[(cost[at[a, level] + codes[a]] * counts).sum() for level in range(3)] for a in range(3)])
     keys = sum(numbers[at[a, 0] + codes[a]] for a in range(3))
-    memory = wide.Keys(
+    memory = branch_and_bound.Keys(
         np.zeros(3, np.int64), keys, np.zeros(rows, np.int32), np.zeros(32, np.uint64), np.zeros(32, np.int64)
     )
     for _ in range(3):
         node = rng.integers(0, 3, 3)
         labels = [tuple(int(LEVELS[a][level][row[a]]) for a, level in enumerate(node)) for row in codes.T]
-        small = wide.small_rows(codes, counts, numbers, at, node, least, memory)
+        small = branch_and_bound.small_rows(codes, counts, numbers, at, node, least, memory)
         assert small == slow_lattice.rows_in_small_groups(labels, counts.tolist(), least)
         sums = np.empty(3)
-        wide.kept_sums(codes, counts, cost, at, whole, least, memory, sums)
+        branch_and_bound.kept_sums(codes, counts, cost, at, whole, least, memory, sums)
         kept = [i for i in range(rows) if sum(counts[j] for j in range(rows) if labels[j] == labels[i]) >= least]
         assert sums.tolist() == [sum(counts[i] * cost[at[a, node[a]] + codes[a, i]] for i in kept) for a in range(3)]
 
 
 def one_box(room, high, bound):
-    boxes = wide.Boxes(
+    boxes = branch_and_bound.Boxes(
         np.zeros((room, 2), np.int16), np.zeros((room, 2), np.int16), np.zeros(room), np.arange(room, dtype=np.int32),
         np.ones(1, np.int64),
     )  # fmt: skip
@@ -221,19 +221,36 @@ def one_box(room, high, bound):
 
 def test_boxes_are_cut_until_a_node_must_be_looked_at():
     parts = np.asarray([[0.0, 1.0, 3.0, 9.0], [0.0, 2.0, 4.0, 9.0]])
-    assert [wide.bound_of(np.asarray([2, 1], np.int16), parts, how) for how in (wide.ADDED, wide.LARGEST)] == (
-        pytest.approx([5.0, 3.0])
+    assert [
+        branch_and_bound.bound_of(np.asarray([2, 1], np.int16), parts, how)
+        for how in (branch_and_bound.ADDED, branch_and_bound.LARGEST)
+    ] == (pytest.approx([5.0, 3.0]))
+    assert branch_and_bound.bound_of(np.asarray([2, 1], np.int16), parts, branch_and_bound.GEOMETRIC) == pytest.approx(
+        np.expm1(5.0)
     )
-    assert wide.bound_of(np.asarray([2, 1], np.int16), parts, wide.GEOMETRIC) == pytest.approx(np.expm1(5.0))
     failed, known = np.zeros((4, 2), np.int16), 0
-    assert wide.tighten(one_box(9, (2, 2), 0.0), failed, known, parts, wide.ADDED, 5.0, 3) == wide.LOOK
-    assert wide.tighten(one_box(9, (2, 2), 5.0), failed, known, parts, wide.ADDED, 5.0, 3) == wide.DONE
+    assert (
+        branch_and_bound.tighten(one_box(9, (2, 2), 0.0), failed, known, parts, branch_and_bound.ADDED, 5.0, 3)
+        == branch_and_bound.LOOK
+    )
+    assert (
+        branch_and_bound.tighten(one_box(9, (2, 2), 5.0), failed, known, parts, branch_and_bound.ADDED, 5.0, 3)
+        == branch_and_bound.DONE
+    )
     for node in ((0, 2), (1, 1)):
-        known = wide.add_failed(failed, known, np.asarray(node))
-    assert wide.tighten(one_box(2, (2, 2), 0.0), failed, known, parts, wide.ADDED, 5.0, 3) == wide.FULL
-    assert wide.tighten(one_box(9, (2, 2), 0.0), failed, known, parts, wide.ADDED, 9.0, 1) == wide.MORE
+        known = branch_and_bound.add_failed(failed, known, np.asarray(node))
+    assert (
+        branch_and_bound.tighten(one_box(2, (2, 2), 0.0), failed, known, parts, branch_and_bound.ADDED, 5.0, 3)
+        == branch_and_bound.FULL
+    )
+    assert (
+        branch_and_bound.tighten(one_box(9, (2, 2), 0.0), failed, known, parts, branch_and_bound.ADDED, 9.0, 1)
+        == branch_and_bound.MORE
+    )
     boxes = one_box(9, (2, 2), 0.0)
-    assert wide.tighten(boxes, failed, known, parts, wide.ADDED, 9.0, 9) == wide.LOOK
+    assert (
+        branch_and_bound.tighten(boxes, failed, known, parts, branch_and_bound.ADDED, 9.0, 9) == branch_and_bound.LOOK
+    )
     inside = [
         (a, b) for box in boxes.heap[: boxes.size[0]] for a in range(boxes.low[box, 0], boxes.high[box, 0] + 1)
         for b in range(boxes.low[box, 1], boxes.high[box, 1] + 1)
@@ -241,7 +258,9 @@ def test_boxes_are_cut_until_a_node_must_be_looked_at():
     assert sorted(inside) == [(0, 2), (1, 2), (2, 0), (2, 1), (2, 2)]
     assert boxes.low[boxes.heap[0]].tolist() == [2, 0]
     boxes = one_box(9, (1, 1), 0.0)
-    assert wide.tighten(boxes, failed, known, parts, wide.ADDED, 9.0, 9) == wide.DONE
+    assert (
+        branch_and_bound.tighten(boxes, failed, known, parts, branch_and_bound.ADDED, 9.0, 9) == branch_and_bound.DONE
+    )
     assert boxes.size[0] == 0
 
 

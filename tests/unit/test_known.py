@@ -14,17 +14,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import shoal
-import shoal.checking
-from shoal.encoding import read_frequency_set
-from shoal.encoding.facts import read_facts
+import shoal.verification.check
 from shoal.errors import PlanError, VerificationError
-from shoal.gate import differences, judge_sets, list_sensitive, show_rows
-from shoal.gate import facts as gate_facts
-from shoal.methods.local import cell_search
-from shoal.models import known as known_models
-from shoal.models.known import Keyed, Known, assess_sets
-from shoal.plan import Plan, parse_model
+from shoal.methods.local import hidden_cells_search
+from shoal.models import partial_knowledge as known_models
+from shoal.models.partial_knowledge import Keyed, Known, assess_sets
+from shoal.plan.plan import Plan, parse_model
 from shoal.schema import Column, Role, Schema, Tree, Widths
+from shoal.table import read_frequency_set
+from shoal.table.column_subsets import read_facts
+from shoal.verification.independent import column_subsets as gate_facts
+from shoal.verification.independent import differences, judge_sets, list_sensitive, show_rows
 from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
 
@@ -268,12 +268,12 @@ def test_compiled_code_hides_the_cells_that_the_search_would_hide(seed, most, mo
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcde"})
     asked = shoal.Plan(schema, (Known(shoal.KAnonymity(3), most),), shoal.HiddenCells())
     slowly = shoal.anonymize(table, asked)
-    monkeypatch.setattr(cell_search, "MANY", 0)
+    monkeypatch.setattr(hidden_cells_search, "MANY", 0)
     monkeypatch.setattr(known_models, "MANY", 0)
     for room in (None, 40):  # wider sets are left to the search
         if room is not None:
-            monkeypatch.setattr("shoal.kernels.facts.room_of", lambda rows, room=room: room)
-            monkeypatch.setattr(cell_search, "room_of", lambda rows, room=room: room)
+            monkeypatch.setattr("shoal.kernels.column_subsets.room_of", lambda rows, room=room: room)
+            monkeypatch.setattr(hidden_cells_search, "room_of", lambda rows, room=room: room)
         compiled = shoal.anonymize(table, asked)
         assert compiled.table.equals(slowly.table)
         assert compiled.certificate.content == slowly.certificate.content
@@ -324,16 +324,16 @@ def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():
 
 
 def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
-    from shoal.methods.local import cell_search
+    from shoal.methods.local import hidden_cells_search
 
-    real = cell_search._recoding
+    real = hidden_cells_search._recoding
 
     def careless(problem, table, levels, hidden, told):
         hidden = hidden.copy()
         hidden[tuple(np.argwhere(hidden)[0])] = False
         return real(problem, table, levels, hidden, told)
 
-    monkeypatch.setattr(cell_search, "_recoding", careless)
+    monkeypatch.setattr(hidden_cells_search, "_recoding", careless)
     with pytest.raises(VerificationError):
         shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
 
@@ -342,9 +342,9 @@ ZERO = dict.fromkeys(NAMES, 0)
 
 
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
-    demands = cell_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
+    demands = hidden_cells_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
-    monkeypatch.setattr(cell_search, "LARGER", 7)
+    monkeypatch.setattr(hidden_cells_search, "LARGER", 7)
     fewer = replace(demands)
     assert sum(len(chosen) == 3 for chosen in fewer.tried) == 7
     assert [c for c in fewer.tried if len(c) < 3] == [c for c in fewer.sets if len(c) < 3]
@@ -364,12 +364,12 @@ def wide_table(rows, columns, seed=7):
 def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
-    monkeypatch.setattr(cell_search, "LARGER", 1)
+    monkeypatch.setattr(hidden_cells_search, "LARGER", 1)
     both = {}
     for many in (0, 10**12):
-        monkeypatch.setattr(cell_search, "MANY", many)
+        monkeypatch.setattr(hidden_cells_search, "MANY", many)
         judged = shoal.anonymize(table, plan)
-        with patch.object(cell_search._Chooser, "_judge_by_all", lambda self: None):
+        with patch.object(hidden_cells_search._Chooser, "_judge_by_all", lambda self: None):
             by_a_part = shoal.anonymize(table, plan)
         assert judged.utility["ncp"] < by_a_part.utility["ncp"]
         both[many] = judged
@@ -379,9 +379,9 @@ def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypat
 def test_what_was_hidden_when_levels_were_tried_is_not_hidden_again(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
-    monkeypatch.setattr(cell_search, "LARGER", 1)
+    monkeypatch.setattr(hidden_cells_search, "LARGER", 1)
     kept = shoal.anonymize(table, plan)
-    monkeypatch.setattr(cell_search._Chooser, "begun", lambda self: None)
+    monkeypatch.setattr(hidden_cells_search._Chooser, "begun", lambda self: None)
     assert kept.table.equals(shoal.anonymize(table, plan).table)
 
 
@@ -391,9 +391,9 @@ def test_hidden_cells_whose_time_is_over_hold_all_the_same(many, ticks, monkeypa
     """At every moment at which the time can be over; verified before it is released, as always."""
     table, schema = wide_table(300, 6)
     left = iter([False] * ticks)
-    monkeypatch.setattr(cell_search, "MANY", many)
-    monkeypatch.setattr(cell_search, "AT_ONCE", 3)
-    monkeypatch.setattr(cell_search, "is_late", lambda deadline: next(left, True))
+    monkeypatch.setattr(hidden_cells_search, "MANY", many)
+    monkeypatch.setattr(hidden_cells_search, "AT_ONCE", 3)
+    monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
     assert release.certificate["models"][0]["judged_by"] == "the model and the gate"
@@ -407,16 +407,16 @@ def shown_of(table):
 
 
 def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
-    from shoal.methods.local import cell_search
-    from shoal.models.known import SetsVerdict
+    from shoal.methods.local import hidden_cells_search
+    from shoal.models.partial_knowledge import SetsVerdict
 
-    monkeypatch.setattr(cell_search._Hiding, "run", lambda *_, **__: None)
+    monkeypatch.setattr(hidden_cells_search._Hiding, "run", lambda *_, **__: None)
 
     def blind(shown, entries, part, names, known):
         fails = np.zeros(len(shown.count), bool)
         return SetsVerdict(True, True, {"k": 4, "rows_per_person": 4}, 1, None, 0, fails)
 
-    monkeypatch.setattr(shoal.checking, "assess_sets", blind)
+    monkeypatch.setattr(shoal.verification.check, "assess_sets", blind)
     with pytest.raises(VerificationError, match="Two ways"):
         shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
 
@@ -523,7 +523,7 @@ def share_of(table, node):
 def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_feasible_one(known, monkeypatch):
     """Against all nodes, each asked of the definition."""
 
-    from shoal.methods.full_domain import search as lattice_search
+    from shoal.methods.full_domain import exhaustive as lattice_search
 
     table = table_of(120, known + 10)
     model = (Known(shoal.KAnonymity(4), known),)
@@ -561,7 +561,7 @@ def test_levels_for_few_columns_leave_no_row_out():
 @given(releases())
 def test_the_attack_counts_whom_so_many_facts_single_out(release):
     from shoal.risk.attacks_facts import facts_needed
-    from shoal.utility.tables import open_tables
+    from shoal.utility.coded_tables import open_tables
 
     people, released, _ = release
     names = NAMES[: len(people[0])]

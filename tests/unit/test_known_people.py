@@ -8,19 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding import read_frequency_set
-from shoal.encoding.people import number_people
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import PlanError
-from shoal.gate import differences
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import MODELS as MODELS_BY_NAME
 from shoal.models.base import AllOf
-from shoal.models.known import Keyed, Known
-from shoal.models.people import counting_people
-from shoal.plan import Plan
+from shoal.models.by_people import counting_people
+from shoal.models.partial_knowledge import Keyed, Known
+from shoal.plan.plan import Plan
 from shoal.schema import Column, Flat, Role, Schema
-from shoal.verify import _second_opinion_on_people, check_relation, people_of_source
+from shoal.table import read_frequency_set
+from shoal.table.people import number_people
+from shoal.verification.independent import differences
+from shoal.verification.verify import _second_opinion_on_people, check_relation, people_of_source
 from tests.reference import known as slow
 from tests.unit.test_people_models import MODELS
 from tests.unit.test_people_models import SCHEMA as ONE_COLUMN

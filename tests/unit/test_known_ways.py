@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.models.known import KeySet, Known, bind_keys
+from shoal.models.partial_knowledge import KeySet, Known, bind_keys
 from tests.conformance.test_methods import SECRETS
 from tests.reference import known as slow
 from tests.unit.test_known import agree, both

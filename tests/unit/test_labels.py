@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal import Column, Role, Schema
-from shoal.encoding.intervals import Ends, show_ranges
-from shoal.schema.hierarchies import Flat, Ordered, Prefix, Table, Tree
-from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
+from shoal.schema.interval_hierarchies import Calendar, Cuts, Intervals, Widths
 from shoal.schema.rounding import as_whole, round_cut, round_steps
+from shoal.schema.tree_hierarchies import Flat, Ordered, Prefix, Table, Tree
+from shoal.table.group_ranges import Ends, show_ranges
 from shoal.utility.labels import read_label
 from tests.reference import labels as slow
 

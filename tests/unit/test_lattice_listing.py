@@ -9,16 +9,16 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from shoal.data.patients import FOLDER
-from shoal.deciding import Watch, encode
-from shoal.engines import open_engine
-from shoal.engines.base import Source
+from shoal.datasets.patients import FOLDER
 from shoal.errors import InfeasibleError
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import Source
 from shoal.methods import FullDomain, Levels
 from shoal.methods.full_domain.minimal import list_minimal, list_recodings
 from shoal.models import AlphaK, KAnonymity, KeySet, Known, PSensitive
-from shoal.pipeline import minimal_recodings, rehearse
-from shoal.plan import Plan
+from shoal.pipeline.decide import Watch, encode
+from shoal.pipeline.run import minimal_recodings, rehearse
+from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Tree
 from shoal.web.pictures import lattice_picture, minimal_of
 

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines.base import Relation, check_names, require_columns, require_roles
+from shoal.budget import Ledger
 from shoal.errors import ShoalError
-from shoal.identifiability import Ledger
+from shoal.io.engines.base import Relation, check_names, require_columns, require_roles
 from tests.fuzz.harness import call, files_of, places_of, within
 
 SECRETS = {"text": "Schmidtqvx", "number": "918273645501", "date": "1931-07-23", "decimal": "48151623.4207"}
@@ -319,7 +319,7 @@ def test_no_value_of_an_odd_column_is_raised_or_told(tmp_path: Path, odd: str, m
 
 @pytest.mark.parametrize("kind", [["release", "plan.toml"], ["release", "plan.toml", "--json"]])
 def test_a_fault_tells_its_kind_and_place_and_how_to_see_more(tmp_path: Path, kind: list[str], monkeypatch) -> None:
-    from shoal import functions
+    from shoal.api import functions
 
     def fail(*_: object, **__: object) -> None:
         raise ValueError("Schmidtqvx")

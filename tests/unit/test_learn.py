@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.tree import DecisionTreeClassifier  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
-from shoal.learn import Anonymizer  # noqa: E402
+from shoal.sklearn import Anonymizer  # noqa: E402
 
 FAILS = {"check_fit2d_1sample": "one row cannot hide among others"}
 RANDOM = np.random.default_rng(7)

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
-from shoal import deciding
 from shoal.cli.app import app
-from shoal.encoding import read_frequency_set
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import InfeasibleError, PlanError, VerificationError
-from shoal.gate import differences, judge_people
-from shoal.models.people import ByPeople
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.models.by_people import ByPeople
+from shoal.pipeline import decide
 from shoal.schema import Column, Role, Schema, Widths
+from shoal.table import read_frequency_set
+from shoal.verification.independent import differences, judge_people
 from tests.reference import people as slow
 from tests.unit.test_people import visits
 from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, told_slowly
@@ -224,7 +224,7 @@ def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path,
     report = (tmp_path / "out" / "released.report.html").read_text()
     assert "Who knows 2 rows of a person, and can link them, finds at least 3 people who have them." in report
     plan, before = shoal.Plan.read(tmp_path / "plan.toml"), (tmp_path / "out" / "released.csv").read_bytes()
-    relabel, name_people = DuckDBEngine.relabel, deciding.name_people
+    relabel, name_people = DuckDBEngine.relabel, decide.name_people
 
     def exchanged(engine, table, place, labels):
         other = labels.set_column(1, "label", pa.array(labels["label"].to_pylist()[::-1]))
@@ -234,7 +234,7 @@ def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path,
         made = name_people(*given)
         return made.set_column(1, "label", pa.array(["0" * 32] * made.num_rows))
 
-    for home, name, fault in ((DuckDBEngine, "relabel", exchanged), (deciding, "name_people", of_all)):
+    for home, name, fault in ((DuckDBEngine, "relabel", exchanged), (decide, "name_people", of_all)):
         with monkeypatch.context() as patched:
             patched.setattr(home, name, fault)
             with pytest.raises(VerificationError):
@@ -313,7 +313,7 @@ def test_k_people_with_the_same_rows_and_one_illness_hide_nobodys(key):
 
 
 def test_too_many_sets_of_rows_are_refused(monkeypatch):
-    from shoal.encoding import linked as module
+    from shoal.table import linked_rows as module
 
     monkeypatch.setattr(module, "MOST_SETS", 10)
     table = pa.table({"who": ["a"] * 6 + ["b"] * 6, "age": list(range(6)) * 2})

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding import read_frequency_set
-from shoal.encoding.wildcards import certain_candidates
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods.base import Problem
 from shoal.models import combine
 from shoal.schema import Categories, Column, Role, Schema, Table, Tree
+from shoal.table import read_frequency_set
+from shoal.table.wildcard_matches import certain_candidates
 from tests.reference import local_recoding as slow
 
 PLACES = {"a": ("a", "n", "*"), "b": ("b", "n", "*"), "c": ("c", "s", "*"), "d": ("d", "s", "*"), "e": ("e", "s", "*")}
@@ -79,7 +79,7 @@ def problem_of(rows, models):
 
 def groups_of(local, pieces):
     """The rows of each group, as text."""
-    from shoal.methods.local.release import share_out
+    from shoal.methods.local.publish import share_out
 
     frequencies = local.problem.frequencies
     groups = [[] for _ in range(len(pieces.start) - 1)]
@@ -96,8 +96,8 @@ def groups_of(local, pieces):
 @given(rows=ROWS, seed=st.integers(0, 2**20))
 def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
     from shoal.kernels.rules import lacks_of, make_tally
-    from shoal.methods.local.release import count_groups
-    from shoal.methods.rules import bind_rules, totals_of
+    from shoal.methods.bind_rules import bind_rules, totals_of
+    from shoal.methods.local.publish import count_groups
 
     problem = problem_of(rows, models)
     frequencies = problem.frequencies

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding.wildcards import candidates, certain_candidates, crowd
-from shoal.methods.local.star_patterns import _take_back
+from shoal.methods.local.suppression_search import _take_back
+from shoal.table.wildcard_matches import candidates, certain_candidates, crowd
 from tests.reference import local_recoding as slow
 
 SCHEMA = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})

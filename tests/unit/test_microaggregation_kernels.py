@@ -9,9 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from shoal.clock import now
-from shoal.encoding import rules as kinds
-from shoal.encoding.rules import Rule
 from shoal.kernels.rules import (
     columns_of,
     count_rows,
@@ -23,16 +20,16 @@ from shoal.kernels.rules import (
     shortfall,
     value_counts,
 )
-from shoal.methods.microaggregation.kernels import pool as pool_module
-from shoal.methods.microaggregation.kernels import rounds
+from shoal.methods.microaggregation.kernels import parallel_mdav
+from shoal.methods.microaggregation.kernels import unassigned as pool_module
+from shoal.methods.microaggregation.kernels.annealing_by_size import anneal_region, anneal_sized, pad
 from shoal.methods.microaggregation.kernels.exact import best_partition
 from shoal.methods.microaggregation.kernels.kdtree import let_go, remove, summarise, tidy
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.neighbours import nearest_squares
 from shoal.methods.microaggregation.kernels.p_first import grow_until
-from shoal.methods.microaggregation.kernels.pool import _outside, make_pool
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
-from shoal.methods.microaggregation.kernels.sized import anneal_region, anneal_sized, pad
+from shoal.methods.microaggregation.kernels.unassigned import _outside, make_pool
 from shoal.methods.microaggregation.kernels.univariate import (
     _shorten,
     cut_order,
@@ -41,8 +38,11 @@ from shoal.methods.microaggregation.kernels.univariate import (
     optimal_univariate,
     path_microaggregation,
 )
-from shoal.methods.microaggregation.regrouping import refine_sized
-from shoal.threads import at_most
+from shoal.methods.microaggregation.neighbourhood_search import refine_sized
+from shoal.runtime.search_clock import now
+from shoal.runtime.threads import at_most
+from shoal.table import rules as kinds
+from shoal.table.rules import Rule
 from tests.reference import microaggregation as reference
 from tests.reference.bounds import least_partition, members
 
@@ -143,18 +143,18 @@ def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, thread
             "_LEAST_ATTRIBUTES": 1, "WORTH": 1, "_FEWEST": 1,
             "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
         }.items():  # fmt: skip
-            patched.setattr(rounds, name, value)
+            patched.setattr(parallel_mdav, name, value)
         np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_mdav_of_many_records_in_rounds_is_its_twin(shape, monkeypatch):
     points, made = make_points(shape, 6_000, 5, seed=5), []
-    take = rounds._take_round
+    take = parallel_mdav._take_round
     for name, value in {"WORTH": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
-        monkeypatch.setattr(rounds, name, value)
+        monkeypatch.setattr(parallel_mdav, name, value)
     monkeypatch.setattr(
-        rounds, "_take_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))
+        parallel_mdav, "_take_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))
     )
     np.testing.assert_array_equal(mdav(points, 4), reference.mdav(points, 4))
     pairs, used, near, far = sum(listed.told for listed in made)

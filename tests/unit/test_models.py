@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.encoding.groups import Groups, histogram
 from shoal.errors import PlanError
 from shoal.models import (
     AlphaK,
@@ -22,6 +21,7 @@ from shoal.models import (
     combine,
 )
 from shoal.schema import Categories, Column, Role, Schema, Tree
+from shoal.table.groups import Groups, histogram
 from tests.reference import models as slow
 
 VALUES = ["a", "b", "c", "d", "e", "f"]

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.checked import exact_number
 from shoal.errors import PlanError
 from shoal.models import OWN, AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
 from shoal.models.base import Assessment, Condition
+from shoal.runtime.validation import exact_number
 
 
 def condition(values, bound, *, at_least, parameter="k"):

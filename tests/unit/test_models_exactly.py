@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.encoding.groups import Groups, Histogram, histogram
 from shoal.models import (
     AlphaK,
     BetaLikeness,
@@ -23,9 +22,10 @@ from shoal.models import (
     PSensitive,
     TCloseness,
 )
-from shoal.models.comparison import log_is_below, no_more, powers_reach_one, settle
+from shoal.models.exact_comparison import log_is_below, no_more, powers_reach_one, settle
 from shoal.schema import Categories, Column, Role, Schema, Tree
-from shoal.schema.ladder import build_ladder
+from shoal.schema.bound_hierarchy import build_ladder
+from shoal.table.groups import Groups, Histogram, histogram
 
 VALUES = ("a", "b", "c", "d", "e", "f", "g", "h")
 CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f", "g", "h"))

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shoal.encoding.rules import DISTINCT, ENTROPY, EQUAL, HIERARCHICAL, LIKENESS, ORDERED, RECURSIVE, SHARE, Rule
 from shoal.models import (
     AlphaK,
     BetaLikeness,
@@ -23,11 +22,12 @@ from shoal.models import (
     TrajectoryAnonymity,
     combine,
 )
-from shoal.models.absorbing import absorbing_part
-from shoal.models.comparison import as_float
-from shoal.models.known import Known
-from shoal.models.people import ByPeople
+from shoal.models.by_people import ByPeople
+from shoal.models.exact_comparison import as_float
+from shoal.models.partial_knowledge import Known
+from shoal.models.superset_rules import absorbing_part
 from shoal.schema.columns import Domain
+from shoal.table.rules import DISTINCT, ENTROPY, EQUAL, HIERARCHICAL, LIKENESS, ORDERED, RECURSIVE, SHARE, Rule
 from tests.unit.test_models_exactly import VALUES, counted
 
 TOTALS = (4, 2, 0, 1)

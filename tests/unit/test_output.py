@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 
 from shoal.errors import InfeasibleError, OutputError, VerificationError
-from shoal.output import certificate_of, check_output, publish, staging, staging_of
-from shoal.pipeline import release
+from shoal.io.publish import certificate_of, check_output, publish, staging, staging_of
+from shoal.pipeline.run import release
 
 
 def write_plan(
@@ -209,7 +209,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, name: str
 def test_a_run_that_fails_leaves_everything_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], old: bool
 ) -> None:
-    from shoal import deciding
+    from shoal.pipeline import decide
 
     plan = write_plan(tmp_path)
     if old:
@@ -219,7 +219,7 @@ def test_a_run_that_fails_leaves_everything_as_it_was(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(deciding, "verify", fail)
+    monkeypatch.setattr(decide, "verify", fail)
     with pytest.raises(error):
         release(plan, overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -248,7 +248,7 @@ def test_where_the_table_cannot_be_moved_the_old_release_stays(tmp_path: Path, m
 
 RELEASE_FOREVER = """
 import sys
-from shoal.pipeline import release
+from shoal.pipeline.run import release
 release(sys.argv[1], overwrite=True)
 print("ready", flush=True)
 while True:

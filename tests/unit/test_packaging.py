@@ -10,14 +10,14 @@ import tarfile
 from pathlib import Path
 
 import shoal
-from shoal import kernels
+from shoal.kernels import cache
 
 PROJECT = Path(__file__).parents[2]
 USE = """
 import sys
 import shoal
-from shoal.data.patients import FOLDER
-from shoal.plan_schema import FILE
+from shoal.datasets.patients import FOLDER
+from shoal.plan.json_schema import FILE
 
 assert shoal.__file__.startswith(sys.argv[1])
 assert FILE.is_file()
@@ -26,7 +26,7 @@ plan = drafted.plan.with_(method="full-domain", output=sys.argv[2])
 print(shoal.release(plan).certificate["smallest_group"])
 """
 COMPILED = """
-from shoal.data.census import census_table
+from shoal.datasets.census import census_table
 import shoal
 shoal.anonymize(census_table(50), quasi_identifiers=["age", "sex"], k=2, method="full-domain", seed=1)
 """
@@ -39,9 +39,9 @@ def run(*command, **options):
 def pack_store(project):
     """Lay the compiled code of full-domain searches beside the kernels of another copy; the names of its files."""
     run(sys.executable, "-W", "ignore", "-c", COMPILED)
-    kept = kernels._store()
-    place = project / "src" / "shoal" / "kernels" / kernels.packed(kept).name
-    kernels.pack(kept, place, preset=0)
+    kept = cache._store()
+    place = project / "src" / "shoal" / "kernels" / cache.packed(kept).name
+    cache.pack(kept, place, preset=0)
     with tarfile.open(place) as archive:
         return {Path(name).name for name in archive.getnames() if not name.endswith(".ran")}
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.data.patients import CATEGORIES, COLUMNS, TABLES
+from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 
 CONDITION = {"condition": shoal.Column(shoal.Role.SENSITIVE, categories=CATEGORIES)}
 

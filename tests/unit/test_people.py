@@ -15,21 +15,22 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import shoal
-from shoal.checked import make
+from shoal.advice.profile import profile as profile_table
 from shoal.cli.app import app
-from shoal.data.visits import visits_table
-from shoal.deciding import Watch, encode
-from shoal.encoding.people import Numbered, number_names
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.datasets.visits import visits_table
 from shoal.errors import InfeasibleError, PlanError, VerificationError
-from shoal.methods import METHODS, quiet
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.methods import METHODS
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.profiling import profile as profile_table
+from shoal.pipeline.decide import Watch, encode
 from shoal.report import render
 from shoal.risk import attacks_people
+from shoal.runtime.progress import quiet
+from shoal.runtime.validation import make
 from shoal.schema import Categories, Column, Role, Schema, Widths
 from shoal.schema.spelling import fold
+from shoal.table.people import Numbered, number_names
 from tests.reference import people as slow
 
 runner = CliRunner()
@@ -142,7 +143,7 @@ def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
 
 
 def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkeypatch):
-    from shoal.engines.duckdb import DuckDBEngine
+    from shoal.io.engines.duckdb import DuckDBEngine
 
     pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
     document = {

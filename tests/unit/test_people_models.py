@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.encoding import read_frequency_set
-from shoal.encoding.people import hitting_number, number_people
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
-from shoal.gate import differences, judge_people
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import AllOf
-from shoal.models.people import ByPeople
+from shoal.models.by_people import ByPeople
 from shoal.schema import Categories, Column, Role, Schema, Tree
-from shoal.verify import people_of_source
+from shoal.table import read_frequency_set
+from shoal.table.people import hitting_number, number_people
+from shoal.verification.independent import differences, judge_people
+from shoal.verification.verify import people_of_source
 from tests.reference import people as slow
 from tests.reference import unions
 from tests.reference.models import ordered_cost, tree_cost
@@ -225,8 +225,8 @@ def test_a_model_by_people_needs_people_and_asks_of_the_other_columns_what_it_as
 
 
 def test_a_search_is_told_of_people_by_their_column_and_of_values_by_theirs():
-    from shoal.encoding.rules import DISTINCT
     from shoal.schema.columns import Domain
+    from shoal.table.rules import DISTINCT
 
     domains = Domain("secret", 2), Domain("who", 9, people=object()), Domain("other", 2)
     totals = [np.ones(domain.size, np.int64) for domain in domains]

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.encoding.person_dates import days_moved
 from shoal.errors import PlanError
 from shoal.report import render
 from shoal.schema import Calendar, Column, Role, Schema, Shift
+from shoal.table.date_shift import days_moved
 
 KEY = b"0123456789abcdef0123456789abcdef"
 DAY = datetime.date

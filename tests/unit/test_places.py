@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from shoal import output, stopping
 from shoal.errors import OutputError, PlanError
-from shoal.output import (
+from shoal.io import publish as io_publish
+from shoal.io.publish import (
     certificate_of,
     check_inputs,
     check_output,
@@ -30,8 +30,9 @@ from shoal.output import (
     staging,
     staging_of,
 )
-from shoal.pipeline import release
-from shoal.plan import Plan
+from shoal.pipeline.run import release
+from shoal.plan.plan import Plan
+from shoal.runtime import signals
 from tests.unit.test_output import assert_whole, names, write_plan
 
 WHICH = range(4)  # table, certificate, report, recoding
@@ -73,16 +74,16 @@ def test_only_a_regular_file_is_replaced(tmp_path: Path, which: int, kind: str) 
 def test_nothing_is_replaced_unasked_be_it_made_while_the_release_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
-    from shoal import deciding
+    from shoal.pipeline import decide
 
     plan, place = write_plan(tmp_path), places_of(tmp_path / "released.csv")[which]
-    made = deciding.verify
+    made = decide.verify
 
     def verify(*given: Any, **options: Any) -> Any:
         place.write_text("mine")
         return made(*given, **options)
 
-    monkeypatch.setattr(deciding, "verify", verify)
+    monkeypatch.setattr(decide, "verify", verify)
     with pytest.raises(OutputError, match="exists"):
         release(plan)
     assert place.read_text() == "mine"
@@ -217,7 +218,7 @@ def test_a_source_that_is_not_there_is_not_what_stands_at_the_place_of_the_outpu
 
 
 def test_no_file_of_a_release_is_the_ledger_or_the_universe(tmp_path: Path) -> None:
-    from shoal.methods import PopulationGrid
+    from shoal.budget.methods.grids import PopulationGrid
 
     table = tmp_path / "released.csv"
     for which, place in enumerate(places_of(table)):
@@ -225,7 +226,7 @@ def test_no_file_of_a_release_is_the_ledger_or_the_universe(tmp_path: Path) -> N
         method = PopulationGrid(k=5, ledger=ledger, levels={"age": 1}, universe=universe)
         assert set(method.files) == {ledger, universe}
         with pytest.raises(OutputError, match="must not be the ledger itself"):
-            output.check_inputs(table, {"ledger": method.files})
+            io_publish.check_inputs(table, {"ledger": method.files})
 
 
 def test_a_plan_knows_the_files_that_it_was_read_from(tmp_path: Path) -> None:
@@ -350,12 +351,12 @@ def test_a_release_in_parts_takes_the_place_of_another_and_leaves_no_file_open(
         publish((in_parts(folder / "table", "new"), table), [(certificate, certificate_of(table))])
     assert len(os.listdir("/proc/self/fd")) == open_before
     assert {f"{folder}/table/part-{number}" for number in range(2)} | {f"{folder}/table"} <= {*synced}
-    assert [part.read_text() for part in output.parts_of(table)] == ["new 0", "new 1"]
+    assert [part.read_text() for part in io_publish.parts_of(table)] == ["new 0", "new 1"]
     assert certificate_of(table).read_text() == "new"
     listed = "".join(f"{hashlib.sha256(f'new {n}'.encode()).hexdigest()}  part-{n}\n" for n in range(2))
-    assert output.sha256_of(table) == hashlib.sha256(listed.encode()).hexdigest()
-    assert output.size_of(table) == 10
-    assert output.published[-1] == table
+    assert io_publish.sha256_of(table) == hashlib.sha256(listed.encode()).hexdigest()
+    assert io_publish.size_of(table) == 10
+    assert io_publish.published[-1] == table
 
 
 def test_parts_take_the_place_of_one_file_and_one_file_that_of_parts(tmp_path: Path) -> None:
@@ -363,7 +364,7 @@ def test_parts_take_the_place_of_one_file_and_one_file_that_of_parts(tmp_path: P
     table.write_text("old")
     with staging(table) as folder:
         publish((in_parts(folder / "table", "new"), table), [])
-    assert [part.read_text() for part in output.parts_of(table)] == ["new 0", "new 1"]
+    assert [part.read_text() for part in io_publish.parts_of(table)] == ["new 0", "new 1"]
     with staging(table) as folder:
         (folder / "table").write_text("newer")
         publish((folder / "table", table), [])
@@ -413,10 +414,10 @@ def broken_off(folder: Path, *, moved: bool) -> Path:
     with staging(table) as place:
         (place / "table.csv").write_text("new")
         (place / "0.text").write_text("new paper")
-        journal = output._Journal.of(
+        journal = io_publish._Journal.of(
             [(place / "table.csv", table), (place / "0.text", certificate_of(table))],
             place,
-            output.sha256_of(place / "table.csv"),
+            io_publish.sha256_of(place / "table.csv"),
         )
         journal.write(place)
         os.replace(certificate_of(table), place / "old-1")
@@ -428,11 +429,11 @@ def broken_off(folder: Path, *, moved: bool) -> Path:
 @pytest.mark.parametrize("moved", [False, True])
 def test_the_journal_goes_before_what_it_tells_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool) -> None:
     """Else a kill in between would leave a journal of moves that cannot be told any more."""
-    table, left, clear = broken_off(tmp_path, moved=moved), [], output.Held.clear
-    monkeypatch.setattr(output.Held, "clear", lambda held: (left.append(names(held.path)), clear(held)))
+    table, left, clear = broken_off(tmp_path, moved=moved), [], io_publish.Held.clear
+    monkeypatch.setattr(io_publish.Held, "clear", lambda held: (left.append(names(held.path)), clear(held)))
     with staging(table):
         pass
-    assert output.JOURNAL not in left[0]
+    assert io_publish.JOURNAL not in left[0]
 
 
 @pytest.mark.parametrize("moved", [False, True])
@@ -467,10 +468,10 @@ def test_a_table_that_was_changed_since_gets_no_certificate(tmp_path: Path, now:
 def test_a_journal_that_is_none_moves_nothing(tmp_path: Path, journal: bytes) -> None:
     folder = staging_of(tmp_path / "r.csv")
     folder.mkdir()
-    (folder / output.JOURNAL).write_bytes(journal)
+    (folder / io_publish.JOURNAL).write_bytes(journal)
     with pytest.raises(OutputError, match="journal cannot be read"), staging(tmp_path / "r.csv"):
         pass
-    assert (folder / output.JOURNAL).exists()
+    assert (folder / io_publish.JOURNAL).exists()
 
 
 def test_a_certificate_that_cannot_be_moved_once_is_moved_at_last(
@@ -511,11 +512,11 @@ def test_requests_wait_and_are_answered_in_the_end() -> None:
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("answered"))
     try:
-        with stopping.deferred():
+        with signals.deferred():
             signal.raise_signal(signal.SIGTERM)
             assert got == []
         assert got == ["answered"]
-        with contextlib.suppress(ZeroDivisionError), stopping.deferred():
+        with contextlib.suppress(ZeroDivisionError), signals.deferred():
             signal.raise_signal(signal.SIGTERM)
             raise ZeroDivisionError
         assert got == ["answered"] * 2
@@ -527,24 +528,24 @@ def test_a_request_that_was_swallowed_is_answered_before_anything_moves(tmp_path
     table = tmp_path / "r.csv"
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with stopping.listening(), staging(table) as folder:
+        with signals.listening(), staging(table) as folder:
             (folder / "table.csv").write_text("new")
-            with contextlib.suppress(stopping.Stopped):
+            with contextlib.suppress(signals.Stopped):
                 signal.raise_signal(signal.SIGTERM)
-            with pytest.raises(stopping.Stopped):
+            with pytest.raises(signals.Stopped):
                 publish((folder / "table.csv", table), [])
-        assert stopping.asked() == signal.SIGTERM
+        assert signals.asked() == signal.SIGTERM
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert names(tmp_path) == []
     finally:
-        with stopping.listening():  # forget it
+        with signals.listening():  # forget it
             signal.signal(signal.SIGTERM, before)
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with stopping.listening(), stopping.deferred():
+        with signals.listening(), signals.deferred():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
             signal.raise_signal(signal.SIGHUP)
     finally:
@@ -555,8 +556,8 @@ SLOW = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may have had it ignored, as nohup does
-from shoal.engines.duckdb import DuckDBEngine
-from shoal import pipeline
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.pipeline import run as pipeline
 def decide(engine, *_):
     engine._connection.execute("SET threads = 1")
     print("ready", flush=True)
@@ -655,7 +656,7 @@ def test_no_paper_takes_the_place_of_what_it_is_about(tmp_path: Path, command: s
 
 
 def test_a_draft_does_not_take_the_place_of_its_table_in_python_either(tmp_path: Path) -> None:
-    from shoal.functions import draft
+    from shoal.api.functions import draft
 
     write_plan(tmp_path)
     kept = (tmp_path / "source.csv").read_bytes()
@@ -667,14 +668,14 @@ def test_a_draft_does_not_take_the_place_of_its_table_in_python_either(tmp_path:
 
 def test_a_paper_is_whole_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place, done = tmp_path / "paper.html", []
-    sync, replace = output._sync, Path.replace
+    sync, replace = io_publish._sync, Path.replace
     monkeypatch.setattr(
-        output,
+        io_publish,
         "_sync",
         lambda path: (done.append(("sync", path.read_text() if path.is_file() else "folder")), sync(path)),
     )
     monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(("move", to.name)), replace(path, to)))
-    output.write_paper(place, "new")
+    io_publish.write_paper(place, "new")
     assert done == [("sync", "new"), ("move", "paper.html"), ("sync", "folder")]
     assert names(tmp_path) == ["paper.html"]
 
@@ -689,8 +690,8 @@ def test_a_paper_that_fails_leaves_the_old_one_and_nothing_else(
     def fail(path: Path) -> None:
         raise fault
 
-    monkeypatch.setattr(output, "_sync", fail)
+    monkeypatch.setattr(io_publish, "_sync", fail)
     with pytest.raises((OutputError, KeyboardInterrupt)):
-        output.write_paper(place, "new")
+        io_publish.write_paper(place, "new")
     assert place.read_text() == "old"
     assert names(tmp_path) == ["paper.html"]

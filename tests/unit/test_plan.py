@@ -11,7 +11,7 @@ import pytest
 from shoal import KAnonymity, LDiversity, Levels, PPlusAlphaSensitive, PSensitive
 from shoal.errors import HierarchyError, InputError, PlanError, TableError
 from shoal.models import MODELS
-from shoal.plan import Plan, build_hierarchy, parse_model, plain
+from shoal.plan.plan import Plan, build_hierarchy, parse_model, plain
 from shoal.schema import Calendar, Column, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths
 
 WHOLE = """
@@ -290,7 +290,7 @@ def test_what_json_cannot_say_becomes_text() -> None:
 
 
 def test_the_certificate_of_a_plan_with_infinity_and_dates_is_json(tmp_path: Path) -> None:
-    from shoal.pipeline import release
+    from shoal.pipeline.run import release
 
     (tmp_path / "s.csv").write_text("age,day\n21,2024-01-01\n22,2024-01-02\n")
     (tmp_path / "plan.toml").write_text(

@@ -43,8 +43,8 @@ from shoal import (
     sensitive,
     tree,
 )
-from shoal.data.patients import FOLDER
-from shoal.plan_schema import FILE, to_json
+from shoal.datasets.patients import FOLDER
+from shoal.plan.json_schema import FILE, to_json
 from tests.reference.json_schema import holds
 
 PLAN = Plan(
@@ -139,7 +139,7 @@ def test_what_is_not_a_plan_is_refused(made, says):
 
 
 def test_the_schema_of_plan_files_that_is_shipped_is_current():
-    assert FILE.read_text(encoding="utf-8") == to_json(), "run: python -m shoal.plan_schema"
+    assert FILE.read_text(encoding="utf-8") == to_json(), "run: python -m shoal.plan.json_schema"
 
 
 SCHEMA = json.loads(FILE.read_text(encoding="utf-8"))

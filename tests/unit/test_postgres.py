@@ -14,11 +14,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.formats import ColumnLabels
-from shoal.formats.postgres import Place, Postgres, name_of_certificate
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import ColumnLabels
+from shoal.io.formats.postgres import Place, Postgres, name_of_certificate
 from tests import servers
 from tests.unit.test_publishing import in_child
 

@@ -12,18 +12,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.data.census import census_table
-from shoal.data.patients import FOLDER
-from shoal.drafting import draft_plan
+from shoal.advice.draft import draft_plan
+from shoal.advice.profile import profile as profile_table
+from shoal.advice.suggest_role import MOST_QUASI
+from shoal.advice.try_methods import Tried, least_loss
+from shoal.advice.value_kinds import separators_of
+from shoal.datasets.census import census_table
+from shoal.datasets.patients import FOLDER
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.identifiers import _named, identifier_reason, sensitive_reason
-from shoal.kinds import separators_of
 from shoal.methods import FullDomain, Mondrian, Refine
-from shoal.plan import Plan
-from shoal.profiling import profile as profile_table
-from shoal.rehearsal import Tried, least_loss
-from shoal.roles import MOST_QUASI
-from shoal.vocabulary import SENSITIVE, meaning_of, words_of
+from shoal.plan.plan import Plan
+from shoal.schema.column_vocabulary import SENSITIVE, meaning_of, words_of
+from shoal.schema.detect_identifiers import _named, identifier_reason, sensitive_reason
 
 ROW = random.Random(7)
 
@@ -189,7 +189,7 @@ def test_free_text_and_constants_are_left_out():
 
 
 def test_a_wide_table_keeps_what_others_know(monkeypatch):
-    monkeypatch.setattr("shoal.roles.MOST_KNOWN", 16)
+    monkeypatch.setattr("shoal.advice.suggest_role.MOST_KNOWN", 16)
     rows = 400
     made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(rows)] for n in range(30)}
     table = pa.table({**made, "sex": ["m", "f"] * (rows // 2), "again": made["m7"]})
@@ -408,14 +408,14 @@ def test_the_method_is_the_one_that_lost_least(tmp_path):
 
 
 def test_the_rehearsal_runs_on_a_sample_that_does_not_change(tmp_path, monkeypatch):
-    from shoal import rehearsal
+    from shoal.advice import try_methods
 
     pyarrow.csv.write_csv(census_table(900), tmp_path / "census.csv")
     plan = Plan.from_dict(
         tomllib.loads(draft_plan(profile_table(tmp_path / "census.csv"), tmp_path / "census.csv", tmp_path)), tmp_path
     )
-    monkeypatch.setattr(rehearsal, "SAMPLE", 500)
-    first, second = (rehearsal.try_methods(plan, plan.source, 0.05) for _ in range(2))
+    monkeypatch.setattr(try_methods, "SAMPLE", 500)
+    first, second = (try_methods.try_methods(plan, plan.source, 0.05) for _ in range(2))
     assert [trial.loss for trial in first[:1]] == [trial.loss for trial in second[:1]]
     assert {trial.rows for trial in first} == {500}
     assert all(0 < trial.loss < 1 for trial in first)
@@ -499,7 +499,7 @@ def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
 
 
 def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
-    from shoal.engines.csv_format import SAMPLE_BYTES, other_than_utf8
+    from shoal.io.formats.csv_dialect import SAMPLE_BYTES, other_than_utf8
 
     path = tmp_path / "t.csv"
     path.write_bytes(b"a" * (SAMPLE_BYTES - 1) + "\u00fc".encode())

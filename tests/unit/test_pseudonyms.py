@@ -9,9 +9,9 @@ import hmac
 import pytest
 
 import shoal
-from shoal.encoding.pseudonyms import KEY_VARIABLE, pseudonym, read_key
 from shoal.errors import PlanError
 from shoal.schema import Column, Role
+from shoal.table.pseudonyms import KEY_VARIABLE, pseudonym, read_key
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 import pytest
 import typer
 
-from shoal import output
 from shoal.cli import app as edge
-from shoal.output import certificate_of, places_of, publish, recoding_of, report_of, sha256_of, staging, staging_of
+from shoal.io import publish as io_publish
+from shoal.io.publish import certificate_of, places_of, publish, recoding_of, report_of, sha256_of, staging, staging_of
 from tests.unit.test_output import names, write_plan
 
 STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
@@ -147,7 +147,7 @@ def command(action: Callable[[], None]) -> Callable[[], None]:
         app = typer.Typer()
         app.command()(action)
         edge.make_app = lambda *names: app
-        output.published.clear()
+        io_publish.published.clear()
         sys.argv = ["shoal", "--"]
         edge.run()
 
@@ -269,7 +269,7 @@ def test_a_terminal_that_goes_away_is_a_request_to_stop(trial: Trial) -> None:
 def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path) -> None:
     seen = 0
     for _ in itertools.islice(stops(trial, signal.SIGKILL), 0, None, 3):
-        if not (staging_of(trial.table) / output.JOURNAL).exists():
+        if not (staging_of(trial.table) / io_publish.JOURNAL).exists():
             continue
         broken = tmp_path / "broken"
         shutil.rmtree(broken, ignore_errors=True)
@@ -296,7 +296,7 @@ def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path)
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
 def test_a_whole_release_is_stopped_at_every_other_step(tmp_path: Path, target: str) -> None:
     """From the plan to the last file, by the command itself, with one signal after the other."""
-    from shoal.pipeline import release
+    from shoal.pipeline.run import release
 
     first, second = tmp_path / "first", tmp_path / "second"
     for folder, level in ((first, 1), (second, 2)):
@@ -314,7 +314,7 @@ def test_a_whole_release_is_stopped_at_every_other_step(tmp_path: Path, target: 
 
         def action(step: int = step, number: int = number) -> None:
             sys.argv = ["shoal", "release", str(plan), "--overwrite", "--save-recoding", "--quiet"]
-            output.published.clear()
+            io_publish.published.clear()
             stop_before(step, number, work)
             edge.run()
 

@@ -9,12 +9,12 @@ import pytest
 
 import shoal
 from shoal.bounds.recodings import local_measure
-from shoal.data.census import census_table
-from shoal.methods.local.exact import least_partition
+from shoal.datasets.census import census_table
+from shoal.methods.local.brute_force import least_partition
+from shoal.methods.local.neighbourhood_search import _joined, _neighbourhoods, regroup
 from shoal.methods.local.problem import Pieces
-from shoal.methods.local.regrouping import _joined, _neighbourhoods, regroup
 from shoal.methods.local.search import loss_of
-from shoal.pipeline import anonymize
+from shoal.pipeline.run import anonymize
 from tests.reference.bounds import least_partition as least_of_all
 from tests.reference.bounds import members
 from tests.reference.microaggregation import group_cost
@@ -37,7 +37,7 @@ def table():
 
 @pytest.fixture
 def few_rounds(monkeypatch):
-    monkeypatch.setattr("shoal.methods.local.regrouping.WORK", {"good": 2_000, "best": 8_000})
+    monkeypatch.setattr("shoal.methods.local.neighbourhood_search.WORK", {"good": 2_000, "best": 8_000})
 
 
 @pytest.mark.parametrize("models", [(shoal.KAnonymity(4),), (shoal.KAnonymity(4), shoal.PSensitive(3))], ids=str)
@@ -142,11 +142,11 @@ def test_every_method_has_it():
 
 
 def test_hidden_cells_try_more_levels(monkeypatch):
-    from shoal.methods.local import cell_search
+    from shoal.methods.local import hidden_cells_search
 
     tries = []
-    plain = cell_search._Chooser._try
-    monkeypatch.setattr(cell_search._Chooser, "_try", lambda self, at: tries.append(at) or plain(self, at))
+    plain = hidden_cells_search._Chooser._try
+    monkeypatch.setattr(hidden_cells_search._Chooser, "_try", lambda self, at: tries.append(at) or plain(self, at))
     table = census_table(300, seed=3).select(["age", "education", "sex", "occupation"])
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in table.column_names}
     columns["age"] = SCHEMA.columns["age"]
@@ -175,7 +175,7 @@ def test_patterns_are_formed_in_more_orders(table):
 
 
 def test_a_large_lattice_is_searched_for_as_long_as_it_says(monkeypatch, table):
-    from shoal.methods.full_domain import search
+    from shoal.methods.full_domain import exhaustive
 
     asked = []
 
@@ -183,8 +183,8 @@ def test_a_large_lattice_is_searched_for_as_long_as_it_says(monkeypatch, table):
         asked.append(seconds)
         raise shoal.InfeasibleError("enough")
 
-    monkeypatch.setattr(search, "LARGEST_LATTICE", 1)
-    monkeypatch.setattr(search, "LargeSearch", stop)
+    monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 1)
+    monkeypatch.setattr(exhaustive, "LargeSearch", stop)
     for method in (
         shoal.FullDomain(),
         shoal.FullDomain(quality="fast"),

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.budget import Ledger, Questions, Span, errors
 from shoal.errors import TableError
-from shoal.identifiability import Ledger, Questions, Span, errors
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
 from tests.reference.identifiability import SeededSource
 
 SECRET = "Zebulon"
@@ -403,7 +403,7 @@ ROWS_OF_PEOPLE = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), 
 
 def test_another_person_changes_as_many_of_the_kept_rows_as_are_kept_of_one() -> None:
     """What the noise is made for: whatever one person has, in whatever rows, no row of anybody else's comes or goes."""
-    from shoal.identifiability.tables import _few_rows
+    from shoal.budget.questions import _few_rows
 
     def kept(table: list[tuple[str, int]], most: int) -> Counter[tuple[str, int]]:
         columns = {"whose": [whose for whose, _ in table], "v": [value for _, value in table]}

@@ -20,12 +20,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.engines.base import Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
-from shoal.engines.scratch import make_scratch
 from shoal.errors import InputError, PlanError, TableError
-from shoal.pipeline import anonymize, check, release
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.pipeline.run import anonymize, check, release
+from shoal.runtime.scratch import make_scratch
 
 Read = tuple[tuple[str, ...], list[list[Any]]]
 ODD_NAMES = ['"; drop table x; --', 'a"b', "😀", "n" * 300, "Age", "age", "with space", "semi;colon", "c0", "n", "'"]
@@ -537,7 +537,7 @@ def test_extensions_are_not_fetched_from_the_network() -> None:
 
 def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
     """A million columns: nothing grows with them but the reading of the first bytes."""
-    from shoal.engines.csv_format import MOST_COLUMNS, renamed
+    from shoal.io.formats.csv_dialect import MOST_COLUMNS, renamed
 
     wide = tmp_path / "wide.csv"
     for columns, name in ((1_000_000, "c{}"), (MOST_COLUMNS + 1, "c{}"), (300, "c" * 1000 + "{}")):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.data.census import census_table
+from shoal.datasets.census import census_table
 
 SCHEMA = shoal.Schema(
     {

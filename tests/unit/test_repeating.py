@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.encoding import recoding
-from shoal.engines.duckdb import DuckDBEngine
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.table import recoding
 
 METHODS = {
     "full-domain": {"name": "full-domain", "suppression": 0.3},
@@ -131,8 +131,8 @@ def test_equal_rows_are_repeated_once_each():
     """Entries that show the same are one row with the sum of their counts, in the order of the content."""
     import numpy as np
 
-    from shoal.encoding.repeating import Constant, Shown, repeat_entries
-    from shoal.engines.base import Source
+    from shoal.io.engines.base import Source
+    from shoal.table.expand_counts import Constant, Shown, repeat_entries
 
     with DuckDBEngine() as engine:
         table = engine.read(Source(frame=pa.table({"a": ["p", "q"], "b": ["x", None], "c": ["u", "v"]})))

@@ -14,16 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.data.patients import FOLDER
-from shoal.description import safe_cells
+from shoal.datasets.patients import FOLDER
+from shoal.io.publish import publish, report_of
 from shoal.methods import METHODS
-from shoal.output import publish, report_of
-from shoal.plan import Plan
+from shoal.plan.plan import Plan
+from shoal.render.html import prose
+from shoal.render.style import STYLE
 from shoal.report import render
 from shoal.report.wording import _METHODS
+from shoal.results.report_facts import safe_cells
 from shoal.schema import Cuts, Flat, Prefix, Tree, Widths
-from shoal.showing.markup import prose
-from shoal.showing.style import STYLE
 
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
 

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from shoal.cli.app import app
 from shoal.errors import OutputError
-from shoal.report.lines import line_chart
-from shoal.reproduce import enhanced_models, identifiability, microaggregation, switching
-from shoal.reproduce.page import Section, to_html, to_markdown
+from shoal.papers import enhanced_models, identifiability, microaggregation, switching
+from shoal.papers.page import Section, to_html, to_markdown
+from shoal.report.line_chart import line_chart
 
 
 def test_without_data_it_says_what_is_missing(tmp_path, monkeypatch):

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from shoal import Categories, Column, Role, Schema
-from shoal.assessing import assess
-from shoal.attacking import attack
-from shoal.comparing import compare
+from shoal.audit.assess import assess
+from shoal.audit.attack import attack
+from shoal.audit.compare import compare
 from shoal.schema import read_table
 from tests.reference import risk as slow
 

@@ -17,7 +17,7 @@ MODULES = [
     for package in (shoal.risk, shoal.utility)
     for path in sorted(Path(package.__file__).parent.glob("*.py"))
     if path.stem != "__init__"
-] + ["shoal.attacking", "shoal.assessing", "shoal.comparing"]
+] + ["shoal.audit.attack", "shoal.audit.assess", "shoal.audit.compare"]
 
 
 @pytest.mark.parametrize("page", ["risk.md", "utility.md"])

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from shoal.engines import scratch
-from shoal.engines.scratch import LOCK, hold, make_scratch
+from shoal.runtime import scratch
+from shoal.runtime.scratch import LOCK, hold, make_scratch
 
 LIVE = """
 import sys
 from pathlib import Path
-from shoal.engines.scratch import make_scratch
+from shoal.runtime.scratch import make_scratch
 held = make_scratch(Path(sys.argv[1]), "shoal-")
 (held.path / "records").write_text("live")
 print(held.path, flush=True)

@@ -26,7 +26,7 @@ from shoal import (
     intervals,
     quasi,
 )
-from shoal.shorthand import Asked, plan_for
+from shoal.api.keywords import Asked, plan_for
 
 ROWS = 24
 FRAME = pd.DataFrame(

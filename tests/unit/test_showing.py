@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import shoal
-from shoal.explanation import Cost, Explanation
-from shoal.exploration import Exploration, Trial
-from shoal.showing import Grid, Page, Sheet
-from shoal.showing.sheet import CELL_STYLE, MOST_ROWS
-from shoal.watching import watching
+from shoal.advice.explain import Cost, Explanation
+from shoal.advice.explore import Exploration, Trial
+from shoal.render import Grid, Page, Sheet
+from shoal.render.summary import CELL_STYLE, MOST_ROWS
+from shoal.runtime.progress import watching
 
 EVIL = "<script>alert(1)</script>\x1b[2J"
 FRAME = pd.DataFrame(

@@ -13,7 +13,7 @@ from docs.making.pictures import FOLDER, PICTURES
 from docs.making.site import DOCS, TUTORIALS, made_pages, mend_links
 
 import shoal
-from shoal.plan_schema import FILE, SECTIONS
+from shoal.plan.json_schema import FILE, SECTIONS
 
 made = functools.cache(made_pages)
 
@@ -75,7 +75,7 @@ def test_every_key_of_a_plan_is_in_the_reference_and_is_explained():
 
 
 def test_every_command_is_in_the_reference():
-    from shoal.functions import COMMANDS
+    from shoal.api.functions import COMMANDS
 
     assert all(f"\n## shoal {command}\n" in made()["commands"] for command in COMMANDS)
 

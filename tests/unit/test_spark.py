@@ -17,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import spark as spark_engine
-from shoal.engines import spark_session
-from shoal.engines.base import EngineSettings, Source
-from shoal.engines.csv_format import CsvFormat
-from shoal.engines.duckdb import DuckDBEngine
-from shoal.engines.spark import Room, SparkEngine
-from shoal.output import sha256_of
+from shoal.io.engines import spark as spark_engine
+from shoal.io.engines import spark_session
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.engines.spark import Room, SparkEngine
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.publish import sha256_of
 from shoal.schema import Column, Role, Schema, Widths
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -210,7 +210,7 @@ def test_a_release_in_parts(spark, tmp_path, suffix):
 
 
 def output(path, **more):
-    from shoal.plan import Output
+    from shoal.plan.plan import Output
 
     return Output(path, report=False, **more)
 
@@ -323,7 +323,7 @@ def test_an_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeyp
         raise shoal.VerificationError("no")
 
     with monkeypatch.context() as patch:
-        patch.setattr("shoal.deciding.verify", fails)
+        patch.setattr("shoal.pipeline.decide.verify", fails)
         with pytest.raises(shoal.VerificationError):
             shoal.release(plan, overwrite=True)
     assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == old

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import spark as spark_engine
-from shoal.engines.base import EngineSettings, Source
-from shoal.engines.spark import Room
-from shoal.engines.spark_blocks import SparkSpread
+from shoal.io.engines import spark as spark_engine
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.engines.spark import Room
+from shoal.io.engines.spark_distributed import SparkSpread
 from shoal.methods import Cbfs, Mdav, PFirst
-from shoal.plan import Output
+from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema
 from tests.unit.test_blocks import MODELS, SCHEMA, mixed_table
 

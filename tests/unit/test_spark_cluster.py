@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.data.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
-from shoal.engines.base import Source
-from shoal.plan import Output
+from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
+from shoal.io.engines.base import Source
+from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema, Widths
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -24,7 +24,7 @@ RELEASE = """
 import json, os, shutil, signal, sys, threading, time
 from pathlib import Path
 import shoal
-from shoal.engines import spark_session
+from shoal.io.engines import spark_session
 
 started, numbers = [], []
 start = spark_session.start_session

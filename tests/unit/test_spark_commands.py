@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.engines import open_engine
-from shoal.engines.base import EngineSettings, Source
+from shoal.budget import Ledger, Questions, Span
 from shoal.errors import PlanError, TableError
-from shoal.identifiability import Ledger, Questions, Span
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import EngineSettings, Source
 from shoal.schema import Column, Role, Schema, Widths
 from tests.reference.identifiability import SeededSource
 
@@ -104,11 +104,14 @@ def test_profile_and_draft(spark, files):
 
 
 def test_methods_are_rehearsed_on_a_sample_of_a_table_on_spark(spark, monkeypatch):
-    from shoal import rehearsal
+    from shoal.advice import try_methods
 
-    monkeypatch.setattr(rehearsal, "limited", lambda model: True)  # two methods, of which one fits the plan
+    monkeypatch.setattr(try_methods, "limited", lambda model: True)  # two methods, of which one fits the plan
     here, there = (
-        [(trial.method.name, trial.loss, trial.rows) for trial in rehearsal.try_methods(PLAN, Source(frame=table), 0.1)]
+        [
+            (trial.method.name, trial.loss, trial.rows)
+            for trial in try_methods.try_methods(PLAN, Source(frame=table), 0.1)
+        ]
         for table in (TABLE, spark.createDataFrame(TABLE))
     )
     assert here == there

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import shoal
-from shoal.engines import spark_keeping, spark_session
-from shoal.engines.base import EngineSettings
-from shoal.engines.spark_keeping import keeping, open_session
+from shoal.io.engines import spark_session, spark_shared_session
+from shoal.io.engines.base import EngineSettings
+from shoal.io.engines.spark_shared_session import keeping, open_session
 
 LOCAL = EngineSettings("1GB", name="spark", master="local[1]", options={"spark.sql.shuffle.partitions": "2"})
 
@@ -63,8 +63,8 @@ def started(monkeypatch):
         found.append(Started(*given))
         return found[-1]
 
-    monkeypatch.setattr(spark_keeping, "_own", spark_keeping._Own())
-    monkeypatch.setattr(spark_keeping, "_running", lambda: None)
+    monkeypatch.setattr(spark_shared_session, "_own", spark_shared_session._Own())
+    monkeypatch.setattr(spark_shared_session, "_running", lambda: None)
     monkeypatch.setattr(spark_session, "require_java", lambda: None)
     monkeypatch.setattr(spark_session, "start_session", start)
     return found
@@ -141,14 +141,16 @@ def test_other_engines_have_nothing_to_keep(started):
 
 
 def test_a_session_of_somebody_else_is_used_as_it_is_and_never_ended(spark, monkeypatch):
-    monkeypatch.setattr(spark_keeping, "_own", spark_keeping._Own())  # what the other tests use is now somebody else's
+    monkeypatch.setattr(
+        spark_shared_session, "_own", spark_shared_session._Own()
+    )  # what the other tests use is now somebody else's
     monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
     with shoal.session(EngineSettings("7GB", name="spark")) as found:
         assert found.sparkContext is spark.sparkContext
         with pytest.raises(shoal.PlanError, match=r"on 'local\[2\]'; it cannot be moved to 'local\[7\]'"):
             open_session(EngineSettings(name="spark", master="local[7]"))
         open_session(EngineSettings(name="spark", master="local[2]")).close()
-    assert spark_keeping._own.started is None
+    assert spark_shared_session._own.started is None
     assert spark.sql("SELECT 1").count() == 1
 
 
@@ -156,7 +158,7 @@ def test_a_session_of_somebody_else_is_used_as_it_is_and_never_ended(spark, monk
 WORK = """
 import json, sys, shoal
 from pathlib import Path
-from shoal.engines import spark_session
+from shoal.io.engines import spark_session
 
 started = []
 start = spark_session.start_session

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
-from shoal.engines import open_engine
-from shoal.engines.base import Source
 from shoal.errors import HierarchyError, PlanError
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import Source
 from shoal.schema import Categories, Column, Ordered, Role, Schema, Table, Tree
 from shoal.schema.spelling import canonical, fold, fold_with_care
 from tests.reference import spelling as slowly

@@ -17,17 +17,17 @@ from typer.testing import CliRunner
 
 import shoal
 from shoal.cli.app import app
-from shoal.engines.base import Source
-from shoal.engines.duckdb import DuckDBEngine
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.formats import stores
-from shoal.formats.stores import Store
-from shoal.plan import Plan
+from shoal.io.engines.base import Source
+from shoal.io.engines.duckdb import DuckDBEngine
+from shoal.io.formats import object_store
+from shoal.io.formats.object_store import Store
+from shoal.plan.plan import Plan
 from tests import servers
 
 pytestmark = pytest.mark.xdist_group("object-store")
 SECRET = "geheim12"
-OPENED = stores._opened
+OPENED = object_store._opened
 ROWS = "name,age,illness\n" + "".join(f"p{n},{20 + n % 40},{'flu' if n % 3 else 'gout'}\n" for n in range(80))
 
 
@@ -173,7 +173,7 @@ class Steps:
 
 def let_steps(monkeypatch, kind, stop=None):
     """Have stores reached through a file system that counts its steps."""
-    monkeypatch.setattr(stores, "_opened", lambda address: (kind(OPENED(address)[0], stop), OPENED(address)[1]))
+    monkeypatch.setattr(object_store, "_opened", lambda address: (kind(OPENED(address)[0], stop), OPENED(address)[1]))
 
 
 def test_whatever_breaks_off_leaves_the_old_release_or_the_new_one(buckets, tmp_path, monkeypatch):
@@ -230,7 +230,7 @@ def test_no_name_of_an_object_leads_out_of_the_folder_for_it(tmp_path, monkeypat
                 return fs.FileInfo(asked, type=fs.FileType.Directory)
             return [fs.FileInfo("bucket/t/../../../secret.csv", type=fs.FileType.File)]
 
-    monkeypatch.setattr(stores, "_opened", lambda address: (Hostile(), "bucket/t"))
+    monkeypatch.setattr(object_store, "_opened", lambda address: (Hostile(), "bucket/t"))
     with pytest.raises(TableError, match="leads out of its folder"):
         Store(Path("s3://bucket/t"), TableError).fetch(tmp_path)
     assert list(tmp_path.iterdir()) == []

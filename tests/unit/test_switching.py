@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.data.patients import CATEGORIES, COLUMNS, TABLES
+from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 from shoal.models import combine, starting
 
 SCHEMA = shoal.Schema(

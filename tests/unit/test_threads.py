@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.encoding import frequency
 from shoal.errors import PlanError
 from shoal.methods.base import Method
-from shoal.threads import allowed, at_most, spread
+from shoal.runtime.threads import allowed, at_most, spread
+from shoal.table import frequency_set
 
 
 def most_at_once(limit: int, items: int) -> int:
@@ -74,14 +74,14 @@ def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatc
 def test_a_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where it is read, where its release is verified, and where it is checked."""
     seen: list[bool] = []
-    encode = frequency.encode_column
+    encode = frequency_set.encode_column
 
     def look(*given: object) -> object:
         seen.append(threading.current_thread() is threading.main_thread())
         return encode(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(frequency, "encode_column", look)
-    monkeypatch.setattr(frequency, "MANY", 1)
+    monkeypatch.setattr(frequency_set, "encode_column", look)
+    monkeypatch.setattr(frequency_set, "MANY", 1)
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     columns = {"a": {"role": "quasi-identifier"}, "b": {"role": "quasi-identifier"}}
     plan = {"columns": columns, "models": ["k-anonymity k=2"], "method": {"name": "levels"}}

@@ -14,8 +14,8 @@ from shoal.errors import InfeasibleError
 from shoal.methods import METHODS, Levels
 from shoal.methods.auto import make_method
 from shoal.methods.time_limits import answer_within
-from shoal.models.known import Known
-from shoal.plan import Plan
+from shoal.models.partial_knowledge import Known
+from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Widths
 
 QUASI = ("age", "size", "zip")

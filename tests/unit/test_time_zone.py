@@ -108,7 +108,7 @@ def test_a_name_that_is_no_time_zone_is_refused(name: Any) -> None:
     with pytest.raises(PlanError):
         shoal.Plan.from_dict(by_year(time_zone=name))
     with pytest.raises(PlanError, match=r"time.zone"):
-        shoal.engines.base.Source(time_zone=name)
+        shoal.io.engines.base.Source(time_zone=name)
 
 
 def test_attack_and_compare_read_instants_in_the_zone_of_the_plan_or_as_they_are_told() -> None:

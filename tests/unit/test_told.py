@@ -14,15 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.certificate import Certificate, Release
 from shoal.cli.app import app
-from shoal.encoding.method_facts import AtLevels, MethodFacts, Search, Warned
-from shoal.engines.base import EngineSettings, Source, memory_bytes
-from shoal.engines.csv_format import CsvFormat
 from shoal.errors import PlanError
+from shoal.io.engines.base import EngineSettings, Source, memory_bytes
+from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods.auto import AutoFacts, Tried
-from shoal.plan import Output, Plan
+from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
+from shoal.results.release import Certificate, Release
 from shoal.schema import (
     Calendar,
     Categories,
@@ -38,6 +37,7 @@ from shoal.schema import (
     Tree,
     Widths,
 )
+from shoal.table.method_facts import AtLevels, MethodFacts, Search, Warned
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 TABLE = pa.table({"a": ["1", "2", "1", "2"], "s": ["p", "q", "p", "q"]})

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import Column, PlanError, Role, Schema, TableError, Tree, Widths
-from shoal.comparing import compare
+from shoal.audit.compare import compare
 from shoal.utility.classification import classification
+from shoal.utility.coded_tables import CodedColumn, open_tables
 from shoal.utility.distributions import column_distance, cramers_v, divergence, pair_distances
+from shoal.utility.label_distributions import NUMBER_CELLS, TEXT_CELLS, draw_rows, read_columns
 from shoal.utility.numeric import correlation_change, numeric_loss
 from shoal.utility.propensity import fit_logistic, propensity
 from shoal.utility.queries import query_errors, range_query_error
-from shoal.utility.reading import NUMBER_CELLS, TEXT_CELLS, draw_rows, read_columns
-from shoal.utility.tables import CodedColumn, open_tables
 from tests.reference import utility as slow
 
 QUASI = Role.QUASI_IDENTIFIER

@@ -10,8 +10,8 @@ import pytest
 
 import shoal
 from shoal.errors import PlanError
-from shoal.plan import Plan
-from shoal.variables import changed_by, shown
+from shoal.plan.plan import Plan
+from shoal.plan.variables import changed_by, shown
 
 PLAN = """
 [source]

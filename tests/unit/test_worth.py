@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.cli.app import app
-from shoal.worth import _variation
+from shoal.results.usefulness import _variation
 
 PLAN = """
 [source]

@@ -79,7 +79,7 @@ class Server:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     root = tmp_path_factory.mktemp("root")
-    from shoal.data.patients import FOLDER
+    from shoal.datasets.patients import FOLDER
 
     shutil.copyfile(FOLDER / "patients.csv", root / "own.csv")
     made = Server(root)

@@ -451,7 +451,7 @@ def test_a_server_beyond_this_machine_warns_without_tls(tmp_path):
 def test_a_body_that_does_not_come_is_not_waited_for():
     import asyncio
 
-    from shoal.web.guard import Guard, TooSlow
+    from shoal.web.security import Guard, TooSlow
 
     found = []
 

@@ -15,8 +15,8 @@ import pytest
 
 from shoal.errors import PlanError
 from shoal.web.api import ENDPOINTS, openapi
-from shoal.web.editing import apply, classes_to_text, fault_of, hierarchy_from_text, hierarchy_to_text, locate
-from shoal.web.texts import SENTENCES, TEXTS, say_error, say_sentence
+from shoal.web.plan_edits import apply, classes_to_text, fault_of, hierarchy_from_text, hierarchy_to_text, locate
+from shoal.web.translations import SENTENCES, TEXTS, say_error, say_sentence
 from tests.web.conftest import Server
 
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
@@ -151,7 +151,7 @@ def test_events_are_numbered_and_one_who_comes_back_is_told_the_rest(server):
 
 
 def slow_project(root):
-    from shoal.data.census import write_census
+    from shoal.datasets.census import write_census
 
     write_census(root / "big.parquet", 60_000)
     columns = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
@@ -261,7 +261,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_parts():
 
 def test_scripts_and_styles_are_small_and_ask_no_other_host():
     folder = Path(__file__).parents[2] / "src" / "shoal" / "web"
-    from shoal.showing.style import STYLE
+    from shoal.render.style import STYLE
 
     files = [*(folder / "static").glob("*.js"), *(folder / "static").glob("*.css")]
     assert sum(file.stat().st_size for file in files) + len(STYLE) < 60_000
@@ -449,7 +449,7 @@ def test_a_level_tells_what_it_brings(server):
 
 
 def test_a_large_table_is_rehearsed_on_a_sample(tmp_path):
-    from shoal.data.census import write_census
+    from shoal.datasets.census import write_census
 
     write_census(tmp_path / "many.parquet", 6_000)
     server = Server(tmp_path)
@@ -466,7 +466,7 @@ def test_a_large_table_is_rehearsed_on_a_sample(tmp_path):
 
 
 def test_shapes_are_in_the_order_of_numbers_and_dates():
-    from shoal.web.work import _shape
+    from shoal.web.worker import _shape
 
     numbers = [("100", 1), ("20", 7), ("3", 5)]
     assert _shape(numbers, "number") == [5, 7, 1]

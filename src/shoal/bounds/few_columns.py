@@ -28,10 +28,10 @@ import numpy.typing as npt
 from shoal.bounds.bound import rounded_down
 from shoal.bounds.kernels.cells import least_costs, make_room
 from shoal.bounds.recodings import Levels, LocalMeasure, make_cells, totals_of
-from shoal.encoding import FrequencySet
-from shoal.encoding.rules import Rule
 from shoal.models import Limited
 from shoal.schema import Ladder
+from shoal.table import FrequencySet
+from shoal.table.rules import Rule
 
 __all__ = ["least_loss_of_few"]
 

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from shoal.bounds.bound import rounded_down
 from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
 from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
-from shoal.encoding import ByLevel, FrequencySet, Recoding
-from shoal.encoding.groups import group_keys, sum_by
-from shoal.encoding.rules import CATEGORIES, WEIGHT, Rule
 from shoal.models import AllOf
 from shoal.schema import Ladder
+from shoal.table import ByLevel, FrequencySet, Recoding
+from shoal.table.groups import group_keys, sum_by
+from shoal.table.rules import CATEGORIES, WEIGHT, Rule
 from shoal.utility.loss import published
 from shoal.utility.measures import make_measure
 

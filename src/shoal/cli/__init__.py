@@ -8,7 +8,7 @@ __all__ = ["main"]
 def main() -> None:
     """Entry point of ``shoal``."""
     from shoal.cli.app import run
-    from shoal.sparing import be_alone
+    from shoal.runtime.lean_imports import be_alone
 
     be_alone()
     run()

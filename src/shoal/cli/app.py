@@ -15,8 +15,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from shoal import stopping
 from shoal.errors import ShoalError
+from shoal.runtime import signals
 
 __all__ = ["make_app", "run"]
 
@@ -34,7 +34,7 @@ COMMANDS = {
     "minimal": "minimal.minimal",
     "serve": "serve.serve",
     "reproduce": "reproduce.reproduce",
-    "compile": "compiling.compile_all",
+    "compile": "compile.compile_all",
     "ledger": "ledger.app",
     "query": "query.app",
 }
@@ -98,13 +98,13 @@ def run() -> NoReturn:
     """Run a command; show an error as one line on standard error."""
     wants_json = "--json" in sys.argv
     gc.set_threshold(100_000, 20, 20)  # loading libraries makes many objects and frees few: look for garbage rarely
-    with stopping.listening():
+    with signals.listening():
         try:
             asked = sys.argv[1] if len(sys.argv) > 1 else ""
             chosen = make_app(asked) if asked in COMMANDS else make_app()
             status = chosen(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
         except BaseException as error:
-            number = stopping.asked()
+            number = signals.asked()
             if number is not None:  # engines make errors of their own of it
                 _fail(_where_it_stopped(), "Interrupted", 128 + number, wants_json)
             if isinstance(error, Exception):
@@ -133,7 +133,7 @@ def _explain(error: Exception, wants_json: bool) -> NoReturn:
 
 def _where_it_stopped() -> str:
     """What is true of the output when a run was asked to stop; a release is there whole or not at all."""
-    output = sys.modules.get("shoal.output")
+    output = sys.modules.get("shoal.io.publish")
     written = output.published if output is not None else []
     if not written:
         return "Interrupted; no release was written."
@@ -151,7 +151,7 @@ def _kind(error: BaseException) -> str:
 
 
 def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
-    variables = sys.modules.get("shoal.variables")
+    variables = sys.modules.get("shoal.plan.variables")
     message = variables.shown(message) if variables is not None else message
     if wants_json:
         print(json.dumps({"error": message, "kind": kind, "exit_status": status}))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import TABLES, EngineName, Master, settings_of
+from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.assessing import RiskAssessment
-    from shoal.plan import Plan
+    from shoal.audit.assess import RiskAssessment
+    from shoal.plan.plan import Plan
     from shoal.risk.attacks import AttackResult
     from shoal.risk.attacks_facts import FactsNeeded
     from shoal.schema import Schema
@@ -97,11 +97,11 @@ def attack(
               shoal attack released.csv --plan plan.toml --external voters.csv --original patients.csv
               shoal attack released.csv -q age,zip -s condition --categories "HIV,Cancer;Asthma;Flu" --json
     """
-    from shoal.assessing import assess
-    from shoal.attacking import attack as run
+    from shoal.audit.assess import assess
+    from shoal.audit.attack import attack as run
     from shoal.cli.check import names_of
     from shoal.cli.console import figure, output, progress
-    from shoal.engines.spark_keeping import keeping
+    from shoal.io.engines.spark_shared_session import keeping
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     settings = settings_of(engine, master, roles)
@@ -135,10 +135,10 @@ def roles_from(
     plan: Path | None, quasi_identifiers: list[str] | None, sensitive: list[str] | None, categories: list[str] | None
 ) -> Plan | Schema:
     """Roles from a plan, or from options."""
+    from shoal.audit.inputs import roles_of
     from shoal.cli.check import categories_of, names_of
     from shoal.errors import PlanError
-    from shoal.given import roles_of
-    from shoal.plan import Plan
+    from shoal.plan.plan import Plan
     from shoal.schema import Column, Role
 
     if plan is not None:
@@ -168,7 +168,7 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
     from rich.table import Table
 
     from shoal.cli.console import figure, output, safe
-    from shoal.showing.markup import percent
+    from shoal.render.html import percent
 
     figures = risk.reidentification
     output.print(

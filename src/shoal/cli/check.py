@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import TABLES, EngineName, Master, settings_of
+from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.schema import Categories
@@ -68,11 +68,11 @@ def check(
     Example:  shoal check released.csv -q age,country,zip -s condition -m "k-anonymity k=4" -m "p-sensitive p=2"
               shoal check released.csv --plan plan.toml
     """
-    from shoal import functions
+    from shoal.api import functions
     from shoal.cli.console import figure, folded_line, models_table, output, progress
-    from shoal.engines.csv_format import CsvFormat
     from shoal.errors import PlanError
-    from shoal.plan import Plan
+    from shoal.io.formats.csv_dialect import CsvFormat
+    from shoal.plan.plan import Plan
     from shoal.schema import Column, Role
 
     if plan is not None and (quasi_identifiers or sensitive or categories):

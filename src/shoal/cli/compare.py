@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from shoal.cli.engine import TABLES, EngineName, Master, settings_of
+from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.comparing import Comparison
+    from shoal.audit.compare import Comparison
 
 __all__ = ["compare"]
 
@@ -59,9 +59,9 @@ def compare(
     Example:  shoal compare patients.csv released.csv --plan plan.toml
               shoal compare adult.csv released.csv --plan plan.toml --target salary --classifier tree --test test.csv
     """
+    from shoal.audit.compare import compare as run
     from shoal.cli.attack import roles_from
     from shoal.cli.console import progress
-    from shoal.comparing import compare as run
 
     roles = roles_from(plan, quasi_identifiers, sensitive, None)
     with progress(as_json) as show:

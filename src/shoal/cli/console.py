@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from shoal.errors import counted
-from shoal.methods import Progress as Callback
-from shoal.methods import quiet as unwatched
 from shoal.methods.patterns.pattern_set import Pattern
-from shoal.watching import on_terminal
+from shoal.runtime.progress import Progress as Callback
+from shoal.runtime.progress import on_terminal
+from shoal.runtime.progress import quiet as unwatched
 
 __all__ = [
     "figure",

@@ -29,11 +29,11 @@ def demo(
     Writes the table, the plan, the release and its certificate into a directory, and tells what the check says of
     the tables that the papers publish.
     """
-    from shoal import pipeline
     from shoal.cli.console import models_table, output, rows_table, safe
-    from shoal.data.patients import COLUMNS, FOLDER
+    from shoal.datasets.patients import COLUMNS, FOLDER
     from shoal.errors import OutputError
-    from shoal.plan import Plan
+    from shoal.pipeline import run as pipeline
+    from shoal.plan.plan import Plan
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -89,8 +89,8 @@ def _read(path: Path) -> list[list[str]]:
 def _check(number: int, claims: list[str]) -> dict[str, Any]:
     import pyarrow as pa
 
-    from shoal import pipeline
-    from shoal.data.patients import CATEGORIES, COLUMNS, TABLES
+    from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
+    from shoal.pipeline import run as pipeline
     from shoal.schema import Column, Role
 
     table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[number], strict=True)), strict=True)))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.options import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.explanation import Cost, Explanation
+    from shoal.advice.explain import Cost, Explanation
 
 __all__ = ["explain"]
 
@@ -35,11 +35,11 @@ def explain(
     Example:  shoal explain plan.toml
               shoal explain plan.toml -o costs.html
     """
+    from shoal.advice.explain import explain as run
+    from shoal.advice.explain_chart import render_costs
     from shoal.cli.console import figure, output, progress, rows_table, safe
-    from shoal.costs import render_costs
-    from shoal.explanation import explain as run
-    from shoal.output import check_paper, write_paper
-    from shoal.plan import Plan
+    from shoal.io.publish import check_paper, write_paper
+    from shoal.plan.plan import Plan
 
     loaded = Plan.read(plan)
     if out is not None:

@@ -42,12 +42,12 @@ def explore(
     Example:  shoal explore plan.toml
               shoal explore plan.toml --method mondrian --method full-domain --k 5 --k 10 --suppression 0.02
     """
+    from shoal.advice.explore import COLUMNS
+    from shoal.advice.explore import explore as run
     from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import InfeasibleError
-    from shoal.exploration import COLUMNS
-    from shoal.exploration import explore as run
-    from shoal.output import check_paper, write_paper
-    from shoal.plan import Plan
+    from shoal.io.publish import check_paper, write_paper
+    from shoal.plan.plan import Plan
 
     loaded = Plan.read(plan)
     base = out or plan.with_name(f"{plan.stem}.explore")

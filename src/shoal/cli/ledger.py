@@ -58,7 +58,7 @@ def create(
     \b
     Example:  shoal ledger create patients.ledger --m 100000 --k 20 --name patients
     """
-    from shoal.identifiability import Ledger
+    from shoal.budget import Ledger
 
     status = Ledger.create(ledger, m, k, name, delta_limit).status()
     if as_json:
@@ -83,8 +83,8 @@ def show(
     Example:  shoal ledger show patients.ledger
               shoal ledger show patients.ledger --json | jq .remaining_rho
     """
-    from shoal.identifiability import Ledger
-    from shoal.identifiability.arithmetic import epsilon
+    from shoal.budget import Ledger
+    from shoal.budget.arithmetic import epsilon
 
     opened = Ledger.open(ledger, expected=expect_head)
     status = opened.verify().to_dict()
@@ -145,7 +145,7 @@ def verify(
     Example:  shoal ledger verify patients.ledger
               shoal ledger verify patients.ledger --expect-head $(cat head.txt)
     """
-    from shoal.identifiability import Ledger
+    from shoal.budget import Ledger
 
     status = Ledger.open(ledger, expected=expect_head).verify()
     if as_json:

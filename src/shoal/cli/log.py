@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError, ShoalError
-from shoal.methods import Progress
-from shoal.variables import shown
+from shoal.plan.variables import shown
+from shoal.runtime.progress import Progress
 
 __all__ = ["logged"]
 

@@ -23,7 +23,7 @@ def minimal(
     \b
     Example:  shoal minimal plan.toml
     """
-    from shoal import functions
+    from shoal.api import functions
     from shoal.cli.console import figure, output, progress, rows_table
 
     with progress(as_json) as show:

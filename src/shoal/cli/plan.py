@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shoal.cli.engine import TABLES, EngineName, Master, settings_of
+from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.profiling import Profile
-    from shoal.roles import ColumnProfile
+    from shoal.advice.profile import Profile
+    from shoal.advice.suggest_role import ColumnProfile
 
 __all__ = ["plan"]
 
@@ -51,13 +51,13 @@ def plan(
     Example:  shoal plan patients.csv && shoal release plan.toml
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
+    from shoal.advice.suggest_role import told_share
+    from shoal.advice.try_methods import least_loss
+    from shoal.api.functions import draft
     from shoal.cli.console import figure, output, progress, rows_table, safe
-    from shoal.engines.csv_format import CsvFormat
     from shoal.errors import PlanError
-    from shoal.functions import draft
-    from shoal.output import check_paper
-    from shoal.rehearsal import least_loss
-    from shoal.roles import told_share
+    from shoal.io.formats.csv_dialect import CsvFormat
+    from shoal.io.publish import check_paper
 
     check_paper(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
@@ -119,7 +119,7 @@ def _rows(profile: Profile) -> list[tuple[str, str, str]]:
 
 def _because(column: ColumnProfile, rows: int) -> str:
     """What a column is and why it has its role, in one sentence or two."""
-    from shoal.roles import told_share
+    from shoal.advice.suggest_role import told_share
 
     if column.kind == "empty":
         return column.reason

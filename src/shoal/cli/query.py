@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shoal.cli.engine import TABLES, EngineName, Master, settings_of
+from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
-    from shoal.identifiability import Answer
-    from shoal.identifiability.mechanisms import Span
-    from shoal.identifiability.tables import Questions
+    from shoal.budget import Answer
+    from shoal.budget.mechanisms import Span
+    from shoal.budget.questions import Questions
 
 __all__ = ["app"]
 
@@ -100,9 +100,9 @@ def _open(
     time_zone: TimeZone = "UTC",
 ) -> Questions:
     """Questions about a table; every command takes these options."""
-    from shoal.engines.csv_format import CsvFormat
-    from shoal.identifiability import Ledger
-    from shoal.identifiability.tables import Questions
+    from shoal.budget import Ledger
+    from shoal.budget.questions import Questions
+    from shoal.io.formats.csv_dialect import CsvFormat
 
     settings = settings_of(engine, master, memory=memory)
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
@@ -247,7 +247,7 @@ def _listed(options: list[str]) -> list[str]:
 
 
 def _span(lower: str, upper: str, step: str) -> Span:
-    from shoal.identifiability import Span
+    from shoal.budget import Span
 
     return Span.of(lower, upper, step)
 

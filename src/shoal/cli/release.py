@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shoal.cli.engine import EngineName, Master, settings_of
+from shoal.cli.options import EngineName, Master, settings_of
 
 __all__ = ["release"]
 
@@ -59,15 +59,15 @@ def release(
               shoal release plan.toml --json | jq .smallest_group
               shoal release plan.toml --engine spark --master "local[4]"
     """
-    from shoal import functions
-    from shoal.certificate import about_bound, about_few_columns
+    from shoal.api import functions
+    from shoal.budget.methods.grids import Booked
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
     from shoal.cli.log import logged
     from shoal.errors import PlanError, counted
-    from shoal.methods.grids.method import Booked
     from shoal.methods.patterns.anti_unification import PatternFacts
-    from shoal.plan import Plan
-    from shoal.variables import shown
+    from shoal.plan.plan import Plan
+    from shoal.plan.variables import shown
+    from shoal.results.release import about_bound, about_few_columns
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
@@ -147,7 +147,7 @@ def release(
 
 def _places(told: Any, result: Any) -> dict[str, str]:
     """Where the table and its papers are."""
-    from shoal.formats.addresses import shown_path
+    from shoal.io.formats.urls import shown_path
 
     if told.database is not None:
         paper = told.certificate_file

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from shoal.reproduce import PAPERS
+from shoal.papers import PAPERS
 
 __all__ = ["reproduce"]
 
@@ -32,7 +32,7 @@ def reproduce(
     Example:  SHOAL_DATA=~/data shoal reproduce
     """
     from shoal.cli.console import output, progress
-    from shoal.reproduce.run import reproduce_papers
+    from shoal.papers.run import reproduce_papers
 
     with progress(as_json) as show:
         seconds, missing = reproduce_papers(out, paper or (), show, overwrite=overwrite)

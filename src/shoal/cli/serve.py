@@ -41,7 +41,7 @@ def serve(
               SHOAL_TOKEN=... shoal serve --api-only --port 8765
     """
     from shoal.errors import InputError
-    from shoal.stopping import Stopped
+    from shoal.runtime.signals import Stopped
 
     try:
         from shoal.web.server import Settings, is_loopback

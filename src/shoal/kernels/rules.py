@@ -1,6 +1,6 @@
 """Whether a group meets the models, from its size and how often it holds each sensitive value.
 
-The models are rules (:mod:`shoal.encoding.rules`), written as plain arrays so that compiled code can evaluate them
+The models are rules (:mod:`shoal.table.rules`), written as plain arrays so that compiled code can evaluate them
 while groups grow and change. The values of sensitive attribute a are the columns offsets[a] to offsets[a + 1]. A value
 that is missing is in no column: it counts in the size and nowhere else, and a group with no known value of an attribute
 fails every rule on it.
@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shoal.encoding.rules import (
+from shoal.kernels.options import FROM_PYTHON, INNER
+from shoal.table.rules import (
     AGAINST_THE_TABLE,
     CATEGORIES,
     DISCLOSURE,
@@ -38,7 +39,6 @@ from shoal.encoding.rules import (
     WEIGHT,
     Rule,
 )
-from shoal.kernels.options import FROM_PYTHON, INNER
 
 NEAR = 1e-12
 CLOSE = 1e-9  # of a bound, and of what it is compared with: nearer than this only whole numbers can tell
@@ -57,10 +57,10 @@ class Rules(NamedTuple):
     offsets : int64 (attributes + 1,), the columns of each attribute; the last one is how many columns there are
     heads : int64 (rules, 8): KIND, ATTRIBUTE and its columns from FIRST to LAST, WHOLE, where the rule's part of
         `lines` begins (AT), the rows of the table that have a value (KNOWN), and its different values (PRESENT)
-    real : float64 (rules,), see :class:`shoal.encoding.rules.Rule`
+    real : float64 (rules,), see :class:`shoal.table.rules.Rule`
     values : int64 (2 + rules, columns): the attribute of each column (OWNER), rows of the table with each value
         (TOTALS), and for each rule its labels
-    lines : int64, see :class:`shoal.encoding.rules.Rule`
+    lines : int64, see :class:`shoal.table.rules.Rule`
     """
 
     least: np.ndarray

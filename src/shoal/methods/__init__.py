@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shoal.extensions import Extended
 from shoal.methods.auto import Auto
-from shoal.methods.base import Method, Problem, Progress, quiet
+from shoal.methods.base import Method, Problem
 from shoal.methods.full_domain.levels import Levels
 from shoal.methods.full_domain.method import FullDomain
-from shoal.methods.grids.method import PopulationGrid, SampledGrid
-from shoal.methods.local.facts_suppression import FactsSuppression
 from shoal.methods.local.hidden_cells import HiddenCells
 from shoal.methods.local.mondrian import Mondrian
 from shoal.methods.local.refine import Refine
+from shoal.methods.local.row_suppression import FactsSuppression
 from shoal.methods.local.suppression import LocalSuppression
 from shoal.methods.local.switching import Switching
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.microaggregation.method import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
 from shoal.methods.patterns.anti_unification import AntiUnification
+from shoal.runtime.registry import Extended
 
 __all__ = [
     "METHODS",
@@ -35,16 +34,12 @@ __all__ = [
     "Method",
     "Mondrian",
     "PFirst",
-    "PopulationGrid",
     "Problem",
-    "Progress",
     "Refine",
-    "SampledGrid",
     "Switching",
     "TopDown",
     "Univariate",
     "VMdav",
-    "quiet",
 ]
 
 OWN: dict[str, type[Method]] = {
@@ -60,8 +55,6 @@ OWN: dict[str, type[Method]] = {
         FactsSuppression,
         Refine,
         AntiUnification,
-        PopulationGrid,
-        SampledGrid,
         Mdav,
         Cbfs,
         VMdav,

@@ -15,16 +15,16 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import MinLen
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Share
-from shoal.clock import now
-from shoal.encoding import ByLevel, MethodFacts, Recoding
-from shoal.encoding.method_facts import Kind, Search
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
 from shoal.methods.time_limits import within
 from shoal.models import AllOf, limited
+from shoal.runtime.search_clock import now
+from shoal.runtime.threads import spread
+from shoal.runtime.validation import Seconds, Share
 from shoal.schema import Schema
-from shoal.threads import spread
+from shoal.table import ByLevel, MethodFacts, Recoding
+from shoal.table.method_facts import Kind, Search
 from shoal.utility.loss import RecodingLoss, losses
 
 __all__ = ["TRUTHFUL", "Auto", "make_method"]
@@ -204,7 +204,7 @@ class Auto(Method):
         if not isinstance(recoding, ByLevel):
             candidates = self.candidates_for(problem.model)
             return next(one for one in candidates if one.name == facts.chosen).lower_bound(problem, recoding)
-        from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding
+        from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding
 
         if limited(problem.model):
             return bound_cells(problem, recoding, "ncp", {}, all_levels(problem.ladders))

@@ -7,7 +7,7 @@ believed: the released table is checked again from its rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
@@ -17,37 +17,30 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.bounds import Bound
-from shoal.checked import Checked
-from shoal.encoding import FrequencySet, Groups, MethodFacts, Recoding
-from shoal.encoding.method_facts import Warned
-from shoal.engines.base import Relation, Spread
 from shoal.errors import InfeasibleError, PlanError
+from shoal.io.engines.base import Relation, Spread
 from shoal.models import AllOf, Model
-from shoal.models.known import limited
+from shoal.models.partial_knowledge import limited
+from shoal.runtime.progress import Progress, quiet
+from shoal.runtime.validation import Checked
 from shoal.schema import Ladder, Schema
-from shoal.schema.base import changed
+from shoal.schema.hierarchy import changed
+from shoal.table import FrequencySet, Groups, MethodFacts, Recoding
+from shoal.table.method_facts import Warned
 
 __all__ = [
-    "EXACT_ENDS", "Method", "Outcome", "Problem", "Progress", "Quality", "least_rows", "quiet", "require_feasible",
+    "EXACT_ENDS", "Method", "Outcome", "Problem", "Quality", "least_rows", "require_feasible",
     "require_quasi_identifiers", "require_whole", "row_limit", "suppress_failing", "told_count",
 ]  # fmt: skip
 
 Quality = Literal["fast", "good", "best"]
 """How much time a method takes to lose less; see docs/bounds.md."""
 
-Progress = Callable[[str, float | None], None]
-"""Called with what is being done and, where known, which part of it is done."""
-
-
 EXACT_ENDS = Warned(
     warning="Ranges are exact: each ends at a value that somebody in its group has, often one person alone. "
     "Without ranges = 'exact' they end at round numbers."
 )
 """What a release must say whose ranges end at values of its groups."""
-
-
-def quiet(step: str, done: float | None = None) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +62,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was done: the name of the entries (see :class:`shoal.engines.base.Spread`), facts and losses."""
+    """What was done: the name of the entries (see :class:`shoal.io.engines.base.Spread`), facts and losses."""
 
     entries: str
     recoded: tuple[int, ...]
@@ -93,7 +86,7 @@ class Method(Checked):
     answers_early: ClassVar[bool] = False
     """Whether the method, where its ``time_limit`` is over, answers with something that is nearly as good."""
     serves_few: ClassVar[bool] = False
-    """Whether the method serves models for an intruder who knows few of the columns (:mod:`shoal.models.known`)."""
+    """Whether the method serves models for an intruder who knows few of the columns (:mod:`shoal.models.partial_knowledge`)."""
     serves_linked: ClassVar[bool] = False
     """Whether the method serves people whose rows can be linked (:mod:`shoal.models.trajectory`)."""
 

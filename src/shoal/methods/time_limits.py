@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from shoal.clock import now
 from shoal.errors import InfeasibleError
 from shoal.methods.base import Method
+from shoal.runtime.search_clock import now
 
 __all__ = ["answer_within", "deadline_of", "in_time", "is_late", "within"]
 
@@ -25,7 +25,7 @@ Answer = TypeVar("Answer")
 
 
 def deadline_of(time_limit: float | None) -> float | None:
-    """When so many seconds from now are over, by :func:`shoal.clock.now`; None for never."""
+    """When so many seconds from now are over, by :func:`shoal.runtime.search_clock.now`; None for never."""
     return None if time_limit is None else now() + time_limit
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, overload
 
 from shoal.errors import PlanError
-from shoal.extensions import Extended
+from shoal.models.alpha_k_delta_beta import AlphaK, BetaLikeness, DeltaDisclosure
 from shoal.models.base import AllOf, Assessment, Condition, Model
-from shoal.models.disclosure import AlphaK, BetaLikeness, DeltaDisclosure
 from shoal.models.k_anonymity import KAnonymity
-from shoal.models.known import Keyed, KeySet, Known, Limited, limited
 from shoal.models.l_diversity import LDiversity
-from shoal.models.sensitivity import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
+from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
+from shoal.models.partial_knowledge import Keyed, KeySet, Known, Limited, limited
 from shoal.models.t_closeness import TCloseness
 from shoal.models.trajectory import TrajectoryAnonymity
+from shoal.runtime.registry import Extended
 
 __all__ = [
     "MODELS",

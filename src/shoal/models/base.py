@@ -26,14 +26,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checked import Checked, Number
-from shoal.encoding.groups import Groups, Histogram
-from shoal.encoding.rules import Rule
 from shoal.errors import PlanError
-from shoal.models.absorbing import absorbing_part
-from shoal.models.comparison import as_float, settle
+from shoal.models.exact_comparison import as_float, settle
+from shoal.models.superset_rules import absorbing_part
+from shoal.runtime.validation import Checked, Number
 from shoal.schema import Domain
-from shoal.schema.base import changed
+from shoal.schema.hierarchy import changed
+from shoal.table.groups import Groups, Histogram
+from shoal.table.rules import Rule
 
 __all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel"]
 
@@ -151,7 +151,7 @@ class Model(Checked):
         """Rules of which every set of rows that holds a group of the model meets all, beside :attr:`least`.
 
         ``whole`` tells that no row is left out. None where not even :attr:`least` holds of such a set. See
-        :mod:`shoal.models.absorbing`.
+        :mod:`shoal.models.superset_rules`.
         """
         parts = [(at, absorbing_part(rule, totals[at], whole=whole)) for at, rule in self.bound_rules(domains, totals)]
         return [(at, part) for at, part in parts if part is not None]

@@ -10,9 +10,9 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 
-from shoal.encoding.groups import Groups
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Model
+from shoal.table.groups import Groups
 
 __all__ = ["KAnonymity", "whole_number"]
 

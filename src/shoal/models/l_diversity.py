@@ -21,14 +21,14 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt
 
-from shoal.checked import exact_number
-from shoal.encoding.groups import Groups, Histogram, sum_by
-from shoal.encoding.rules import DISTINCT, ENTROPY, RECURSIVE, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel
-from shoal.models.comparison import as_float, no_more, powers_reach_one
+from shoal.models.exact_comparison import as_float, no_more, powers_reach_one
 from shoal.models.k_anonymity import whole_number
+from shoal.runtime.validation import exact_number
 from shoal.schema import Domain
+from shoal.table.groups import Groups, Histogram, sum_by
+from shoal.table.rules import DISTINCT, ENTROPY, RECURSIVE, Rule
 
 __all__ = ["LDiversity"]
 

@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from shoal.checked import exact_number
-from shoal.encoding.groups import Groups, Histogram, sum_by
-from shoal.encoding.rules import EQUAL, HIERARCHICAL, ORDERED, Rule
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Number, SensitiveModel
-from shoal.models.comparison import as_float, fitting
+from shoal.models.exact_comparison import as_float, fitting
+from shoal.runtime.validation import exact_number
 from shoal.schema import Domain
+from shoal.table.groups import Groups, Histogram, sum_by
+from shoal.table.rules import EQUAL, HIERARCHICAL, ORDERED, Rule
 
 __all__ = ["TCloseness"]
 

@@ -15,10 +15,10 @@ from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le
 
-from shoal.encoding.groups import Groups
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Model
 from shoal.schema import Domain
+from shoal.table.groups import Groups
 
 __all__ = ["TrajectoryAnonymity"]
 

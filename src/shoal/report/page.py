@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.certificate import Certificate, Release, about_bound, about_few_columns, about_people, about_worth
-from shoal.description import Band, ColumnFacts, Description, TableFacts
-from shoal.encoding.method_facts import Warned
+from shoal.budget.methods.grids import Booked
 from shoal.errors import counted
 from shoal.methods.base import told_count
-from shoal.methods.grids.method import Booked
+from shoal.render.html import bar, figure, number, percent, prose, table, text
+from shoal.render.style import STYLE
 from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
+from shoal.results.release import Certificate, ReleaseResult, about_bound, about_few_columns, about_people, about_worth
+from shoal.results.report_facts import Band, ColumnFacts, Description, TableFacts
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Role
-from shoal.showing.markup import bar, figure, number, percent, prose, table, text
-from shoal.showing.style import STYLE
+from shoal.table.method_facts import Warned
 
 __all__ = ["document", "render"]
 
@@ -27,7 +27,9 @@ LEGEND = (
 )
 
 
-def render(certificate: Certificate | Release[Any], description: Description | None = None, costs: str = "") -> str:
+def render(
+    certificate: Certificate | ReleaseResult[Any], description: Description | None = None, costs: str = ""
+) -> str:
     """The report on a release, as HTML.
 
     Parameters
@@ -37,7 +39,7 @@ def render(certificate: Certificate | Release[Any], description: Description | N
     description
         The facts; those of the release by default.
     costs
-        What the loss comes from, as finished HTML (:func:`shoal.costs.cost_bars`); without it the report says how to
+        What the loss comes from, as finished HTML (:func:`shoal.advice.explain_chart.cost_bars`); without it the report says how to
         get it.
 
     Examples
@@ -49,7 +51,7 @@ def render(certificate: Certificate | Release[Any], description: Description | N
     >>> render(release).startswith("<!DOCTYPE html>")
     True
     """
-    if isinstance(certificate, Release):
+    if isinstance(certificate, ReleaseResult):
         description = description or certificate.description
         certificate = certificate.certificate
     if description is None:

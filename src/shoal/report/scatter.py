@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shoal.render.html import figure, number, percent, prose, table
 from shoal.report.page import document
 from shoal.report.wording import MEASURES
-from shoal.showing.markup import figure, number, percent, prose, table
 
 __all__ = ["Point", "exploration_page", "scatter"]
 

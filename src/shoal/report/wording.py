@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shoal.encoding.method_facts import MethodFacts, Search
 from shoal.methods import METHODS
 from shoal.models import MODELS
-from shoal.showing.markup import number, prose, text
+from shoal.render.html import number, prose, text
+from shoal.table.method_facts import MethodFacts, Search
 
 __all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence", "search_sentence"]
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, Histogram
 from shoal.errors import PlanError
+from shoal.table.groups import Groups, Histogram
 
 __all__ = ["AttackResult", "background_knowledge", "homogeneity", "inference", "similarity"]
 
@@ -93,7 +93,7 @@ def homogeneity(groups: Groups, column: str) -> AttackResult:
 
     Examples
     --------
-    >>> from shoal.encoding.groups import histogram
+    >>> from shoal.table.groups import histogram
     >>> from shoal.schema import Domain
     >>> group, value, count = np.array([0, 1, 1]), np.array([0, 0, 1], np.int32), np.array([2, 1, 1])
     >>> groups = Groups(np.array([2, 2]), (histogram(group, value, count, 2, Domain("illness", 2)),))

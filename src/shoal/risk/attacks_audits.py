@@ -1,6 +1,6 @@
 """The audits of how a release was made, as attacks: locality, declared grid, extreme values, two releases together.
 
-The audits themselves are in :mod:`shoal.identifiability.audits`; here they are fed from tables, the original among
+The audits themselves are in :mod:`shoal.risk.release_audits`; here they are fed from tables, the original among
 them. A person's group in a release is the closest one that covers them; people whom several groups cover, or none, are
 left out and counted.
 
@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import HierarchyError
-from shoal.identifiability.audits import extreme_values, intersection, locality
 from shoal.risk.attacks import AttackResult
 from shoal.risk.matching import Matches, PublishedGroups, match_people
+from shoal.risk.release_audits import extreme_values, intersection, locality
 from shoal.schema import TOP, Schema
+from shoal.utility.coded_tables import CodedColumn
 from shoal.utility.labels import number_of, read_label
-from shoal.utility.tables import CodedColumn
 
 __all__ = ["audit_extremes", "audit_grid", "audit_intersection", "audit_locality", "group_of_people"]
 

@@ -2,7 +2,7 @@
 
 Of a release alone: the rows that are the only ones to show some visible labels in so many columns. With the original:
 the rows that only one released row can be, for whoever knows so many of their values. What
-:mod:`shoal.models.known` promises is that there are none up to a number; here is what an intruder finds beyond it.
+:mod:`shoal.models.partial_knowledge` promises is that there are none up to a number; here is what an intruder finds beyond it.
 
 Sets of columns are counted by size, as long as there are not too many of them.
 """
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.facts import Facts
 from shoal.schema import TOP, Schema
+from shoal.table.column_subsets import Facts
+from shoal.utility.coded_tables import CodedColumn
 from shoal.utility.labels import read_labels
-from shoal.utility.tables import CodedColumn
 
 __all__ = ["FactsNeeded", "facts_needed"]
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Histogram
 from shoal.risk.attacks import AttackResult
 from shoal.risk.attacks_people import Crowds, Members
 from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
-from shoal.utility.tables import CodedColumn
+from shoal.table.groups import Histogram
+from shoal.utility.coded_tables import CodedColumn
 
 __all__ = ["Owned", "covered_people", "crowd_sizes", "linkage", "population_counts"]
 

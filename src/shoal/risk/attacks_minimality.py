@@ -24,12 +24,12 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import Groups, Histogram, histogram
 from shoal.models import Model, size_of_groups
 from shoal.risk.attacks import AttackResult
 from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.schema import Schema
-from shoal.utility.tables import CodedColumn
+from shoal.table.groups import Groups, Histogram, histogram
+from shoal.utility.coded_tables import CodedColumn
 
 __all__ = ["believe", "deals", "minimality"]
 

@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import FrequencySet, Groups, read_frequency_set
-from shoal.encoding.groups import different_keys
-from shoal.encoding.people import by_people, number_people
-from shoal.engines.base import Source, require_columns
+from shoal.io.engines.base import Source, require_columns
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Column, Role, Schema
 from shoal.schema.people import ValueSets
-from shoal.utility.tables import Tables
+from shoal.table import FrequencySet, Groups, read_frequency_set
+from shoal.table.groups import different_keys
+from shoal.table.people import by_people, number_people
+from shoal.utility.coded_tables import Tables
 
 __all__ = ["Crowds", "ExposedPeople", "Members", "attack_households", "attack_people", "attack_values"]
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import Groups, read_frequency_set
-from shoal.encoding.groups import group_keys
-from shoal.engines.base import require_columns
 from shoal.errors import PlanError
+from shoal.io.engines.base import require_columns
 from shoal.schema import Schema
+from shoal.table import Groups, read_frequency_set
+from shoal.table.groups import group_keys
+from shoal.utility.coded_tables import CodedColumn, Tables
 from shoal.utility.labels import Labels, read_labels
-from shoal.utility.tables import CodedColumn, Tables
 
 __all__ = ["Matches", "PublishedGroups", "match_people", "read_groups"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import group_keys
+from shoal.table.groups import group_keys
 
 __all__ = ["INDIFFERENT", "PatternExposure", "expose_patterns"]
 

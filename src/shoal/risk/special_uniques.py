@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.groups import group_keys
 from shoal.errors import PlanError
+from shoal.table.groups import group_keys
 
 __all__ = ["SpecialUniques", "minimal_sample_uniques", "special_uniques"]
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from shoal.extensions import Extended
-from shoal.schema.base import BaseHierarchy, Hierarchy
+from shoal.runtime.registry import Extended
+from shoal.schema.bound_hierarchy import TOP, Ladder
 from shoal.schema.categories import Categories
 from shoal.schema.columns import UNPUBLISHED, Column, Domain, Role, Schema, Shift
-from shoal.schema.hierarchies import Flat, Ordered, Prefix, Table, Tree, read_table
-from shoal.schema.ladder import TOP, Ladder
-from shoal.schema.ranges import Calendar, Cuts, Intervals, Widths
+from shoal.schema.hierarchy import BaseHierarchy, Hierarchy
+from shoal.schema.interval_hierarchies import Calendar, Cuts, Intervals, Widths
+from shoal.schema.tree_hierarchies import Flat, Ordered, Prefix, Table, Tree, read_table
 
 __all__ = [
     "HIERARCHIES",

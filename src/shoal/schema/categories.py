@@ -16,8 +16,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shoal.checked import Checked
 from shoal.errors import PlanError, counted
+from shoal.runtime.validation import Checked
 from shoal.schema.spelling import same_text
 
 __all__ = ["Categories"]

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le
 
-from shoal.checked import Checked, Name
 from shoal.errors import HierarchyError, PlanError, counted
+from shoal.runtime.validation import Checked, Name
+from shoal.schema.bound_hierarchy import Ladder
 from shoal.schema.categories import Categories
-from shoal.schema.hierarchies import Flat, Hierarchy, declared_paths
-from shoal.schema.ladder import Ladder
 from shoal.schema.people import People
 from shoal.schema.spelling import declared_spelling, fold, same_text
+from shoal.schema.tree_hierarchies import Flat, Hierarchy, declared_paths
 
 __all__ = ["UNPUBLISHED", "Column", "Domain", "Role", "Schema", "Shift"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from shoal.checked import LARGEST_EXPONENT
 from shoal.errors import HierarchyError
-from shoal.schema.ladder import TOP, MissingFromHierarchy
+from shoal.runtime.validation import LARGEST_EXPONENT
+from shoal.schema.bound_hierarchy import TOP, MissingFromHierarchy
 
 __all__ = ["as_numbers", "as_whole", "interval_label", "round_cut", "round_steps"]
 

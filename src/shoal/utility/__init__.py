@@ -1,1 +1,1 @@
-"""What a release lost, and what it is still good for; a release beside its original: :mod:`shoal.comparing`."""
+"""What a release lost, and what it is still good for; a release beside its original: :mod:`shoal.audit.compare`."""

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError, TableError
-from shoal.utility.reading import ColumnReading, draw_rows
-from shoal.utility.tables import CodedColumn
+from shoal.utility.coded_tables import CodedColumn
+from shoal.utility.label_distributions import ColumnReading, draw_rows
 
 __all__ = ["CLASSIFIERS", "Accuracy", "Classifier", "classification"]
 

@@ -1,6 +1,6 @@
 """How far the release's distributions are from the original's: of columns, of pairs of columns, and their associations.
 
-Both are over the cells of :mod:`shoal.utility.reading`; a row that was suppressed counts as one that shows ``*`` in
+Both are over the cells of :mod:`shoal.utility.label_distributions`; a row that was suppressed counts as one that shows ``*`` in
 every column, as in all losses of shoal.
 
 * total variation: ½ Σ |p - q|, 0 to 1.
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.utility.reading import ColumnReading
+from shoal.utility.label_distributions import ColumnReading
 
 __all__ = ["Distance", "PairDistances", "column_distance", "cramers_v", "divergence", "pair_distances", "variation"]
 

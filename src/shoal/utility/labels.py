@@ -20,11 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding.frequency import plain_numbers
 from shoal.errors import HierarchyError
 from shoal.schema import TOP, Hierarchy
-from shoal.schema.hierarchies import MissingFromHierarchy
-from shoal.schema.texts import Texts
+from shoal.schema.arrow_strings import Texts
+from shoal.schema.tree_hierarchies import MissingFromHierarchy
+from shoal.table.frequency_set import plain_numbers
 
 __all__ = ["Labels", "Region", "number_of", "numbers_in", "read_label", "read_labels"]
 

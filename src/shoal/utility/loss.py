@@ -27,8 +27,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 from shoal.schema import Ladder
+from shoal.table import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 
 __all__ = [
     "LOSSES", "LossName", "Moved", "Published", "RecodingLoss", "Sums", "distances", "losses", "measures", "moved",

@@ -26,9 +26,9 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import FrequencySet
 from shoal.errors import PlanError
 from shoal.schema import Ladder
+from shoal.table import FrequencySet
 
 __all__ = ["AGGREGATES", "MEASURES", "AggregateName", "Measure", "MeasureName", "make_measure"]
 

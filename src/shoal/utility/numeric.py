@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.utility.reading import ColumnReading
+from shoal.utility.label_distributions import ColumnReading
 
 __all__ = ["NumericLoss", "correlation_change", "nearest_points", "numeric_loss"]
 

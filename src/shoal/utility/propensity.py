@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.utility.reading import ColumnReading, draw_rows
+from shoal.utility.label_distributions import ColumnReading, draw_rows
 
 __all__ = ["Propensity", "fit_logistic", "propensity"]
 

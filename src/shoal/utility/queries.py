@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shoal.utility.reading import ColumnReading
+from shoal.utility.label_distributions import ColumnReading
 
 __all__ = ["QueryError", "query_errors", "range_query_error"]
 

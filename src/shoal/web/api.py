@@ -21,12 +21,12 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError
-from shoal.web.editing import apply, locate
-from shoal.web.guard import REPORT_POLICY, TooLong, TooSlow
-from shoal.web.places import UPLOADED, list_folder, plain_name
+from shoal.web.file_access import UPLOADED, list_folder, plain_name
+from shoal.web.plan_edits import apply, locate
 from shoal.web.projects import PLAN, Project, Projects, private
 from shoal.web.runs import Run, Runs
-from shoal.web.texts import LANGUAGES, say_error, say_sentence
+from shoal.web.security import REPORT_POLICY, TooLong, TooSlow
+from shoal.web.translations import LANGUAGES, say_error, say_sentence
 
 __all__ = ["ACTIONS", "ENDPOINTS", "Api", "language_of", "openapi"]
 
@@ -320,7 +320,7 @@ class Api:
 
 
 def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
-    from shoal.output import publish, staging
+    from shoal.io.publish import publish, staging
 
     plan = project.plan()
     table, *others = [file for file in project.files(number) if file.name != PLAN]

@@ -14,13 +14,13 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from shoal.errors import ShoalError
-from shoal.showing.markup import bar, number, percent, prose, text
+from shoal.render.html import bar, number, percent, prose, text
 from shoal.web.api import Api, language_of
-from shoal.web.editing import Place, locate
-from shoal.web.places import list_folder
+from shoal.web.file_access import list_folder
+from shoal.web.plan_edits import Place, locate
 from shoal.web.projects import Project
-from shoal.web.steps import SHOWN, fresh
-from shoal.web.texts import LANGUAGES, STEPS, TEXTS, figure_in, say, say_error, say_sentence
+from shoal.web.translations import LANGUAGES, STEPS, TEXTS, figure_in, say, say_error, say_sentence
+from shoal.web.view_models import SHOWN, fresh
 
 __all__ = ["Pages"]
 
@@ -49,7 +49,7 @@ class Pages:
 
     async def style(self, request: Request) -> Response:
         """The report's style, and what a page needs beyond it."""
-        from shoal.showing.style import STYLE
+        from shoal.render.style import STYLE
 
         return Response(STYLE + (HERE / "static" / "app.css").read_text(encoding="utf-8"), media_type="text/css")
 

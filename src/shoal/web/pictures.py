@@ -12,7 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shoal.showing.markup import number, percent, prose
+from shoal.render.html import number, percent, prose
 
 __all__ = ["heat_map", "lattice_picture", "minimal_of", "spark"]
 

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, PlanError, ShoalError
-from shoal.web.editing import fault_of, relocate
-from shoal.web.places import Database, check_document, confine, confine_table, plain_name
+from shoal.web.file_access import Database, check_document, confine, confine_table, plain_name
+from shoal.web.plan_edits import fault_of, relocate
 from shoal.web.runs import Run
 
 __all__ = ["PLAN", "Project", "Projects", "private"]
@@ -93,7 +93,7 @@ class Project:
 
     def plan(self) -> Any:
         """The plan, read and checked, with all that it names below the root; raises where it cannot run."""
-        from shoal.plan import Plan
+        from shoal.plan.plan import Plan
 
         text = self.text
         if not text:
@@ -117,7 +117,7 @@ class Project:
     @property
     def keyless(self) -> bool:
         """Whether neither the plan nor the environment names a key of the pseudonyms."""
-        from shoal.encoding.pseudonyms import KEY_VARIABLE
+        from shoal.table.pseudonyms import KEY_VARIABLE
 
         output = self.document().get("output")
         return not os.environ.get(KEY_VARIABLE) and not (isinstance(output, dict) and output.get("pseudonym_key"))
@@ -284,7 +284,7 @@ class Projects:
             raise InputError(f"The sample must be one of {', '.join(SAMPLES)}.")
         project = self.make(sample, session)
         if sample == "patients":
-            from shoal.data.patients import FOLDER
+            from shoal.datasets.patients import FOLDER
 
             shutil.copyfile(FOLDER / "patients.csv", project.folder / "patients.csv")
             project.save((FOLDER / "patients.toml").read_text(encoding="utf-8"))

@@ -194,7 +194,7 @@ def _ended(partial: dict[str, Any]) -> int:
 async def _process() -> Any:
     hidden = {key: value for key, value in os.environ.items() if key != "SHOAL_TOKEN"}
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "shoal.web.work", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        sys.executable, "-m", "shoal.web.worker", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL, limit=LONGEST_EVENT, start_new_session=True, env=hidden,
     )  # fmt: skip
 

@@ -19,11 +19,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shoal.errors import InputError
 from shoal.web.api import Api
-from shoal.web.guard import Guard
+from shoal.web.file_access import Database, database_of
 from shoal.web.pages import Pages
-from shoal.web.places import Database, database_of
 from shoal.web.projects import Project, Projects
 from shoal.web.runs import Runs
+from shoal.web.security import Guard
 
 __all__ = ["Settings", "build", "is_loopback", "serve"]
 

@@ -9,13 +9,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 from annotated_types import Ge
 
-from shoal.encoding import ByGroup, Groups, Histogram, publish_groups
-from shoal.formats import Format
+from shoal.io.formats import Format
 from shoal.methods import Method, Problem
 from shoal.methods.base import require_feasible
 from shoal.models.base import Assessment, Condition, SensitiveModel
 from shoal.schema import BaseHierarchy, Ladder
-from shoal.schema.ladder import build_ladder
+from shoal.schema.bound_hierarchy import build_ladder
+from shoal.table import ByGroup, Groups, Histogram, publish_groups
 
 __all__ = ["JSON_LINES", "AtMost", "Initial", "Neighbours"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from shoal.errors import TableError
-from shoal.formats import ColumnLabels, Options, Writing
-from shoal.formats.numbers import as_told
+from shoal.io.formats import ColumnLabels, Options, Writing
+from shoal.io.formats.numbers import as_told
 
 __all__ = ["load", "write"]
 

@@ -15,9 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import Groups
-from shoal.encoding.groups import Histogram
-from shoal.encoding.rules import (
+from shoal.kernels.rules import FAILS, HOLDS, KIND, TOTALS, UNSURE, WHOLE, make_tally
+from shoal.methods.base import Problem
+from shoal.methods.bind_rules import bind_rules, totals_of
+from shoal.methods.full_domain.kernels.judging import Histograms, judge_again, judge_groups, make_histograms
+from shoal.table import Groups
+from shoal.table.groups import Histogram
+from shoal.table.rules import (
     AGAINST_THE_TABLE,
     CATEGORIES,
     DISTINCT,
@@ -27,10 +31,6 @@ from shoal.encoding.rules import (
     SHARE,
     WEIGHT,
 )
-from shoal.kernels.rules import FAILS, HOLDS, KIND, TOTALS, UNSURE, WHOLE, make_tally
-from shoal.methods.base import Problem
-from shoal.methods.full_domain.kernels.judging import Histograms, judge_again, judge_groups, make_histograms
-from shoal.methods.rules import bind_rules, totals_of
 
 __all__ = ["GroupJudge", "Judged"]
 

@@ -13,7 +13,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import FrequencySet
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.judging import GroupJudge
 from shoal.methods.full_domain.kernels.judging import Histograms
@@ -26,7 +25,8 @@ from shoal.methods.full_domain.kernels.lattice import (
     roll_up,
 )
 from shoal.models import AllOf
-from shoal.models.people import ByPeople
+from shoal.models.by_people import ByPeople
+from shoal.table import FrequencySet
 from shoal.utility.measures import Measure
 
 __all__ = ["Figures", "Node", "NodeEvaluator"]

@@ -8,9 +8,6 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 
-from shoal.checked import Share
-from shoal.encoding import ByLevel, Groups, recode_codes
-from shoal.encoding.method_facts import AtLevels
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
     Method,
@@ -22,7 +19,10 @@ from shoal.methods.base import (
     suppress_failing,
 )
 from shoal.models import AllOf, limited
+from shoal.runtime.validation import Share
 from shoal.schema import Schema
+from shoal.table import ByLevel, Groups, recode_codes
+from shoal.table.method_facts import AtLevels
 
 __all__ = ["Levels", "recode_at"]
 
@@ -86,7 +86,7 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
     """The recoding at some levels, or an error that says what fails there."""
     if limited(problem.model):
-        from shoal.methods.full_domain.few_columns import FewColumns, without_few
+        from shoal.methods.full_domain.partial_knowledge import FewColumns, without_few
 
         failing = FewColumns(problem).failing(levels)
         if failing:

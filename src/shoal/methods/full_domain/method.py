@@ -1,7 +1,7 @@
 """Full-domain recoding of least loss: one level of the hierarchy per column, found exactly.
 
 Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
-DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in :mod:`shoal.methods.full_domain.search`.
+DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in :mod:`shoal.methods.full_domain.exhaustive`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Annotated, ClassVar
 
 from annotated_types import Ge
 
-from shoal.checked import Seconds, Share, Weight
-from shoal.encoding import ByLevel, MethodFacts
-from shoal.encoding.method_facts import Search
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.full_domain.levels import recode_at, require_all_rows
 from shoal.models import AllOf
+from shoal.runtime.validation import Seconds, Share, Weight
 from shoal.schema import Schema
+from shoal.table import ByLevel, MethodFacts
+from shoal.table.method_facts import Search
 from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
 
 __all__ = ["FullDomain", "level_bounds"]
@@ -84,7 +84,7 @@ class FullDomain(Method):
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.full_domain.search import load_kernels
+        from shoal.methods.full_domain.exhaustive import load_kernels
 
         load_kernels()
 
@@ -95,7 +95,7 @@ class FullDomain(Method):
 
     def decide(self, problem: Problem) -> ByLevel:
         """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.full_domain.search import find_optimum
+        from shoal.methods.full_domain.exhaustive import find_optimum
 
         lowest, highest = self.bounds(problem)
         if not self.suppression:

@@ -13,10 +13,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.encoding import recode_codes
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.method import FullDomain
 from shoal.models import limited, of_one_category
+from shoal.table import recode_codes
 
 __all__ = ["MOST_DRAWN", "MinimalRecoding", "Recodings", "list_minimal", "list_recodings"]
 
@@ -46,7 +46,7 @@ class MinimalRecoding:
 
 def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
     """All minimal recodings within the method's levels and suppression, by loss and then by levels."""
-    from shoal.methods.full_domain.search import minimal_nodes
+    from shoal.methods.full_domain.exhaustive import minimal_nodes
 
     lowest, highest = method.bounds(problem)
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
@@ -99,7 +99,7 @@ class Recodings:
 def list_recodings(problem: Problem, method: FullDomain) -> Recodings | None:
     """Every full-domain recoding within the method's levels, looked at one by one; None where there are too many."""
     from shoal.methods.base import row_limit
-    from shoal.methods.full_domain.few_columns import evaluator_of
+    from shoal.methods.full_domain.partial_knowledge import evaluator_of
 
     lowest, highest = method.bounds(problem)
     ranges = [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]

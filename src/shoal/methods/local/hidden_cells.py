@@ -3,7 +3,7 @@
 Every quasi-identifier is shown at one moderate level of its hierarchy; then, row by row, the cells are hidden that the
 row's rare combinations have in common. Where an intruder knows at most m columns, or one of some key sets, a row need
 not look like others in all its columns, and a rare value need not cost its whole column a level. Levels are chosen
-together with the hiding: see :mod:`shoal.methods.local.cell_search`. What is promised is in :mod:`shoal.models.known`.
+together with the hiding: see :mod:`shoal.methods.local.hidden_cells_search`. What is promised is in :mod:`shoal.models.partial_knowledge`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Annotated, ClassVar
 from annotated_types import Ge
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Weight
-from shoal.encoding import ByCell, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_cells, levels_between
+from shoal.methods.local.lower_bounds import bound_cells, levels_between
 from shoal.models import AllOf, Limited, limited
+from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
+from shoal.table import ByCell, Recoding
 
 __all__ = ["HiddenCells", "require_few"]
 
@@ -61,7 +61,7 @@ class HiddenCells(Method):
     def decide(self, problem: Problem) -> ByCell:
         """See :class:`shoal.methods.base.Method`. Each try of levels counts every set of columns a few times."""
         from shoal.methods.full_domain.method import level_bounds
-        from shoal.methods.local.cell_search import hide_cells
+        from shoal.methods.local.hidden_cells_search import hide_cells
 
         lowest, highest = level_bounds(self.levels, problem)
         return hide_cells(problem, lowest, highest, self.importance, self.time_limit, self.quality)

@@ -20,16 +20,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Weight
-from shoal.encoding import Recoding
 from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding, effort_of
-from shoal.methods.local.options import Choice, CuttingMethod, LocalLoss
+from shoal.methods.local.base import Choice, CuttingMethod, LocalLoss
+from shoal.methods.local.lower_bounds import bound_recoding, effort_of
 from shoal.models import AllOf
+from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
-from shoal.schema.hierarchies import Ranges
 from shoal.schema.spelling import canonical
+from shoal.schema.tree_hierarchies import Ranges
+from shoal.table import Recoding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class Mondrian(CuttingMethod):
         return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, effort=effort_of(self, 0))
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
-        """See :class:`shoal.methods.local.options.CuttingMethod`."""
+        """See :class:`shoal.methods.local.base.CuttingMethod`."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
 

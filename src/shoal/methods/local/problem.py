@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.encoding import FrequencySet
-from shoal.encoding.groups import group_keys
 from shoal.methods.base import Problem
+from shoal.methods.bind_rules import bind_rules, totals_of
 from shoal.methods.local.kernels.regions import LEVEL, PARENT, Setting, Space
-from shoal.methods.rules import bind_rules, totals_of
 from shoal.schema import Ladder
+from shoal.table import FrequencySet
+from shoal.table.groups import group_keys
 from shoal.utility.measures import make_measure
 
 if TYPE_CHECKING:
+    from shoal.methods.local.base import LocalLoss
     from shoal.methods.local.mondrian import Shown
-    from shoal.methods.local.options import LocalLoss
 
 __all__ = ["LocalProblem", "Pieces", "make_local_problem", "make_space"]
 
@@ -67,7 +67,7 @@ class LocalProblem:
     ranks
         For each quasi-identifier the place of its codes in an order of its own, or None where codes are in order.
     exact
-        Whether ranges end at values of the group, see :mod:`shoal.encoding.intervals`.
+        Whether ranges end at values of the group, see :mod:`shoal.table.group_ranges`.
     """
 
     problem: Problem

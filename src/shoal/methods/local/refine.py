@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.methods.base import Problem, Quality, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding, effort_of
+from shoal.methods.local.base import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
+from shoal.methods.local.lower_bounds import bound_recoding, effort_of
 from shoal.methods.local.mondrian import Mondrian, Shown, ranks_of, shown_by
-from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import deadline_of, within
 from shoal.models import AllOf
+from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
-from shoal.schema.hierarchies import Ranges
+from shoal.schema.tree_hierarchies import Ranges
+from shoal.table import ByGroup, MethodFacts, Recoding
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,9 +90,9 @@ class Refine(LocalMethod):
 
     def decide(self, problem: Problem) -> ByGroup:
         """See :class:`shoal.methods.base.Method`. A pass takes time in proportion to the distinct combinations."""
+        from shoal.methods.local.neighbourhood_search import improve_pieces
         from shoal.methods.local.problem import make_local_problem
-        from shoal.methods.local.regrouping import improve_pieces
-        from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local.publish import kept_part, pieces_of, publish_pieces
         from shoal.methods.local.search import loss_of
 
         deadline = deadline_of(self.time_limit)

@@ -13,7 +13,7 @@ from shoal.methods.local.kernels.specialization import MOST_PASSES, cut_groups, 
 from shoal.methods.local.kernels.switching import switch_rows
 from shoal.methods.local.problem import LocalProblem, Pieces
 from shoal.methods.time_limits import is_late
-from shoal.threads import spread
+from shoal.runtime.threads import spread
 
 __all__ = ["Refined", "Switched", "cut_pieces", "loss_of", "refine_pieces", "switch"]
 
@@ -32,7 +32,7 @@ def cut_pieces(
     ``choose`` names the rule for the next cut: ``loss`` (the least that remains), ``rate`` (the largest fall of the
     loss by the information that the cut uses up, which is the entropy of its parts' sizes), or ``best``, which tries
     both, each on a core of its own, and keeps the better result. Groups are good at any time: at a ``deadline`` (of
-    :func:`shoal.clock.now`) those that there are are taken.
+    :func:`shoal.runtime.search_clock.now`) those that there are are taken.
     """
 
     def run(by_bits: bool) -> Pieces:
@@ -72,7 +72,7 @@ def refine_pieces(local: LocalProblem, pieces: Pieces, deadline: float | None = 
     """Lower the loss of a partition that meets the models, see :mod:`shoal.methods.local.kernels.exchange`.
 
     Descent and cutting take turns until a round brings less than a ten-thousandth of what is left of the loss, or
-    until ``deadline`` (of :func:`shoal.clock.now`) or the number of rounds is reached.
+    until ``deadline`` (of :func:`shoal.runtime.search_clock.now`) or the number of rounds is reached.
     """
 
     setting = local.setting

@@ -11,7 +11,7 @@ What `*` means to a reader decides what is safe, and there are two readings:
   certificate tells the smaller number. It is not the count of sdcMicro, where two rows match as soon as neither shows
   a value that the other contradicts: a row with stars then helps rows that cannot be its own.
 
-For an intruder who knows few columns (:mod:`shoal.models.known`) a star is what shows nothing, and cells are hidden as
+For an intruder who knows few columns (:mod:`shoal.models.partial_knowledge`) a star is what shows nothing, and cells are hidden as
 :mod:`shoal.methods.local.hidden_cells` does, with every column at its values.
 
 The loose reading starts from the strict groups, which meet it, and takes back the stars that nobody needs, those of the
@@ -25,16 +25,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import all_levels, bound_cells, bound_recoding, effort_of
+from shoal.methods.local.base import LocalMethod
 from shoal.methods.local.hidden_cells import require_few
-from shoal.methods.local.options import LocalMethod
+from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding, effort_of
 from shoal.methods.time_limits import deadline_of
 from shoal.models import AllOf, limited
+from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import TOP, Schema
+from shoal.table import ByGroup, Recoding
 
 __all__ = ["LocalSuppression"]
 
@@ -95,18 +95,18 @@ class LocalSuppression(LocalMethod):
         """
         require_feasible(problem)
         if limited(problem.model):
-            from shoal.methods.local.cell_search import hide_cells
+            from shoal.methods.local.hidden_cells_search import hide_cells
 
             bottom = (0,) * len(problem.ladders)
             return hide_cells(problem, bottom, bottom, self.importance, self.time_limit)
-        from shoal.methods.local.star_patterns import suppress_loosely, suppress_strictly
+        from shoal.methods.local.suppression_search import suppress_loosely, suppress_strictly
 
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
         return decide(problem, self.importance, deadline_of(self.time_limit), self.quality)
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`: a cell that is suppressed counts by its column's importance."""
-        from shoal.methods.local.star_patterns import with_stars
+        from shoal.methods.local.suppression_search import with_stars
 
         starred = with_stars(problem)
         if limited(problem.model):

@@ -20,17 +20,17 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge
 
 from shoal.bounds import Bound
-from shoal.checked import Number, Seconds, Weight
-from shoal.encoding import ByGroup, MethodFacts, Recoding
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
-from shoal.methods.local.bounding import bound_recoding, effort_of
+from shoal.methods.local.base import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
+from shoal.methods.local.lower_bounds import bound_recoding, effort_of
 from shoal.methods.local.mondrian import ranks_of, shown_by
-from shoal.methods.local.options import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.time_limits import answer_within, deadline_of, within
 from shoal.models import AllOf, combine, make_model, starting
+from shoal.runtime.validation import Number, Seconds, Weight
 from shoal.schema import Schema
+from shoal.table import ByGroup, MethodFacts, Recoding
 
 __all__ = ["Switching"]
 
@@ -107,9 +107,9 @@ class Switching(LocalMethod):
         return answer_within(self, self.time_limit, lambda found: self._decide(problem, found))
 
     def _decide(self, problem: Problem, found: Event) -> ByGroup:
+        from shoal.methods.local.neighbourhood_search import improve_pieces
         from shoal.methods.local.problem import make_local_problem
-        from shoal.methods.local.regrouping import improve_pieces
-        from shoal.methods.local.release import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local.publish import kept_part, pieces_of, publish_pieces
         from shoal.methods.local.search import loss_of, switch
 
         problem = replace(problem, model=self.goal(problem.model))

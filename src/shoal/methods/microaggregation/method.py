@@ -18,17 +18,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from annotated_types import Ge
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, Weight
-from shoal.encoding import ByGroup, Recoding
-from shoal.encoding.intervals import Ends
-from shoal.engines.base import Relation, Spread
 from shoal.errors import PlanError
-from shoal.methods.base import Method, Outcome, Problem, Progress, Quality, require_quasi_identifiers
-from shoal.methods.microaggregation.told import Formed
+from shoal.io.engines.base import Relation, Spread
+from shoal.methods.base import Method, Outcome, Problem, Quality, require_quasi_identifiers
+from shoal.methods.microaggregation.facts import Formed
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
+from shoal.runtime.progress import Progress
+from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
-from shoal.schema.hierarchies import Ranges
+from shoal.schema.tree_hierarchies import Ranges
+from shoal.table import ByGroup, Recoding
+from shoal.table.group_ranges import Ends
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,17 +125,17 @@ class _Microaggregation(Method):
 
     def warm(self) -> None:
         """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.microaggregation.points_blocks  # noqa: F401 - compiled code takes a moment to load
+        import shoal.methods.microaggregation.local_blocks  # noqa: F401 - compiled code takes a moment to load
 
     def decide(self, problem: Problem) -> Recoding:
         """See :class:`shoal.methods.base.Method`. Time n log n for n rows in practice, for few columns."""
-        from shoal.methods.microaggregation.points_blocks import aggregate
+        from shoal.methods.microaggregation.local_blocks import aggregate
 
         return answer_within(self, self.time_limit, lambda found: aggregate(self, problem, found))
 
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
         """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.microaggregation.bounding import bound_aggregation
+        from shoal.methods.microaggregation.lower_bounds import bound_aggregation
 
         assert isinstance(recoding, ByGroup)
         return bound_aggregation(self, problem, recoding)
@@ -148,7 +149,7 @@ class _Microaggregation(Method):
         self, counted: Spread, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
     ) -> Outcome:
         """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.microaggregation.points_spread import aggregate_spread
+        from shoal.methods.microaggregation.distributed_blocks import aggregate_spread
 
         return aggregate_spread(self, counted, table, schema, model, seed, progress)
 

@@ -20,25 +20,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.clock import now
-from shoal.encoding import ByGroup, Dictionary, FrequencySet, publish_groups
-from shoal.encoding.centres import means, numbers_of, typed_as
-from shoal.encoding.groups import unique_pairs
-from shoal.encoding.intervals import Ends
-from shoal.encoding.method_facts import Warned
-from shoal.encoding.representative import Representative
 from shoal.errors import InfeasibleError, PlanError
 from shoal.kernels.rules import Rules, count_rows, failing_groups, make_judge, most_groups, value_counts
-from shoal.methods.base import EXACT_ENDS, Progress
+from shoal.methods.base import EXACT_ENDS
+from shoal.methods.microaggregation.exact_moments import moments
+from shoal.methods.microaggregation.facts import Formed, MicroaggregationFacts, SizeFacts
 from shoal.methods.microaggregation.kernels.exact import MOST_RECORDS, best_partition
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav
 from shoal.methods.microaggregation.kernels.p_first import merge_failing
 from shoal.methods.microaggregation.kernels.refinement import refine_partition
-from shoal.methods.microaggregation.moments import moments
-from shoal.methods.microaggregation.regrouping import refine_sized
-from shoal.methods.microaggregation.told import Formed, MicroaggregationFacts, SizeFacts
+from shoal.methods.microaggregation.neighbourhood_search import refine_sized
 from shoal.models import AllOf
+from shoal.runtime.progress import Progress
+from shoal.runtime.search_clock import now
 from shoal.schema import Domain, Ladder
+from shoal.table import ByGroup, Dictionary, FrequencySet, publish_groups
+from shoal.table.group_labels import Representative
+from shoal.table.group_means import means, numbers_of, typed_as
+from shoal.table.group_ranges import Ends
+from shoal.table.groups import unique_pairs
+from shoal.table.method_facts import Warned
 from shoal.utility.loss import distances, moved
 
 if TYPE_CHECKING:

@@ -25,19 +25,6 @@ import numpy.typing as npt
 from annotated_types import Ge, MinLen
 
 from shoal.bounds import Bound
-from shoal.checked import Seconds, exact_number
-from shoal.encoding import (
-    ByGroup,
-    ByPattern,
-    FrequencySet,
-    Groups,
-    MethodFacts,
-    Recoding,
-    recode_codes,
-    released_ladders,
-)
-from shoal.encoding.groups import group_keys, histogram
-from shoal.encoding.method_facts import Warned
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
     Method,
@@ -48,11 +35,24 @@ from shoal.methods.base import (
     suppress_failing,
     told_count,
 )
-from shoal.methods.local.bounding import bound_recoding
+from shoal.methods.local.lower_bounds import bound_recoding
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
 from shoal.models import AllOf
+from shoal.runtime.validation import Seconds, exact_number
 from shoal.schema import TOP, Role, Schema
+from shoal.table import (
+    ByGroup,
+    ByPattern,
+    FrequencySet,
+    Groups,
+    MethodFacts,
+    Recoding,
+    recode_codes,
+    released_ladders,
+)
+from shoal.table.groups import group_keys, histogram
+from shoal.table.method_facts import Warned
 from shoal.utility.loss import losses
 
 __all__ = ["READINGS", "AntiUnification", "PatternFacts"]

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from shoal.encoding import FrequencySet, Groups, read_frequency_set
-from shoal.engines import open_engine
-from shoal.engines.base import Source, require_columns
 from shoal.errors import PlanError
+from shoal.io.engines import open_engine
+from shoal.io.engines.base import Source, require_columns
 from shoal.schema import Column, Schema
+from shoal.table import FrequencySet, Groups, read_frequency_set
 
 __all__ = ["Pattern", "describe_groups", "pattern_set"]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.threads import allowed, spread
+from shoal.runtime.threads import allowed, spread
 
 LEAF = 32
 """Records in a full leaf."""

@@ -18,7 +18,8 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.kdtree import NO_ROW, nearest
-from shoal.methods.microaggregation.kernels.pool import (
+from shoal.methods.microaggregation.kernels.parallel_mdav import take_rounds
+from shoal.methods.microaggregation.kernels.unassigned import (
     GROUPS,
     REMAINING,
     Pool,
@@ -30,7 +31,6 @@ from shoal.methods.microaggregation.kernels.pool import (
     renew,
     tree_is_worn,
 )
-from shoal.methods.microaggregation.kernels.rounds import take_rounds
 
 
 @njit(**INNER)

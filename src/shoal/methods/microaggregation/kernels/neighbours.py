@@ -19,8 +19,8 @@ from shoal.methods.microaggregation.kernels.kdtree import (
     least_distances,
     nearest_first,
 )
-from shoal.methods.microaggregation.kernels.pool import column_sums
-from shoal.threads import allowed, spread
+from shoal.methods.microaggregation.kernels.unassigned import column_sums
+from shoal.runtime.threads import allowed, spread
 
 _NO_NAN = {"nnan", "nsz"}  # lets minima and maxima become vector instructions; never reorders a sum
 _PARTS = 4  # parts of the leaves for each thread: some are done sooner than others

@@ -27,7 +27,7 @@ from shoal.kernels.rules import (
     want_values,
 )
 from shoal.methods.microaggregation.kernels.kdtree import LEAF, NO_ROW, leaf_distances, least_distance, nearest
-from shoal.methods.microaggregation.kernels.pool import (
+from shoal.methods.microaggregation.kernels.unassigned import (
     GROUPS,
     REMAINING,
     centroids_of,

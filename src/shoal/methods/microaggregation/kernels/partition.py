@@ -13,8 +13,8 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import Judge, add_row, count_rows, shortfall
 from shoal.methods.microaggregation.kernels.kdtree import KdTree, build_tree, make_scratch, nearest
-from shoal.methods.microaggregation.kernels.pool import column_sums
-from shoal.threads import allowed, spread
+from shoal.methods.microaggregation.kernels.unassigned import column_sums
+from shoal.runtime.threads import allowed, spread
 
 
 class Partition(NamedTuple):

@@ -19,8 +19,8 @@ from shoal.methods.microaggregation.kernels.partition import (
     number_by_first_record,
     within_squares,
 )
-from shoal.methods.microaggregation.kernels.pool import column_sums
-from shoal.threads import spread
+from shoal.methods.microaggregation.kernels.unassigned import column_sums
+from shoal.runtime.threads import spread
 
 _HEAT = 3.0  # the first temperature, in mean squared distances of a record to its centroid
 _COOLING = 100.0  # the first temperature over the last

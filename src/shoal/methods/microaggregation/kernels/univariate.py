@@ -13,7 +13,7 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.kdtree import NO_ROW, nearest
 from shoal.methods.microaggregation.kernels.partition import nearest_records
-from shoal.methods.microaggregation.kernels.pool import Pool, farthest_from, leave, make_pool, renew, tree_is_worn
+from shoal.methods.microaggregation.kernels.unassigned import Pool, farthest_from, leave, make_pool, renew, tree_is_worn
 
 _NEAR = 10
 _LONGEST_TURN = 1_000  # a longer piece of path is not turned round, so that a pass stays near linear

@@ -1,3 +1,3 @@
 """Compiled code for anti-unification: arrays in, arrays out; no strings, no I/O, no validation."""
 
-import shoal.kernels  # noqa: F401 -- names the store of compiled code before Numba is asked for it
+import shoal.kernels.cache  # noqa: F401 -- names the store of compiled code before Numba is asked for it

@@ -28,10 +28,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.encoding.groups import group_keys
 from shoal.methods.patterns.kernels.finding import DISCARDED, Patterns
 from shoal.methods.patterns.kernels.hashing import INDIFFERENT
 from shoal.methods.patterns.kernels.matching import fit_patterns
+from shoal.table.groups import group_keys
 
 Accept = Callable[[NDArray[np.int64], NDArray[np.int64], int], NDArray[np.bool_]]
 """``accept(rows, groups, number)``: which of ``number`` groups meet the model, bool (number,).

@@ -17,9 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.encoding.groups import group_keys
 from shoal.methods.patterns.kernels.finding import Patterns
 from shoal.methods.patterns.kernels.hashing import INDIFFERENT, code_hash, pattern_hash
+from shoal.table.groups import group_keys
 
 
 class Overlap(NamedTuple):

@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.groups import group_keys
+from shoal.table.groups import group_keys
 
 
 def rare_columns(

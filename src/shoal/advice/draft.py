@@ -1,0 +1,270 @@
+"""A first plan from a profile: TOML with a reason beside every choice, which runs as it is.
+
+The plan names columns, kinds and counts, and no value of a row; what it suggests can always be met, since every
+hierarchy ends in `*` and a part of the rows may be left out.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from shoal.advice.profile import ColumnProfile, Profile
+from shoal.advice.suggest_role import MOST_QUASI, told_share
+from shoal.advice.try_methods import Tried, least_loss
+from shoal.errors import PlanError, TableError, counted
+from shoal.io.formats.urls import address_of
+from shoal.methods import FullDomain, HiddenCells, Method, Refine
+from shoal.schema import Role
+
+__all__ = ["draft_plan"]
+
+USUAL_K = 5
+SUPPRESSION = 0.05
+HALF = 0.5
+WIDE = 2**20
+KNOWN_FACTS = 2
+"""What an intruder is taken to know of a wide table, where nothing else is said."""
+MOST_COUNTED = 20_000_000
+"""Rows times sets of columns in which sensitive values are counted; beyond it, in single columns alone."""
+
+
+def draft_plan(
+    profile: Profile, source: Path | None, folder: Path, *, k: int | None = None, tried: Sequence[Tried] = ()
+) -> str:
+    """The text of a plan for a table.
+
+    Parameters
+    ----------
+    source
+        Where the table is; the plan names it from ``folder``, where the plan will stand. None where the table is in
+        memory: the plan then has no source and no output.
+    k
+        The smallest group; 5 where nothing is said, or less in a table of fewer than 20 rows.
+    tried
+        Methods that were run on a sample; the plan takes the one that lost least, and tells the others.
+    """
+    if profile.rows < 2:
+        raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
+    if k is not None and not 2 <= k <= profile.rows:
+        raise PlanError(
+            f"k must be at least 2 and at most the number of rows, {profile.rows:,}: a group has no more; found {k}."
+        )
+    k = k or max(2, min(USUAL_K, profile.rows // 4))
+    lines = [
+        f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
+        "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
+        "# (quasi-identifiers), which nobody should learn (sensitive), and which are harmless (other).",
+        *_not_covered(profile),
+    ]
+    if source is not None:
+        lines += ["", *_source(profile, source, folder)]
+    elif profile.missing:
+        lines.append(f"# Taken for missing values: {counted(len(profile.missing), 'kind')} of text.")
+    lines += ["", *_singling_out(profile)]
+    for column in profile.columns:
+        lines += ["", *_column(column, profile.rows)]
+    lines += ["", *_models(profile, k), "", *_method(profile, tried)]
+    if source is not None:
+        lines += ["", "[output]", f"path = {_string(f'{_stem(source)}-released.csv')}"]
+    return "\n".join([*lines, ""])
+
+
+def _not_covered(profile: Profile) -> list[str]:
+    """What was left out to keep the rest of use, and what the plan says nothing about."""
+    left = [column for column in profile.columns if column.role is Role.DROP and column.kind not in ("empty", "text")]
+    lines = []
+    quasi = len(profile.named(Role.QUASI_IDENTIFIER))
+    if known := _known(profile):
+        lines += [
+            f"# The table is wide: {quasi} columns that somebody may know. To hide everybody in all of them at once",
+            f"# would leave nothing to read, so the plan takes it that nobody knows more than {known} of them about a",
+            "# person. Who knows more is NOT covered: `shoal attack` tells how many facts single somebody out.",
+        ]
+    if quasi >= MOST_QUASI and left:
+        lines += [
+            f"# {quasi} quasi-identifiers are protected, {len(left)} columns of the wide table left out",
+            "# (role drop), each with its reason. To publish one of them, make it a quasi-identifier in its place.",
+        ]
+    if profile.named(Role.SENSITIVE):
+        lines += ["# Sensitive columns are published as they are: the plan takes it that nobody knows them beforehand."]
+    return lines
+
+
+def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
+    form = profile.source
+    lines = ["[source]", f"path = {_string(_relative(source, folder))}"]
+    if profile.time_zone != Profile.time_zone:
+        lines.append(f"time_zone = {_string(profile.time_zone)}")
+    for key in ("delimiter", "quote", "header", "encoding"):
+        if getattr(form, key) is not None:
+            lines.append(f"{key} = {_value(getattr(form, key))}{_beside(key, form.encoding)}")
+    if form.rename:
+        lines.append("rename = true   # columns share a name: the later ones are numbered (name, name_2, ...)")
+    if form.trim:
+        lines.append("trim = true   # cells have blanks around them, which are dropped")
+    if form.decimal is not None:
+        lines.append(f"decimal = {_value(form.decimal)}   # numbers are written like 1{form.decimal}5")
+    if form.thousands is not None:
+        lines.append(f"thousands = {_value(form.thousands)}   # numbers are written like 1{form.thousands}234")
+    if profile.missing:
+        lines.append(f"missing = {_value(list(profile.missing))}   # found, and taken for missing values")
+    return lines
+
+
+def _beside(key: str, encoding: str | None) -> str:
+    return (
+        "   # the file is not UTF-8: look at letters with accents"
+        if key == "encoding" and encoding in ("latin-1", "cp1252")
+        else ""
+    )
+
+
+def _known(profile: Profile) -> int | None:
+    """How many columns an intruder is taken to know; None where all of them are protected together."""
+    return KNOWN_FACTS if len(profile.named(Role.QUASI_IDENTIFIER)) > MOST_QUASI else None
+
+
+def _models(profile: Profile, k: int) -> list[str]:
+    known = _known(profile)
+    lines = [
+        "[[models]]",
+        'name = "k-anonymity"',
+        f"k = {k}   # every row looks like at least {k - 1} other{'s' if k > 2 else ''} in the quasi-identifiers",
+    ]
+    people = bool(profile.named(Role.PERSON))
+    if known:
+        lines[-1] = f"k = {k}   # what is known of a person fits at least {k} {'people' if people else 'rows'}"
+        lines.append(f"known = {known}   # of the quasi-identifiers, about anybody: raise it where more may be known")
+    elif people:
+        lines[-1] = f"k = {k}   # rows that look alike in the quasi-identifiers are of at least {k} people"
+    for column in profile.columns:
+        if column.role is Role.SENSITIVE:
+            lines += [
+                "",
+                "[[models]]",
+                'name = "l-diversity"',
+                "l = 2   # no group may share one sensitive value; see also p-alpha-sensitive and t-closeness",
+                f"column = {_string(column.name)}",
+            ]
+            if known:
+                few = profile.rows * math.comb(len(profile.named(Role.QUASI_IDENTIFIER)), known) <= MOST_COUNTED
+                lines.append(f"known = {known if few else 1}")
+    return lines
+
+
+def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
+    """The method that lost least in the rehearsal, with what the others lost; full-domain where nothing was tried."""
+    best = least_loss(tried)
+    lines = []
+    if best is not None and best.loss is not None:
+        rows = "all" if best.rows == profile.rows else f"a sample of {best.rows:,}"
+        lines.append(f"# Tried on {rows} rows; the part of the detail that was lost (ncp; 0 none, 1 all):")
+        for trial in sorted(tried, key=lambda trial: (trial.loss is None, trial.loss)):
+            lost = "no release" if trial.loss is None else f"{trial.loss:.2f}"
+            lines.append(f"#   {trial.method.name}: {lost}")
+        if best.loss > HALF:
+            lines += [
+                "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
+                "# (role drop), or a smaller k, would help: `shoal explain` tells what each costs.",
+            ]
+    known = _known(profile)
+    usual: Method = HiddenCells() if known else FullDomain()
+    method = usual if best is None else best.method
+    lines += ["[method]", f'name = "{method.name}"   # `shoal explore` compares it with others']
+    if isinstance(method, FullDomain):
+        if not known:
+            lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
+        if _nodes(profile) > WIDE:
+            lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
+    elif isinstance(method, Refine):
+        lines.append("time_limit = 20.0   # it mends groups for as long at most")
+    return lines
+
+
+def _relative(source: Path, folder: Path) -> str:
+    if (address := address_of(source)) is not None:
+        return address
+    try:
+        return Path(os.path.relpath(source.absolute(), folder.absolute())).as_posix()
+    except ValueError:  # another drive
+        return source.absolute().as_posix()
+
+
+def _stem(source: Path) -> str:
+    return source.stem or "table"
+
+
+def _nodes(profile: Profile) -> int:
+    heights = [_height(column) for column in profile.columns if column.role is Role.QUASI_IDENTIFIER]
+    return math.prod(height + 1 for height in heights)
+
+
+def _height(column: ColumnProfile) -> int:
+    hierarchy = column.hierarchy or {}
+    return 1 + max((len(value) for value in hierarchy.values() if isinstance(value, list)), default=0)
+
+
+def _singling_out(profile: Profile) -> list[str]:
+    share = told_share(profile.unique, profile.rows)
+    lines = [f"# {share} of the rows are alone in all quasi-identifiers together."]
+    telling = [pair for pair in profile.pairs if pair.unique][:3]
+    if telling:
+        lines.append("# Pairs that single out most:")
+        for pair in telling:
+            names = " with ".join(_comment(name) for name in pair.columns)
+            lines.append(f"#   {names}: {told_share(pair.unique, profile.rows)} of the rows are alone in it")
+    return lines
+
+
+def _column(column: ColumnProfile, rows: int) -> list[str]:
+    values = f"{column.distinct:,} different {column.kind}{'s' if column.distinct != 1 else ''}"
+    if column.kind in ("empty", "text"):
+        values = f"{column.distinct:,} different value{'s' if column.distinct != 1 else ''}"
+    found = [values]
+    if column.missing:
+        found.append(f"missing in {told_share(column.missing, rows)}")
+    if column.unique:
+        found.append(f"{told_share(column.unique, rows)} of the rows have a value of their own")
+    lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
+    if column.role is Role.IDENTIFIER:
+        lines[-1] += "; dropped"
+    lines += [f"# The source says: {column.label}"] if column.label else []
+    lines += [f"# {note}" for note in column.notes]
+    if column.role is Role.QUASI_IDENTIFIER and column.hierarchy:
+        lines.append(f"hierarchy = {_inline(column.hierarchy)}   # {column.how}")
+    return lines
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f"{key} = {_value(value)}" for key, value in table.items()) + " }"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _visible(tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n"))
+
+
+def _string(text: str) -> str:
+    return _value(text)
+
+
+def _key(name: str) -> str:
+    return _visible(tomli_w.dumps({name: 1}).removesuffix(" = 1\n"))
+
+
+def _visible(quoted: str) -> str:
+    """Signs that cannot be seen, or that turn the direction of what follows, as escapes of TOML."""
+    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
+
+
+def _comment(name: str) -> str:
+    """A name within a comment, which ends at the end of its line."""
+    shown = name if len(name) <= 60 else name[:59] + "…"
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in shown)

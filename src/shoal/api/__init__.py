@@ -1,0 +1,1 @@
+"""Public functions of ``import shoal``: one for each command."""

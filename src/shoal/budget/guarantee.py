@@ -1,0 +1,239 @@
+"""What a release or an answer promises, with its assumptions and its limits in plain words.
+
+ρ alone misleads: ρ = 0.1 among a million candidates is ε = 11.6. So a guarantee always carries E, ε and m
+beside ρ, what must be true for it to hold, and what it does not say.
+
+Source: Zhao, Shang and Liu, definitions 2 and 3, read with an intruder who knows every row but one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from shoal.budget.arithmetic import (
+    Rational,
+    bound_from_rho,
+    check_crowd,
+    epsilon,
+    exact,
+    rho_from_bound,
+    round_up,
+    sampled_factor,
+    sampling_delta,
+    show,
+    whole,
+)
+from shoal.budget.errors import ParameterError
+
+__all__ = ["Guarantee", "population_guarantee", "query_guarantee", "sampled_guarantee"]
+
+_INTRUDER = "The intruder may know every row but one and the method with its parameters, not the random bits."
+_CANDIDATES = (
+    "At least m = {m} individuals could be the unknown one, and before the release the intruder holds them "
+    "equally likely. A declared m that is too small is safe; one that is too large is not."
+)
+_ATTRIBUTES = (
+    "Nothing is promised about attributes: what is true of a whole cell, or of people in general, can be "
+    "learnt about a person without identifying the row."
+)
+_PRIOR = "An intruder who already suspects someone can pass rho: the odds grow by at most the factor E = {bound}."
+_STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it stands for epsilon = {epsilon:.2f}."
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """The promise of a release or an answer.
+
+    Attributes
+    ----------
+    kind
+        ``population grid``, ``sampled grid`` or ``query``.
+    rho
+        The highest probability with which the intruder can name the unknown individual.
+    delta
+        The probability that the promise of ρ fails; 0 where it never does.
+    bound
+        E: by how much the intruder's odds can grow from 1/m.
+    m
+        How many individuals could be the unknown one.
+    k
+        The size of the crowd; ρ ≤ 1/k.
+    assumptions
+        What must be true for the promise to hold, a sentence each.
+    not_promised
+        What the promise does not say, a sentence each.
+    """
+
+    kind: str
+    rho: Fraction
+    delta: Fraction
+    bound: Fraction
+    m: int
+    k: int
+    assumptions: tuple[str, ...]
+    not_promised: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_crowd(self.rho, self.k)
+        if not 0 <= self.delta < 1:
+            raise ParameterError(f"delta must be at least 0 and below 1. Got {show(self.delta)} instead.")
+
+    @property
+    def epsilon(self) -> float:
+        """ε = ln E, for display."""
+        return epsilon(self.bound)
+
+    def figures(self) -> dict[str, float]:
+        """What is shown to people, by the names of the papers."""
+        rho, delta, bound = float(self.rho), float(self.delta), float(self.bound)
+        return {"rho": rho, "delta": delta, "E": bound, "epsilon": self.epsilon, "m": self.m, "k": self.k}
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the guarantee as plain values for JSON: fractions as text, and as decimals beside it.
+
+        Examples
+        --------
+        >>> plain = query_guarantee("1/20", m=1000, k=5).to_dict()
+        >>> plain["rho"], plain["rho_exact"], plain["m"], plain["k"]
+        (0.05, '1/20', 1000, 5)
+        """
+        return {
+            "kind": self.kind,
+            "rho": float(self.rho),
+            "rho_exact": str(round_up(self.rho)),
+            "delta": float(self.delta),
+            "delta_exact": str(round_up(self.delta)),
+            "E": float(self.bound),
+            "E_exact": str(round_up(self.bound)),
+            "epsilon": self.epsilon,
+            "m": self.m,
+            "k": self.k,
+            "assumptions": list(self.assumptions),
+            "not_promised": list(self.not_promised),
+        }
+
+
+def population_guarantee(k: int, m: int) -> Guarantee:
+    """Return the guarantee of a population grid whose universe counts were checked: ρ = 1/k, never failing.
+
+    Examples
+    --------
+    >>> population_guarantee(k=3, m=9).bound
+    Fraction(4, 1)
+    """
+    k, m = whole(k, "k", 2), whole(m, "m", 2)
+    rho = Fraction(1, k)
+    bound = bound_from_rho(rho, m) if m > k else Fraction(1)
+    return Guarantee(
+        kind="population grid",
+        rho=rho,
+        delta=Fraction(0),
+        bound=bound,
+        m=m,
+        k=k,
+        assumptions=(
+            _INTRUDER,
+            f"Within a cell the intruder holds its candidates equally likely; there are at least k = {k} of "
+            "them, because the declared counts of the universe are not larger than the true ones.",
+            "The recoding was fixed without looking at the data, and everything published about a row is its cell.",
+            "The order of the published rows says nothing.",
+            "This is the only population release of this data set.",
+        ),
+        not_promised=(
+            _ATTRIBUTES,
+            "The cell of the unknown row becomes known. An intruder with reasons to suspect one person of a "
+            "cell loses none of them: no factor bounds the odds against people of other cells.",
+            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(bound)),
+        ),
+    )
+
+
+def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: Rational | None = None) -> Guarantee:
+    """Return the guarantee of a sampled grid: ρ* but for probability δ.
+
+    Parameters
+    ----------
+    bound
+        The E of the sampled release (its odds factor is E / (1 - β)).
+    k
+        Cells with fewer sampled rows are dropped; ρ* must be at most 1/k.
+    beta
+        The sampling rate, 0 < β ≤ 1 - 1/E.
+    m
+        How many individuals could be the unknown one.
+    choice
+        The E that a private choice of the recoding used; None where the recoding was declared.
+
+    Examples
+    --------
+    >>> promise = sampled_guarantee(3, k=3, beta="1/4", m=39)
+    >>> promise.rho, promise.delta, promise.bound
+    (Fraction(2, 21), Fraction(1, 64), Fraction(4, 1))
+    """
+    factor = sampled_factor(bound, beta)
+    recoding = "The recoding was fixed without looking at the data"
+    if choice is not None:
+        spent = exact(choice, "choice")
+        if spent <= 1:
+            raise ParameterError(f"choice must be above 1, the E of the private choice. Got {show(spent)} instead.")
+        factor *= spent
+        recoding = f"The recoding was chosen privately, with E = {show(spent)}, and the sample was drawn afterwards"
+    rho = rho_from_bound(factor, m)
+    delta = sampling_delta(bound, k, beta)
+    return Guarantee(
+        kind="sampled grid",
+        rho=rho,
+        delta=delta,
+        bound=factor,
+        m=m,
+        k=k,
+        assumptions=(
+            _INTRUDER,
+            _CANDIDATES.format(m=m),
+            f"Each row was kept independently with probability beta = {show(exact(beta, 'beta'))}, and which "
+            "rows were kept is not known from elsewhere.",
+            f"{recoding}; everything published about a row is its cell.",
+            "Neither the number of rows dropped nor the number sampled is published, and the order of the "
+            "rows says nothing.",
+        ),
+        not_promised=(
+            _ATTRIBUTES,
+            f"With probability up to delta = {float(delta):.3g} over the sampling, a release lets the "
+            "intruder pass rho.",
+            _PRIOR.format(bound=show(factor)),
+            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(factor)),
+        ),
+    )
+
+
+def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
+    """Return the guarantee of one answer under ρ-differential identifiability.
+
+    Examples
+    --------
+    >>> query_guarantee("1/10", m=100, k=5).bound
+    Fraction(11, 1)
+    """
+    rho = exact(rho, "rho")
+    bound = bound_from_rho(rho, m)
+    return Guarantee(
+        kind="query",
+        rho=rho,
+        delta=Fraction(0),
+        bound=bound,
+        m=m,
+        k=k,
+        assumptions=(
+            _INTRUDER,
+            _CANDIDATES.format(m=m),
+            "The number of rows, the ranges, the cells and the candidates of the query are public: "
+            "declared, not taken from the data.",
+            "All other answers and releases of this data set are booked in the same ledger.",
+        ),
+        not_promised=(
+            _ATTRIBUTES,
+            _PRIOR.format(bound=show(bound)),
+            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(bound)),
+        ),
+    )

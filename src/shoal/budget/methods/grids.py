@@ -1,0 +1,627 @@
+"""Releases on a public grid, which hold against an intruder who knows every row but one.
+
+Both publish, for each row, its cell and nothing else: one level of the hierarchy per column, fixed without looking at
+the data. The *population grid* publishes every row and needs a universe with enough people in each cell. The *sampled
+grid* keeps each row with probability β, by coins of the operating system, and drops cells with fewer than k kept rows.
+What is promised is in :mod:`shoal.budget`; every release is booked in a ledger before it is made.
+
+What would void the promise is refused: a column that is published beside the cell, labels whose form follows the data,
+levels that were chosen by looking (unless privately, and booked). And nothing is told about the source but the release
+itself: not its number of rows, not how many were dropped, not what was lost.
+
+Zhao, Shang and Liu, "Secure k-anonymization linked with differential identifiability", section 3.2; Li, Qardaji and
+Su, "On sampling, anonymization, and differential privacy", 2012; Bild, Kuhn and Prasser, "SafePub", 2018 (the private
+choice of levels).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge, Gt, Le
+
+from shoal.budget.arithmetic import (
+    check_crowd,
+    check_sampling_rate,
+    exact,
+    round_up,
+    sampled_bound_from_rho,
+    show,
+)
+from shoal.budget.errors import ParameterError, RawColumnError, RecodingNotPublicError, UniverseError
+from shoal.budget.grids import (
+    check_recoding_origin,
+    choose_recoding,
+    drop_loss_sensitivity,
+    population_grid_check,
+    sampled_grid_counts,
+)
+from shoal.budget.guarantee import Guarantee, population_guarantee, sampled_guarantee
+from shoal.budget.ledger import Booking, Ledger, Status
+from shoal.budget.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
+from shoal.budget.universe import read_universe
+from shoal.errors import InfeasibleError, PlanError, counted
+from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
+from shoal.methods.full_domain.levels import Levels
+from shoal.models import AllOf, Model, make_model
+from shoal.runtime.validation import Name, Number
+from shoal.schema import BaseHierarchy, Flat, Role, Schema
+from shoal.schema.interval_hierarchies import as_numbers
+from shoal.table import ByGroup, FrequencySet, Groups, MethodFacts, recode_codes
+from shoal.table.method_facts import AtLevels
+
+__all__ = ["Booked", "GridFacts", "PopulationGrid", "SampledGrid", "choice_scores"]
+
+RANDOMNESS = (
+    "Drawn from the operating system, not from the seed of the plan: the same plan gives another release each time, by "
+    "design. A seed that leaks would undo the promise."
+)
+
+LARGEST_LATTICE = 50_000
+LOSS_UNITS = 1000
+LARGEST_COUNT = 2**62  # of people in a cell: a larger declared count is lowered, which is safe
+
+"""Hierarchies whose labels follow from a value and the plan; two of them only where the plan says all."""
+
+_ORIGINS = {"declared": "declared", "private": "private-choice"}
+
+_Level = Annotated[int, Ge(0)]
+LevelsByColumn = Mapping[str, _Level | tuple[_Level, _Level]]
+
+
+@dataclass(frozen=True)
+class _Grid(Method):
+    """What both grids share: the levels of the plan, the ledger, and what is kept silent."""
+
+    reveals_source: ClassVar[bool] = False
+    needs_model: ClassVar[bool] = False
+
+    k: Annotated[int, Ge(2)]
+    ledger: Path | Ledger
+    levels: LevelsByColumn = field(default_factory=dict)
+
+    def located(self, folder: Path) -> Self:
+        """See :class:`shoal.methods.base.Method`."""
+        return self if isinstance(self.ledger, Ledger) else replace(self, ledger=folder / self.ledger)
+
+    @property
+    def only_rows(self) -> str | None:
+        """See :class:`shoal.methods.base.Method`."""
+        return "its promise is about one row that an intruder does not know. Keep one row of each person first."
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        for name, column in schema.columns.items():
+            if column.role in (Role.SENSITIVE, Role.OTHER):
+                raise RawColumnError(
+                    f"Everything that a {self.name} publishes must be part of the cell: column {name!r} of role "
+                    f"{column.role} would be published as it is, which voids rho. Make it a quasi-identifier with a "
+                    f"hierarchy, or an identifier, which is dropped."
+                )
+        self.ranges(schema)
+
+    def ranges(self, schema: Schema) -> tuple[tuple[int, int], ...]:
+        """The lowest and the highest level of each quasi-identifier, checked without any data."""
+        require_quasi_identifiers(schema, self.levels, "A level is given for column")
+        return tuple(self._range(name, schema) for name in schema.quasi_identifiers)
+
+    def _range(self, name: str, schema: Schema) -> tuple[int, int]:
+        if name not in self.levels:
+            raise RecodingNotPublicError(
+                f"The recoding of a grid release must be declared: every quasi-identifier needs its level in the plan. "
+                f"Column {name!r} has none. Add it to levels; level 0 publishes the value itself."
+            )
+        return _level(name, self.levels[name], schema)
+
+    def fixed_levels(self, problem: Problem) -> tuple[int, ...]:
+        """The declared level of each column."""
+        return tuple(_ends(self.levels[name])[0] for name in problem.names)
+
+    def rehearsal(self) -> Method:
+        """See :class:`shoal.methods.base.Method`: the same cells, of all rows, at the declared levels."""
+        return _Rehearsal({name: _ends(given)[0] for name, given in self.levels.items()}, suppression=1.0)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See :class:`shoal.methods.base.Method`."""
+        return (self.ledger.path if isinstance(self.ledger, Ledger) else Path(self.ledger),)
+
+    def opened(self) -> Ledger:
+        """The ledger, which must exist."""
+        return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
+
+    def expecting(self, head: str) -> Self:
+        """The same release, refused unless its ledger goes on from a head that was noted earlier."""
+        known = self.ledger if isinstance(self.ledger, Ledger) else Ledger(Path(self.ledger))
+        return replace(self, ledger=replace(known, expected=head))
+
+    def ready(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        self.opened().status()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The method's parameters; of files their names alone, since the certificate tells nothing of the machine."""
+        given = dict(super().parameters)
+        return {**given, "ledger": self.files[0].name}
+
+
+@dataclass(frozen=True)
+class _Rehearsal(Levels):
+    """Declared levels, with or without models."""
+
+    needs_model: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Booked(MethodFacts):
+    """What the release promises, alone and with everything else that is booked."""
+
+    apart: ClassVar[bool] = True
+    promise: Guarantee
+    booking: Booking
+
+    def written(self) -> dict[str, Any]:
+        """See :class:`MethodFacts`."""
+        booking = self.booking
+        told = {
+            "ledger_entry": booking.number,
+            "ledger_head": booking.head,
+            "rho_with_all_booked": float(booking.rho),
+            "rho_with_all_booked_exact": str(round_up(booking.rho)),
+        }
+        return {"guarantee": self.promise.to_dict() | told}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridFacts(MethodFacts):
+    """The levels of the cells, whether the same plan gives the same release, and what is promised."""
+
+    at: MethodFacts
+    repeatable: bool
+    randomness: str | None = None
+    booked: Booked
+
+
+@dataclass(frozen=True)
+class PopulationGrid(_Grid):
+    """Every row's cell, where the universe has at least n - 1 + k people in each cell: ρ = 1/k, and no noise.
+
+    Groups that fail a model of the plan are left out; this looks at what would be published and at nothing else, so
+    that the promise stays. A data set has one such release: a second is refused by its ledger.
+
+    Parameters
+    ----------
+    k
+        The crowd: ρ = 1/k.
+    ledger
+        The ledger of the data set, or its path.
+    levels
+        The level of each quasi-identifier, fixed without looking at the data.
+    universe
+        How many people of the population each cell has: the path of a CSV file with the cells' labels and a count
+        (see :func:`shoal.budget.universe.read_universe`), or one number that no cell is below.
+    count_column
+        The name of the column of counts in that file.
+    quality
+        Changes nothing: the promise leaves no choice to a search.
+    """
+
+    universe: Annotated[int, Ge(0)] | Path = 0
+    count_column: Name = "count"
+    quality: Quality | None = None
+    name: ClassVar[str] = "population-grid"
+
+    def __post_init__(self) -> None:
+        if not self.universe:
+            raise UniverseError(
+                "A population grid must be told how many people of the universe each cell has: give universe as the "
+                "path of a CSV file with the cells and a count, or as a number that no cell is below."
+            )
+
+    def located(self, folder: Path) -> Self:
+        """See :class:`shoal.methods.base.Method`."""
+        method = super().located(folder)
+        return method if isinstance(self.universe, int) else replace(method, universe=folder / self.universe)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """See :class:`shoal.methods.base.Method`."""
+        return super().files if isinstance(self.universe, int) else (*super().files, Path(self.universe))
+
+    def ready(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        check_crowd(Fraction(1, self.k), self.opened().status().k)
+        if not isinstance(self.universe, int):
+            read_universe(Path(self.universe), tuple(self.levels), self.count_column)
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. Time n log n for n distinct combinations."""
+        levels = self.fixed_levels(problem)
+        _check_form(problem, [(level, level) for level in levels])
+        cells = _Cells.of(problem, levels)
+        ledger = self.opened()
+        promise = self._promise(problem, cells, ledger.status())
+        booking = ledger.book_population_release(self.k, f"{self.name}, k = {self.k}")
+        recoding = cells.publish(problem, cells.size)
+        if recoding is None:
+            raise InfeasibleError(
+                "No group meets the models of the plan at these levels, so that nothing would be published. The "
+                "release is booked in the ledger. Remove the models: the crowd of a population grid is in the universe."
+            )
+        facts = GridFacts(at=recoding.facts, repeatable=True, booked=Booked(promise=promise, booking=booking))
+        return replace(recoding, facts=facts)
+
+    def _promise(self, problem: Problem, cells: _Cells, status: Status) -> Guarantee:
+        """The guarantee, if the declared universe is large enough and fits the table and the ledger."""
+        rows = problem.frequencies.rows
+        if isinstance(self.universe, int):
+            # nothing is known of m but what the ledger declares, and what one cell has
+            least = population_grid_check([self.universe], rows, self.k)
+            return population_guarantee(self.k, max(least.m, status.m))
+        declared = read_universe(Path(self.universe), problem.names, self.count_column)
+        counts = [min(count, LARGEST_COUNT) for count in declared.values()]
+        promise = population_grid_check(np.asarray(counts or [0], np.int64), rows, self.k)
+        strange = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
+        if strange:
+            raise UniverseError(
+                f"Every row must lie in a cell in which the universe has people. Found "
+                f"{counted(strange, 'cell')} of the table with none in the declared counts. "
+                f"Check that the labels of the universe file are those of the levels."
+            )
+        if status.m > promise.m:
+            raise UniverseError(
+                f"The ledger must not declare more candidates than there are: its m is {status.m}, but a universe of "
+                f"these counts leaves {promise.m}. A ledger with a smaller m is safe; this one is not."
+            )
+        return promise
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`_Grid`."""
+        universe = self.universe if isinstance(self.universe, int) else Path(self.universe).name
+        return {**super().parameters, "universe": universe}
+
+
+@dataclass(frozen=True)
+class SampledGrid(_Grid):
+    """A sample of the rows on a public grid, without the cells of fewer than k sampled rows.
+
+    The promise is ρ but for probability δ; see :func:`shoal.budget.sampled_guarantee`. The coins are the
+    operating system's, not the plan's seed: the same plan gives another release each time, each booked.
+
+    Parameters
+    ----------
+    k
+        Cells with fewer sampled rows are dropped. A larger k makes δ smaller.
+    ledger
+        The ledger of the data set, or its path; m is taken from it.
+    levels
+        The level of each quasi-identifier, fixed without looking at the data. With a private choice, the lowest and
+        the highest level of a column (or one level); all levels where nothing is said.
+    beta
+        The sampling rate, 0 < β ≤ 1 - 1/E; text such as "1/2" is exact.
+    bound, rho
+        One of the two: E of the sampled release, or ρ of all of it.
+    choose
+        ``declared``: the levels of the plan. ``private``: chosen with noise, on a sample of its own.
+    choice
+        The E that the private choice may use.
+    design
+        ``independent``: rows are sampled independently of each other. No other design is proved.
+    quality
+        Changes nothing: the promise leaves no choice to a search.
+    """
+
+    beta: Number = 0
+    bound: Annotated[Number, Gt(1)] | None = None
+    rho: Annotated[Number, Gt(0), Le(1)] | None = None
+    choose: str = "declared"
+    choice: Annotated[Number, Gt(1)] | None = None
+    design: str = "independent"
+    quality: Quality | None = None
+    name: ClassVar[str] = "sampled-grid"
+
+    def __post_init__(self) -> None:
+        check_sampling_design(self.design)
+        check_recoding_origin(_ORIGINS.get(str(self.choose), "other"))
+        if (self.bound is None) == (self.rho is None):
+            raise ParameterError(
+                "A sampled grid must be given either bound (E, such as 2) or rho (such as '1/1000'); "
+                f"{'neither' if self.bound is None else 'both'} is. Give one."
+            )
+        if (self.choice is not None) != (self.choose == "private"):
+            raise ParameterError(
+                "choice must be given where the levels are chosen privately (choose = 'private'), and only there: "
+                "the E that the choice may use, such as 2."
+            )
+        if self.bound is not None:
+            check_sampling_rate(self.beta, self.bound)
+        elif self.rho is not None:
+            check_crowd(self.rho, self.k)
+
+    @property
+    def promises(self) -> tuple[Model, ...]:
+        """See :class:`shoal.methods.base.Method`: the release is k-anonymous by itself."""
+        return (make_model("k-anonymity", k=self.k),)
+
+    def _range(self, name: str, schema: Schema) -> tuple[int, int]:
+        if self.choose == "declared":
+            return super()._range(name, schema)
+        return _level(name, self.levels.get(name), schema, fixed=False)
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        super().check(schema, model)
+        candidates = math.prod(high - low + 1 for low, high in self.ranges(schema))
+        if candidates > LARGEST_LATTICE:
+            raise PlanError(
+                f"A private choice must be among at most {LARGEST_LATTICE} recodings; these levels allow {candidates}. "
+                f"Narrow them: levels = {{ COLUMN = [lowest, highest] }}."
+            )
+
+    def ready(self) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        self._promise(self.opened().status())
+
+    def _promise(self, status: Status) -> tuple[Guarantee, Fraction]:
+        """What the release promises, and its E."""
+        if self.bound is None:
+            assert self.rho is not None
+            bound = sampled_bound_from_rho(self.rho, status.m, self.beta, 1 if self.choice is None else self.choice)
+        else:
+            bound = exact(self.bound, "bound")
+        return sampled_guarantee(bound, self.k, self.beta, status.m, self.choice), bound
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`. One coin for each row; time n log n for n distinct combinations."""
+        return self.draw(problem, SystemSource())
+
+    def draw(self, problem: Problem, source: RandomBits) -> ByGroup:
+        """The release with coins from ``source``; only the operating system's keep the promise."""
+        ledger = self.opened()
+        promise, bound = self._promise(ledger.status())
+        ranges = self._ranges_of(problem)
+        _check_form(problem, ranges)
+        told = "levels chosen privately" if self.choose == "private" else "declared levels"
+        label = f"{self.name}, k = {self.k}, beta = {show(exact(self.beta, 'beta'))}, {told}"
+        booking = ledger.book_release(bound, self.beta, self.k, label, self.choice)
+        levels = tuple(low for low, _ in ranges)
+        if self.choice is not None:
+            candidates = list(itertools.product(*(range(low, high + 1) for low, high in ranges)))
+            # a sample of its own: the one that is released must be drawn after the choice, and independently
+            seen = sample_counts(problem.frequencies.count, self.beta, source)
+            scores = choice_scores(problem, seen, candidates, self.k)
+            sensitivity = LOSS_UNITS * drop_loss_sensitivity(self.k)
+            levels = candidates[choose_recoding(scores, sensitivity, self.choice, source)]
+        cells = _Cells.of(problem, levels)
+        recoding = cells.publish(problem, sampled_grid_counts(cells.size, self.beta, self.k, source))
+        if recoding is None:
+            chosen = ", or a larger choice (less noise in the choice of levels)" if self.choice is not None else ""
+            raise InfeasibleError(
+                f"No cell has {self.k} sampled rows or more that meet the models, so that nothing would be published. "
+                f"The release is booked in the ledger, since its coins were tossed. Use higher levels (larger cells), "
+                f"a larger beta{chosen}."
+            )
+        facts = GridFacts(
+            at=recoding.facts,
+            repeatable=False,
+            randomness=RANDOMNESS,
+            booked=Booked(promise=promise, booking=booking),
+        )
+        return replace(recoding, facts=facts)
+
+    def rehearsal(self) -> Method:
+        """See :class:`shoal.methods.base.Method`."""
+        if self.choose == "private":
+            raise PlanError(
+                "Levels that are chosen privately differ from run to run, by chance and not because of other rows: "
+                "there is nothing to rehearse. Write the levels that the certificate states into the plan, and "
+                "choose = 'declared'."
+            )
+        return super().rehearsal()
+
+    def _ranges_of(self, problem: Problem) -> list[tuple[int, int]]:
+        """The lowest and highest level of each column of the table."""
+        ladders = zip(problem.names, problem.ladders, strict=True)
+        return [_ends(self.levels.get(name, (0, ladder.height))) for name, ladder in ladders]
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """See :class:`_Grid`; numbers as they were written."""
+        given = super().parameters
+        return {key: str(value) if isinstance(value, Fraction) else value for key, value in given.items()}
+
+
+# -- levels that are public ------------------------------------------------------------------------------
+
+
+def _ends(given: int | Sequence[int]) -> tuple[int, int]:
+    if isinstance(given, int):
+        return given, given
+    low, high = given
+    return low, high
+
+
+def _level(name: str, given: object, schema: Schema, *, fixed: bool = True) -> tuple[int, int]:
+    """The level that the plan gives a column, as lowest and highest, or an error that says why it cannot be used."""
+    height = schema.ladder(name, (), False).height
+    pair = (0, height) if given is None else (given, given) if isinstance(given, int) else given
+    usable = isinstance(pair, list | tuple) and len(pair) == 2 and all(type(level) is int for level in pair)
+    if isinstance(pair, list | tuple) and usable and (pair[0] == pair[1] or not fixed):
+        low, high = pair
+        _check_public(name, schema, high)
+        if 0 <= low <= high <= height:
+            return low, high
+    expected = "a whole number" if fixed else "a whole number, or a lowest and a highest,"
+    raise PlanError(f"The level of column {name!r} must be {expected} from 0 to {height}; found {given!r}.")
+
+
+def _check_public(name: str, schema: Schema, highest: int) -> None:
+    """Raise where the labels of a column's hierarchy depend on which values the data has."""
+    hierarchy = schema.columns[name].hierarchy or Flat()
+    if highest <= 0:
+        return
+    advice = getattr(hierarchy, "looks_at_data", BaseHierarchy.unknown)
+    if advice is not None:
+        raise RecodingNotPublicError(
+            f"The labels of a grid release must follow from the plan and the row alone. The hierarchy of column "
+            f"{name!r} looks at the data: {advice}."
+        )
+
+
+def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
+    """Raise where the form of labels would follow the data: intervals of whole numbers are written otherwise.
+
+    One value of 20.5 turns 20..24 into 20..<25 for all. So where the ends in the plan are whole, whole numbers are
+    the domain that it declares.
+    """
+    for dictionary, (low, high) in zip(problem.frequencies.quasi, ranges, strict=True):
+        hierarchy = problem.schema.columns[dictionary.name].hierarchy
+        if not any(_has_whole_ends(hierarchy, level) for level in range(max(low, 1), high + 1)):
+            continue
+        broken = sum(number.denominator > 1 for number in as_numbers(dictionary.text, dictionary.name))
+        if broken:
+            raise RecodingNotPublicError(
+                f"The labels of a grid release must follow from the plan and the row alone. Intervals with whole ends "
+                f"are labelled in another way where a column has broken numbers, and column {dictionary.name!r} has "
+                f"{broken} distinct ones. Round them down to whole numbers first (this changes no interval), or give "
+                f"ends that are not whole."
+            )
+
+
+def _has_whole_ends(hierarchy: object, level: int) -> bool:
+    """Whether the labels of a level are those of whole numbers if, and only if, all values are whole."""
+    ends = hierarchy.ends(level) if isinstance(hierarchy, BaseHierarchy) else ()
+    return bool(ends) and all(end is None or end == math.floor(end) for end in ends)
+
+
+# -- the sample, and the choice of levels ----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of a table at some levels.
+
+    Attributes
+    ----------
+    codes
+        int32 (n, q): the code of each combination's label, column by column.
+    home
+        int64 (n,): the cell of each combination.
+    size
+        int64 (c,): how many rows each cell has.
+    labels
+        What each cell publishes, column by column.
+    """
+
+    levels: tuple[int, ...]
+    codes: npt.NDArray[np.int32]
+    home: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    labels: tuple[tuple[str | None, ...], ...]
+
+    @classmethod
+    def of(cls, problem: Problem, levels: tuple[int, ...]) -> _Cells:
+        """Recode the combinations of a table, and count the rows of each cell."""
+        codes, sizes = recode_codes(problem.frequencies.codes, problem.ladders, levels)
+        home, groups = problem.frequencies.group(codes, sizes)
+        first = _first(home, groups.count)
+        labels = (
+            tuple(ladder.labels[level][code] for code in codes[first, j].tolist())
+            for j, (ladder, level) in enumerate(zip(problem.ladders, levels, strict=True))
+        )
+        return cls(levels, codes, home, groups.size, tuple(labels))
+
+    def publish(self, problem: Problem, kept: npt.NDArray[np.int64]) -> ByGroup | None:
+        """The recoding that publishes ``kept`` rows of each cell; None where that is nothing.
+
+        Cells that fail the problem's models are left out: this looks at what would be published only, and is covered by
+        every promise about it. Rows of one cell publish the same, so which of them are kept does not show: the first
+        combinations of a cell are taken until there are enough rows. Rows are published in the order of their labels
+        (:class:`ByGroup` sees to it, :class:`ByLevel` orders labels by the values of the data beneath them).
+        """
+        alive = np.flatnonzero(kept)
+        alive = alive[problem.model.assess(Groups(kept[alive])).holds] if len(alive) else alive
+        if not len(alive):
+            return None
+        number = np.full(len(kept), -1, np.int64)
+        number[alive] = np.arange(len(alive))
+        order = np.argsort(self.home, kind="stable")
+        counts, home = problem.frequencies.count[order], self.home[order]
+        starts = np.cumsum(self.size) - self.size
+        before = np.cumsum(counts) - counts - starts[home]
+        taken = np.clip(np.where(number[home] >= 0, kept[home], 0) - before, 0, counts)
+        entry = np.flatnonzero(taken)
+        entry = entry[np.argsort(order[entry])]
+        first = _first(self.home, len(kept))[alive]
+        height = [level / ladder.height for level, ladder in zip(self.levels, problem.ladders, strict=True)]
+        share = [
+            ladder.share[level][self.codes[first, j]]
+            for j, (level, ladder) in enumerate(zip(self.levels, problem.ladders, strict=True))
+        ]
+        return ByGroup(
+            order[entry],
+            number[home[entry]],
+            taken[entry],
+            tuple(tuple(column[cell] for cell in alive.tolist()) for column in self.labels),
+            np.tile(np.asarray(height, np.float64), (len(alive), 1)),
+            np.stack(share, axis=1),
+            AtLevels(levels=dict(zip(problem.names, self.levels, strict=True))),
+        )
+
+
+def _first(group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
+    """A combination of each group."""
+    first = np.zeros(groups, np.int64)
+    first[group] = np.arange(len(group))
+    return first
+
+
+def choice_scores(
+    problem: Problem, counts: npt.NDArray[np.int64], candidates: Sequence[tuple[int, ...]], k: int
+) -> list[int]:
+    """The score of each recoding for the private choice: its negative loss on sampled rows, in whole units.
+
+    A row in a cell of fewer than k loses 1; another loses the mean part of the way up its hierarchies, which follows
+    from the levels alone. (The share of the domain that a label covers is not used: the domain of a hierarchy may be
+    the data's own.) The groups of a node come from those of a finer one.
+
+    Parameters
+    ----------
+    counts
+        int64 (n,): how many rows of each combination are in the sample.
+    """
+    frequencies = problem.frequencies
+    chosen = np.flatnonzero(counts)
+    if not len(chosen):
+        return [0] * len(candidates)
+    from shoal.methods.full_domain.lattice import NodeEvaluator
+    from shoal.utility.measures import make_measure
+
+    sampled = FrequencySet(
+        frequencies.quasi, (), (), frequencies.codes[chosen], frequencies.secrets[chosen], counts[chosen]
+    )
+    sizes = AllOf((make_model("k-anonymity", k=k),))
+    measure = make_measure("precision", sampled, problem.ladders)
+    look = NodeEvaluator(Problem(sampled, problem.ladders, sizes), measure).look
+    rows = sampled.rows
+    heights = [ladder.height for ladder in problem.ladders]
+    scores = [0] * len(candidates)
+    # finer nodes first: the groups of a node are rolled up from those of a finer one that was seen
+    for done, place in enumerate(sorted(range(len(candidates)), key=lambda place: sum(candidates[place]))):
+        if done % 64 == 0:
+            problem.progress("choosing levels", done / len(candidates))
+        node = candidates[place]
+        dropped = look(node, rows).suppressed
+        loss = float(np.mean([level / height for level, height in zip(node, heights, strict=True)]))
+        scores[place] = -(dropped * LOSS_UNITS + (rows - dropped) * int(np.rint(loss * LOSS_UNITS)))
+    return scores

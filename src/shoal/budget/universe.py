@@ -1,0 +1,89 @@
+"""The declared universe: how many individuals of the population lie in each cell of a public grid.
+
+It comes from a census or a register, never from the table itself. A CSV file has one row for each cell: the labels of
+the published columns, as the release will show them (an empty label is a missing value), and a count. A cell that is
+not listed has nobody in it. Two spellings of one cell are refused: m, the number of candidates, is the sum of the
+counts, and one that is too large is not safe.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+from shoal.budget.errors import UniverseError
+
+__all__ = ["Cell", "read_universe"]
+
+Cell = tuple[str | None, ...]
+"""The labels that a row publishes, column by column; None is a missing value."""
+
+
+def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> dict[Cell, int]:
+    """Read the declared count of each cell from a CSV file (UTF-8, comma or semicolon, with a header).
+
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        The published columns; the file must have each of them, in any order.
+    count
+        The name of the column of counts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     file = Path(directory) / "census.csv"
+    ...     _ = file.write_text("age,sex,count\\n20..29,f,5300\\n20..29,m,5100\\n")
+    ...     read_universe(file, ["sex", "age"])
+    {('f', '20..29'): 5300, ('m', '20..29'): 5100}
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise UniverseError(
+            f"The universe file {str(path)!r} must be readable: {error.strerror}. Check the path."
+        ) from None
+    except UnicodeDecodeError:
+        raise UniverseError(f"The universe file {str(path)!r} must be UTF-8; convert it first.") from None
+    if count in columns:
+        raise UniverseError(
+            f"The counts must stand in a column of their own; {count!r} is a published column. Name another with "
+            f"count_column."
+        )
+    first = text.partition("\n")[0]
+    delimiter = ";" if ";" in first and "," not in first else ","
+    try:
+        header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row] or [[]]
+    except csv.Error:
+        raise UniverseError(f"The universe file {str(path)!r} cannot be read as CSV; check its quotes.") from None
+    if sorted(header) != sorted((*columns, count)):
+        raise UniverseError(
+            f"The universe file must have the columns {', '.join(map(repr, (*columns, count)))}, and no other. "
+            f"It has {len(header)}, of which {len({*header} & {*columns, count})} are among these."
+        )
+    places = [header.index(name) for name in columns]
+    cells: dict[Cell, int] = {}
+    seen: set[Cell] = set()  # cells in their canonical form: m must not count anyone twice
+    for number, row in enumerate(rows, 2):
+        figure = row[header.index(count)].strip() if len(row) == len(header) else ""
+        if not (figure.isascii() and figure.isdigit()):
+            raise UniverseError(
+                f"Every row of the universe file must have {len(header)} cells, the count being a whole number of at "
+                f"least 0. Row {number} has not."
+            )
+        cell = tuple(row[place] or None for place in places)
+        alike = tuple(label and unicodedata.normalize("NFC", label.strip()) for label in cell)
+        if alike in seen:
+            raise UniverseError(
+                f"Every cell must stand once in the universe file. Row {number} repeats one, perhaps with other "
+                f"blanks or another Unicode form: its people would be counted twice. Merge them."
+            )
+        seen.add(alike)
+        cells[cell] = int(figure)
+    return cells

@@ -1,0 +1,1 @@
+"""Input and output: file formats, engines that hold tables, and atomic publishing."""

@@ -1,0 +1,91 @@
+"""How DuckDB reads files: the statements that scan one or many of them, all told and nothing guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from shoal.io.engines import sql
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.formats.partitioned import Parts
+
+__all__ = ["folder_cells", "number_pattern", "plain_number", "scan_csv", "scan_parquet"]
+
+BUFFER = 8_000_000
+"""Bytes of a CSV that are read at once; DuckDB's default is four times as many for each thread. The longest record that
+DuckDB takes has a quarter of it."""
+
+
+def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) -> str:
+    """Cells c0, c1, ... of CSV files as text; ``with_file`` adds the column filename."""
+    missing = ", ".join(map(sql.literal, ("", *form.missing)))
+    types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
+    options = {
+        "delim": form.delimiter or ",",
+        "quote": form.quote or '"',
+        "escape": form.quote or '"',
+        "encoding": form.encoding or "utf-8",
+    }
+    given = ", ".join(f"{name} = {sql.literal(value)}" for name, value in options.items())
+    scan = (
+        f"read_csv([{_listed(files)}], auto_detect = false, columns = {{{types}}}, "
+        f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
+        f"strict_mode = true, hive_partitioning = false, filename = {str(with_file).lower()}, "
+        f"compression = 'none', buffer_size = {BUFFER}, {given})"
+    )
+    cells = [sql.column(place) for place in range(len(form.names))]
+    if form.trim:
+        # the markers once more: `nullstr` has seen the cells with their blanks
+        trimmed = [f"trim({name}, ' \t')" for name in cells]
+        cells = [
+            f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
+            for cell, name in zip(trimmed, cells, strict=True)
+        ]
+    return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM {scan}"
+
+
+def scan_parquet(files: Sequence[Path], schema: pa.Schema, cells: str, with_file: bool = False) -> str:
+    """The cells of Parquet files; none comes from a path, where a folder age=3 would overrule the column age."""
+    names = sql.columns(range(len(schema.names))) + (", filename" if with_file else "")
+    scan = (
+        f"read_parquet([{_listed(files)}], hive_partitioning = false, filename = {str(with_file).lower()}) "
+        f"AS t({names})"
+    )
+    return f"SELECT {cells}{', filename' if with_file else ''} FROM {scan}"
+
+
+def folder_cells(query: str, width: int, parts: Parts) -> str:
+    """A scan with its files' names, with the columns that stand in the names of folders as text after its own."""
+    files = ", ".join(sql.literal(str(file)) for file in parts.files)
+    cells = [sql.column(place) for place in range(width)]
+    for place in range(len(parts.keys)):
+        values = ", ".join("NULL" if v[place] is None else sql.literal(str(v[place])) for v in parts.values)
+        cells.append(f"CAST(map([{files}], [{values}])[filename] AS VARCHAR) AS {sql.column(width + place)}")
+    return f"SELECT {', '.join(cells)} FROM ({query})"
+
+
+def number_pattern(form: CsvFormat) -> str:
+    """What a number looks like that is written with these decimal and thousands separators."""
+    point = re.escape(form.decimal or ".")
+    between = "[ \u00a0\u202f]" if form.thousands == " " else re.escape(form.thousands or "")
+    whole = rf"[0-9]{{1,3}}({between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
+    return rf"[-+]?({whole})({point}[0-9]+)?"
+
+
+def plain_number(cell: str, form: CsvFormat) -> str:
+    """Such a number with a decimal point and nothing else."""
+    for sign in " \u00a0\u202f" if form.thousands == " " else form.thousands or "":
+        cell = f"replace({cell}, {sql.literal(sign)}, '')"
+    return f"replace({cell}, {sql.literal(form.decimal or '.')}, '.')"
+
+
+def _listed(files: Sequence[Path]) -> str:
+    return ", ".join(sql.literal(_one_file(file)) for file in files)
+
+
+def _one_file(path: Path) -> str:
+    """A path in which nothing is a wildcard: DuckDB reads [x] as the character x."""
+    return re.sub(r"([*?\[])", r"[\1]", str(path))

@@ -1,0 +1,331 @@
+"""How a CSV file is written: found by looking at its beginning, and open to being told.
+
+Nothing about values is guessed: every cell is read as text, so that zip code 01234 stays 01234, and only
+an empty cell is missing unless the plan names further markers.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import mmap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, MaxLen, MinLen
+
+from shoal.errors import InputError, TableError
+from shoal.runtime.validation import Checked
+
+__all__ = [
+    "RELEASED", "CsvFormat", "detect", "first_record", "is_cp1252", "other_than_utf8", "renamed", "same_header",
+    "surely_named",
+]  # fmt: skip
+
+DELIMITERS = (",", ";", "\t", "|")
+SAMPLE_BYTES = 1 << 18
+MOST_COLUMNS = 16_384
+"""As many as a sheet has; of more, every step would take hours."""
+SAMPLE_RECORDS = 500
+ENCODINGS = {  # by Python's name: what the engine calls it
+    "utf-8": "utf-8",
+    "utf-8-sig": "utf-8",
+    "ascii": "utf-8",
+    "iso8859-1": "latin-1",
+    "cp1252": "cp1252",
+    "utf-16": "utf-16",
+    "utf-16-le": "utf-16",
+}
+UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
+"""What no text in cp1252 holds."""
+NOT_CONTROLS = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0x9F)
+NOT_UNDEFINED = bytes(byte for byte in range(256) if byte not in UNDEFINED)
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, Zstandard, zip
+
+
+@dataclass(frozen=True)
+class CsvFormat(Checked):
+    """What is known of a CSV file; ``None`` means: find out.
+
+    Attributes
+    ----------
+    delimiter, quote, header, encoding
+        As the names say; encodings are utf-8, utf-16, latin-1 and cp1252.
+    missing
+        Texts that stand for a missing value, besides the empty cell.
+    trim
+        Whether blanks around a cell are dropped.
+    names
+        Column names in file order; from the header, or ``column1``, ``column2``, ... without one.
+    skip
+        Blank lines before the first record.
+    rename
+        Whether the later of columns with one name are numbered: ``name``, ``name_2``, ...
+    decimal, thousands
+        How numbers are written: 1.234,5 has a decimal comma and a point between thousands. They are read as 1234.5 in
+        the columns where all values are numbers of this kind.
+    """
+
+    delimiter: Annotated[str, MinLen(1), MaxLen(1)] | None = None
+    quote: Annotated[str, MinLen(1), MaxLen(1)] | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    missing: tuple[str, ...] = ()
+    trim: bool = False
+    names: tuple[str, ...] = ()
+    skip: Annotated[int, Ge(0)] = 0
+    rename: bool = False
+    decimal: Literal[".", ","] | None = None
+    thousands: Literal[".", ",", " ", "'"] | None = None
+    fault: ClassVar[type[InputError]] = TableError
+
+    def __post_init__(self) -> None:
+        for name, sign in (("delimiter", self.delimiter), ("quote", self.quote)):
+            if sign is not None and (len(sign) != 1 or sign in "\r\n\0"):
+                raise TableError(f"The {name} of a CSV file must be one character within a line; found {sign!r}.")
+        if self.delimiter is not None and self.delimiter == (self.quote or '"'):
+            raise TableError(f"Delimiter and quote of a CSV file must differ; both are {self.delimiter!r}.")
+        if self.thousands is not None and self.thousands == (self.decimal or "."):
+            raise TableError(f"Decimal and thousands separator of a CSV file must differ; both are {self.thousands!r}.")
+
+    @property
+    def foreign_numbers(self) -> bool:
+        """Whether numbers are written otherwise than 1234.5."""
+        return self.decimal == "," or self.thousands is not None
+
+
+RELEASED = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
+"""How shoal writes."""
+
+
+def detect(path: Path, given: CsvFormat) -> CsvFormat:
+    """Fill in what the user left open, and read the column names."""
+    head = _read_head(path)
+    if not head:
+        raise TableError(f"File {path.name!r} is empty; a table with a header and at least one row is needed.")
+    if head.startswith(COMPRESSED):
+        raise TableError(f"File {path.name!r} is compressed; a text table is needed. Decompress it first.")
+    encoding = _encoding_of(path, head, given.encoding)
+    if encoding != "utf-16":
+        _refuse_nul(path)
+    complete = len(head) < SAMPLE_BYTES
+    sample = _decode(path, head, encoding, complete)
+    quote = given.quote or '"'
+    delimiter = given.delimiter or _delimiter_of(sample, quote, complete)
+    records = _records(sample, delimiter, quote, complete)
+    if not records:
+        raise TableError(f"File {path.name!r} has no record; a header and at least one row are needed.")
+    if len(records[0]) > MOST_COLUMNS or (len(records) == 1 and not complete):
+        raise TableError(
+            f"File {path.name!r} must have at most {MOST_COLUMNS:,} columns, with a first record of less than "
+            f"{SAMPLE_BYTES:,} bytes; it has more. Check the delimiter, or leave columns out."
+        )
+    header = _has_header(records) if given.header is None else given.header
+    names = given.names or (
+        tuple(name.strip() if given.trim else name for name in records[0])
+        if header
+        else tuple(f"column{place}" for place in range(1, len(records[0]) + 1))
+    )
+    if len(names) != len(records[0]):
+        raise TableError(
+            f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
+        )
+    if given.rename:
+        names = renamed(names)
+    skip = _blank_lines(sample)
+    return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
+
+
+def renamed(names: Sequence[str]) -> tuple[str, ...]:
+    """The names with a number after each that another column has before; no number makes a name that is there.
+
+    >>> renamed(["score", "age", "score", "score_2", "score"])
+    ('score', 'age', 'score_3', 'score_2', 'score_4')
+    """
+    taken, found, last = set(names), dict[str, None](), dict[str, int]()
+    for name in names:
+        new, number = name, last.get(name, 1)
+        while new in found or (number > 1 and new in taken):
+            number += 1
+            new = f"{name}_{number}"
+        found[new] = None
+        last[name] = number
+    return tuple(found)
+
+
+def surely_named(given: CsvFormat, found: CsvFormat) -> bool:
+    """Whether the names were given, or made here; those of a header may be a record that was taken for one."""
+    return bool(given.names) or not found.header
+
+
+def first_record(path: Path, form: CsvFormat) -> list[str]:
+    """The first record of a file that is written in a known way."""
+    codec = "utf-8-sig" if form.encoding == "utf-8" else form.encoding
+    try:
+        with path.open(encoding=codec, newline="") as text:
+            records = csv.reader(text, delimiter=form.delimiter or ",", quotechar=form.quote or '"')
+            return next((record for record in records if record), [])
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise TableError(
+            f"File {path.name!r} is not {form.encoding} text like the first. Convert it, or set the encoding of all."
+        ) from None
+
+
+def same_header(files: Sequence[Path], form: CsvFormat) -> None:
+    """Raise where files that are read as one table have other headers than the first."""
+    if not form.header or len(files) < 2:
+        return
+    first = first_record(files[0], form)
+    differs = [file.name for file in files[1:] if first_record(file, form) != first]
+    if differs:
+        raise TableError(
+            f"All files of a table must have the same header; {len(differs)} of {len(files)} differ from the first, "
+            f"for example {differs[0]!r}."
+        )
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(SAMPLE_BYTES)
+    except OSError as error:
+        raise TableError(f"File {str(path)!r} cannot be read: {error.strerror}.") from None
+
+
+def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
+    """The encoding as the engine calls it."""
+    try:
+        name = codecs.lookup(given).name if given else "utf-16" if head.startswith(codecs.BOM_UTF16_LE) else "utf-8"
+    except LookupError:
+        name = ""
+    if name == "utf-16-be" or (head.startswith(codecs.BOM_UTF16_BE) and (not given or name == "utf-16")):
+        raise TableError(f"File {path.name!r} is big-endian UTF-16, which cannot be read; convert it to UTF-8 first.")
+    if name not in ENCODINGS:
+        raise TableError(
+            f"Encoding {given!r} cannot be read; convert the file to UTF-8, or use utf-16, latin-1 or cp1252."
+        )
+    return ENCODINGS[name]
+
+
+def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
+    """The sample as text, but for a character that its end cuts."""
+    if encoding == "utf-16":
+        head = head.removeprefix(codecs.BOM_UTF16_LE)
+    codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
+    try:
+        return codecs.getincrementaldecoder(codec)().decode(head, final=complete)
+    except UnicodeDecodeError as error:
+        raise TableError(
+            f"File {path.name!r} is not {encoding} text (byte {error.start}). Say its encoding: in a plan "
+            f'encoding = "latin-1" under [source], on the command line --encoding latin-1.'
+        ) from None
+
+
+def is_cp1252(encoding: str | None) -> bool:
+    """Whether an encoding is that of western spreadsheets, by whatever name."""
+    try:
+        return encoding is not None and codecs.lookup(encoding).name == "cp1252"
+    except LookupError:
+        return False
+
+
+def other_than_utf8(path: Path) -> str | None:
+    """The encoding of a plain text file that is not UTF-8, as spreadsheets write; None of UTF-8 and all other files.
+
+    Bytes from 0x80 to 0x9f are quotes, dashes and the euro in cp1252, and control characters in latin-1, which nobody
+    writes.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    other = high = undefined = False
+    try:
+        with path.open("rb") as file:
+            part = file.read(SAMPLE_BYTES)
+            if part.startswith((*COMPRESSED, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return None
+            while part:
+                high = high or part.translate(None, NOT_CONTROLS) != b""
+                undefined = undefined or part.translate(None, NOT_UNDEFINED) != b""
+                try:
+                    if not other:
+                        decoder.decode(part)
+                except UnicodeDecodeError:
+                    other = True
+                part = file.read(SAMPLE_BYTES)
+            if not other:
+                decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        other = True
+    except OSError:
+        return None
+    if not other:
+        return None
+    return "cp1252" if high and not undefined else "latin-1"
+
+
+def _blank_lines(sample: str) -> int:
+    """How many blank lines stand before the first record; the engine would take the first for the header."""
+    start = sample[: len(sample) - len(sample.lstrip("\r\n"))]
+    return len(start.splitlines())
+
+
+def _refuse_nul(path: Path) -> None:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        place = content.find(b"\0")
+    if place >= 0:
+        raise TableError(
+            f"File {path.name!r} holds a NUL byte (at byte {place}); a text table cannot. Remove it, or set the "
+            f'encoding ("utf-16") if the file is not UTF-8.'
+        )
+
+
+def _records(sample: str, delimiter: str, quote: str, complete: bool) -> list[list[str]]:
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter, quotechar=quote)
+    records: list[list[str]] = []
+    try:
+        for record in reader:
+            if record:
+                records.append(record)
+            if len(records) > SAMPLE_RECORDS:
+                return records
+    except csv.Error:
+        return records
+    # the last record of a cut sample may be cut itself
+    return records if complete or len(records) < 2 else records[:-1]
+
+
+def _delimiter_of(sample: str, quote: str, complete: bool) -> str:
+    """The delimiter under which most records have as many cells as the first, and more than one."""
+
+    def score(delimiter: str) -> tuple[float, int]:
+        records = _records(sample, delimiter, quote, complete)
+        width = len(records[0]) if records else 0
+        if width < 2:
+            return (0.0, 0)
+        return (sum(len(record) == width for record in records) / len(records), width)
+
+    return max(DELIMITERS, key=score)  # max keeps the first of equals: the comma
+
+
+def _has_header(records: list[list[str]]) -> bool:
+    """No header only where numbers stand in the first record wherever they stand in the others."""
+    first, rest = records[0], records[1:]
+    if not rest:
+        return True
+    numeric = [
+        place
+        for place in range(len(first))
+        if all(_is_number(record[place]) for record in rest if place < len(record) and record[place].strip())
+        and any(place < len(record) and record[place].strip() for record in rest)
+    ]
+    return not (numeric and all(_is_number(first[place]) for place in numeric))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,317 @@
+"""Facts suppression: levels for all, and single rows of people left out, where the rows of a person can be linked.
+
+A person with forty visits is alone with them at any level but the highest. To leave out the few rows that set people
+apart costs less than to generalize all rows of everybody. At the levels of a node,
+
+* where all rows of a person may be known, everybody's rows are put into one order, the commonest first. Histories are
+  then paths of a tree, and of those who are too few at the end of one, the last row is left out: they join who ends
+  where they were before, from the longest paths to the shortest;
+* where ``known_rows`` of them may be, everybody who has a set of rows that too few share loses the row that is in most
+  of these sets, the rarest of such, until there is no such set.
+
+Nodes are gone through from the top: the step down that loses least, as long as one loses less. Nothing says that the
+result is the best one; that it meets the models is checked as for any method.
+
+El Emam et al., "De-identification methods for open health data: the case of the Heritage Health Prize claims dataset",
+2012 (truncation of long histories); Terrovitis, Mamoulis and Kalnis, 2008 (suppression under k^m).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, ClassVar, get_args
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge
+
+from shoal.bounds import Bound
+from shoal.errors import InfeasibleError, PlanError
+from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers, row_limit
+from shoal.methods.full_domain.method import level_bounds
+from shoal.methods.local.base import LocalLoss
+from shoal.methods.local.lower_bounds import bound_recoding, levels_between
+from shoal.methods.time_limits import deadline_of, is_late
+from shoal.models import AllOf
+from shoal.models.by_people import ByPeople
+from shoal.runtime.validation import Seconds, Share, Weight
+from shoal.schema import Schema
+from shoal.table import ByGroup, FrequencySet, Groups, MethodFacts, Recoding, recode_codes, released_ladders
+from shoal.table.groups import group_keys, sum_by
+from shoal.table.linked_rows import link
+from shoal.table.method_facts import AtLevels
+from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
+
+__all__ = ["FactsSuppression"]
+
+Level = Annotated[int, Ge(0)]
+WIDTH = {"fast": 1, "good": 3, "best": 12}
+"""How many nodes are kept after each step, by quality."""
+Node = tuple[int, ...]
+Whole = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FactsSuppression(Method):
+    """One level per column, and as few rows of people left out as a simple rule finds.
+
+    Parameters
+    ----------
+    loss, weights, aggregate
+        As of the method full-domain.
+    suppression
+        The largest part of the rows that may be left out.
+    levels
+        Bounds of levels by column: a number fixes the level, a pair gives the lowest and the highest.
+    time_limit
+        Seconds after which the best solution found is taken.
+    quality
+        From how many nodes at once steps down are tried: ``fast``, as without it, from the best one; ``good`` from the
+        best three, ``best`` from the best twelve.
+    """
+
+    loss: MeasureName = "ncp"
+    suppression: Share = 0.1
+    levels: Mapping[str, Level | tuple[Level, Level]] = field(default_factory=dict)
+    weights: Mapping[str, Weight] = field(default_factory=dict)
+    aggregate: AggregateName | None = None
+    time_limit: Seconds | None = None
+    quality: Quality | None = None
+    name: ClassVar[str] = "facts-suppression"
+    answers_early: ClassVar[bool] = True
+    serves_linked: ClassVar[bool] = True
+
+    def check(self, schema: Schema, model: AllOf) -> None:
+        """See :class:`shoal.methods.base.Method`."""
+        require_quasi_identifiers(schema, (*self.levels, *self.weights))
+        if not any(part.only_people for part in model.parts):
+            raise PlanError(
+                "The method facts-suppression leaves out rows that set people apart by several rows; the plan must "
+                "have a column of role person, and the model trajectory-anonymity. Use full-domain without them."
+            )
+
+    def decide(self, problem: Problem) -> ByGroup:
+        """See :class:`shoal.methods.base.Method`."""
+        lowest, highest = level_bounds(self.levels, problem)
+        measure = make_measure(
+            self.loss, problem.frequencies, problem.ladders, weights=self.weights, aggregate=self.aggregate
+        )
+        limit = row_limit(self.suppression, problem.frequencies.rows)
+        end = deadline_of(self.time_limit)
+        best = _Node(problem, highest).solve(measure, limit)
+        if best is None:
+            raise InfeasibleError(
+                f"At the highest levels more than {limit:,} of {problem.frequencies.rows:,} rows would have to be left "
+                f"out ({self.suppression:.2%}). Raise the suppression limit, or lower the models' parameters."
+            )
+        seen, kept = 1, [best]
+        while kept:
+            steps: dict[Node, _Solution] = {}
+            for above in kept:
+                for column, (level, low) in enumerate(zip(above.node.levels, lowest, strict=True)):
+                    node = (*above.node.levels[:column], level - 1, *above.node.levels[column + 1 :])
+                    if level == low or node in steps or is_late(end):
+                        continue
+                    found = _Node(problem, node).solve(measure, limit)
+                    seen += 1
+                    problem.progress(f"{seen:,} nodes looked at, best loss {best.loss:.5g}", None)
+                    if found is not None and found.loss < above.loss:
+                        steps[node] = found
+            kept = sorted(steps.values(), key=lambda step: (step.loss, step.node.levels))[
+                : WIDTH[self.quality or "fast"]
+            ]
+            best = min([best, *kept], key=lambda step: step.loss)
+        return best.node.publish(best.kept, seen)
+
+    def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
+        """See :class:`shoal.methods.base.Method`: every group of released rows has the models' least people."""
+        if self.loss not in get_args(LocalLoss):
+            return None
+        levels = levels_between(*level_bounds(self.levels, problem))
+        return bound_recoding(problem, recoding, self.loss, self.weights, whole=False, effort=0, levels=levels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactsSuppressionFacts(MethodFacts):
+    """The levels that were taken, and of how many."""
+
+    at: AtLevels
+    nodes_looked_at: int
+
+
+@dataclass(frozen=True)
+class _Solution:
+    """How many rows of each fact of a node are kept, and what that loses."""
+
+    node: _Node
+    kept: Whole
+    loss: float
+
+
+class _Node:
+    """The facts of a table at some levels: how many rows each person has with each label.
+
+    ``person``, ``label`` and ``rows`` are those of the facts, by person and then by label; ``fact`` is that of each
+    combination of the frequency set.
+    """
+
+    def __init__(self, problem: Problem, levels: Node) -> None:
+        self.problem, self.levels = problem, levels
+        frequencies = problem.frequencies
+        self.codes, sizes = recode_codes(frequencies.codes, problem.ladders, levels)
+        number, self.labels = group_keys(self.codes, sizes)
+        key = frequencies.secrets[:, -1].astype(np.int64) * self.labels + number
+        facts, self.fact = np.unique(key, return_inverse=True)
+        self.fact = self.fact.reshape(-1)
+        self.person, self.label = facts // self.labels, facts % self.labels
+        self.rows = sum_by(self.fact, frequencies.count, len(facts))
+        secrets = np.full((len(facts), frequencies.secrets.shape[1]), -1, np.int32)
+        secrets[:, -1] = self.person
+        self.table = FrequencySet((), (), frequencies.domains, secrets[:, :0], secrets, self.rows)
+        parts = [part for part in problem.model.parts if isinstance(part, ByPeople)]
+        self.known_rows = parts[0].known_rows
+        self.asked = AllOf(tuple(replace(part, known_rows=1) for part in parts))
+
+    def solve(self, measure: Measure, limit: int) -> _Solution | None:
+        """Leave out rows until the models hold; None where these are more than ``limit``, or all."""
+        kept = self._cut_paths() if self.known_rows is None else self._cut_sets(limit)
+        while self._left_out(kept) <= limit and kept.any():
+            both, _, holds = self._ask(kept)
+            if holds.all():
+                return _Solution(self, kept, self._loss(kept, measure))
+            # what the rules above do not look at, such as shares: who is in a crowd that fails goes with all rows
+            held = both.people
+            assert held is not None
+            gone = held.value[~holds[held.owner]]
+            kept = np.where(np.isin(self.person, gone), 0, kept)
+        return None
+
+    def _left_out(self, kept: Whole) -> int:
+        return int((self.rows - kept).sum())
+
+    def _groups(self, kept: Whole) -> Groups:
+        there = kept > 0
+        number = np.where(
+            there, np.cumsum(np.bincount(self.label[there], minlength=self.labels) > 0)[self.label] - 1, -1
+        )
+        return replace(self.table, count=kept).groups_of(number, int(number.max(initial=-1)) + 1)
+
+    def _ask(self, kept: Whole) -> tuple[Groups, list[Whole], npt.NDArray[np.bool_]]:
+        """Groups with the crowds behind them, which labels are known of each, and which of them meet the models."""
+        groups = self._groups(kept)
+        both, crowds = link(groups, self.known_rows)
+        present = np.unique(self.label[kept > 0])
+        which = np.concatenate([np.arange(groups.count), groups.count + crowds.crowd])
+        label = present[np.concatenate([np.arange(groups.count), crowds.group])]
+        return both, [which, label], self.asked.assess(both).holds
+
+    def _cut_paths(self) -> Whole:
+        """Everybody's rows along one tree; who are too few at the end of a path go back on it, the longest first."""
+        place, of_fact = _occurrences(self.rows)
+        item = np.unique(self.label[of_fact] * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1].reshape(
+            -1
+        )
+        common = np.bincount(item)
+        person = self.person[of_fact]
+        order = np.lexsort((item, -common[item], person))
+        item, person, of_fact = item[order], person[order], of_fact[order]
+        everybody, first = np.unique(person, return_index=True)
+        length = np.diff(np.r_[first, len(person)])
+        path, number, used = np.zeros(len(item), np.int64), np.zeros(len(everybody), np.int64), 1
+        for depth in range(int(length.max(initial=0))):
+            more = np.flatnonzero(length > depth)
+            found, inverse = np.unique(number[more] * len(common) + item[first[more] + depth], return_inverse=True)
+            number[more] = used + inverse.reshape(-1)
+            path[first[more] + depth] = number[more]
+            used += len(found)
+        for depth in range(int(length.max(initial=0)), 0, -1):
+            here = np.flatnonzero(length == depth)
+            if len(here):
+                ends = np.unique(path[first[here] + depth - 1], return_inverse=True)[1].reshape(-1)
+                length[here[~self.asked.assess(self._crowds(everybody[here], ends)).holds[ends]]] -= 1
+        stays = np.arange(len(item)) - np.repeat(first, np.diff(np.r_[first, len(item)])) < np.repeat(
+            length, np.diff(np.r_[first, len(item)])
+        )
+        return np.bincount(of_fact[stays], minlength=len(self.rows)).astype(np.int64)
+
+    def _crowds(self, person: Whole, crowd: Whole) -> Groups:
+        """People as groups, by the number of a crowd."""
+        secrets = np.full((len(person), self.table.secrets.shape[1]), -1, np.int32)
+        secrets[:, -1] = person
+        one = np.ones(len(person), np.int64)
+        people = FrequencySet((), (), self.table.domains, secrets[:, :0], secrets, one)
+        return people.groups_of(crowd, int(crowd.max(initial=-1)) + 1)
+
+    def _cut_sets(self, limit: int) -> Whole:
+        """Who has sets of rows that fail loses the row that is in most of them, of several the rarest."""
+        kept = self.rows.copy()
+        while self._left_out(kept) <= limit and kept.any():
+            both, (which, label), holds = self._ask(kept)
+            if holds.all():
+                break
+            held = both.people
+            assert held is not None
+            bad = ~holds[held.owner]
+            # of each failing crowd: its people, with every label of what is known of it
+            by_crowd = np.bincount(which, minlength=len(holds))
+            order = np.argsort(which, kind="stable")
+            begin = np.cumsum(by_crowd) - by_crowd
+            owner, person = held.owner[bad], held.value[bad].astype(np.int64)
+            times = by_crowd[owner]
+            at = (
+                np.arange(int(times.sum()))
+                - np.repeat(np.cumsum(times) - times, times)
+                + np.repeat(begin[owner], times)
+            )
+            fact = np.searchsorted(
+                self.person * self.labels + self.label, np.repeat(person, times) * self.labels + label[order[at]]
+            )
+            involved, sets = np.unique(fact, return_counts=True)
+            common = np.bincount(self.label[kept > 0], minlength=self.labels)[self.label[involved]]
+            first = np.lexsort((self.label[involved], common, -sets, self.person[involved]))
+            involved = involved[first]
+            kept[involved[np.unique(self.person[involved], return_index=True)[1]]] -= 1
+        return kept
+
+    def _loss(self, kept: Whole, measure: Measure) -> float:
+        size = np.bincount(self.label, kept, self.labels)
+        first = np.zeros(self.labels, np.int64)
+        first[self.label[self.fact]] = np.arange(len(self.fact))
+        sums = np.asarray(
+            [
+                (parts[level][self.codes[first, a]] * size).sum()
+                for a, (parts, level) in enumerate(zip(measure.cost, self.levels, strict=True))
+            ]
+        )
+        return measure.value(sums, self._left_out(kept), int((size > 0).sum()), float((size**2).sum()))
+
+    def publish(self, kept: Whole, seen: int) -> ByGroup:
+        """The recoding: which of a person's rows with one label are kept is drawn by lot, whatever they hold."""
+        frequencies, ladders = self.problem.frequencies, self.problem.ladders
+        lot = np.random.default_rng(self.problem.seed).permutation(len(self.fact))
+        order = np.lexsort((lot, self.fact))
+        before = np.cumsum(frequencies.count[order]) - frequencies.count[order]
+        begin = (np.cumsum(self.rows) - self.rows)[self.fact[order]]
+        room = kept[self.fact[order]] - (before - begin)
+        count = np.zeros(len(order), np.int64)
+        count[order] = np.clip(room, 0, frequencies.count[order])
+        row = np.flatnonzero(count)
+        number, groups = group_keys(self.label[self.fact[row]][:, None].astype(np.int32), [self.labels])
+        first = np.unique(number, return_index=True)[1]
+        told = released_ladders(frequencies, ladders, row)
+        labels, height, share = [], [], []
+        for a, (ladder, level) in enumerate(zip(told, self.levels, strict=True)):
+            codes = self.codes[row[first], a]
+            labels.append([ladder.labels[level][code] for code in codes])
+            height.append(np.full(groups, level / max(ladder.height, 1)))
+            share.append(ladders[a].share[level][codes])
+        at = AtLevels(levels=dict(zip(self.problem.names, self.levels, strict=True)))
+        facts = FactsSuppressionFacts(at=at, nodes_looked_at=seen)
+        return ByGroup(row, number, count[row], tuple(labels), np.stack(height, 1), np.stack(share, 1), facts)
+
+
+def _occurrences(rows: Whole) -> tuple[Whole, Whole]:
+    """Every row of facts with so many rows: which one of its fact it is, from 0, and the fact."""
+    fact = np.repeat(np.arange(len(rows)), rows)
+    return np.arange(len(fact)) - np.repeat(np.cumsum(rows) - rows, rows), fact

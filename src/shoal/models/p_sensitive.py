@@ -1,0 +1,179 @@
+"""p-sensitive k-anonymity and its two enhancements: (p, α) and (p+, α).
+
+Each group holds p distinct sensitive values (p-sensitive, (p, α)) or values of p distinct categories
+((p+, α)), and its rows together weigh at least α, where a value of category S_i of m weighs (i-1)/(m-1).
+The size of groups is a model of its own: combine with :class:`KAnonymity`.
+
+Truta and Vinay, "Privacy protection: p-sensitive k-anonymity property", 2006; Sun, Wang, Truta, Li and Li,
+"(p+, α)-sensitive k-anonymity", 2008, section 3; Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity
+models for privacy preserving data publishing", 2008, section 3. Algorithm 1 of the former stops at the first
+good group and so accepts tables that it should not; here every group is tested.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from annotated_types import Ge
+
+from shoal.errors import PlanError
+from shoal.models.base import Assessment, Condition, Number, SensitiveModel
+from shoal.runtime.validation import exact_number
+from shoal.schema import Domain
+from shoal.table.groups import Groups, Histogram
+from shoal.table.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
+
+__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category"]
+
+
+LARGEST_UNITS = 2**62  # a weight that no table reaches
+
+
+@dataclass(frozen=True)
+class PSensitive(SensitiveModel):
+    """Every group holds at least ``p`` distinct sensitive values."""
+
+    p: Annotated[int, Ge(1)]
+    column: str | None = None
+    rules_decide: ClassVar[bool] = True
+    name: ClassVar[str] = "p-sensitive"
+    says: ClassVar[str] = "Every group holds at least {p} different values of {column}."
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} values of {column} for everybody in a group to have one of them."
+    )
+    absorbs: ClassVar[bool] = True
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        different = histogram.different(self.p)
+        holds = different >= self.p
+        return Assessment(holds, (Condition.of("p", different, self.p, holds),))
+
+    @property
+    def start(self) -> PSensitive:
+        """See :class:`shoal.models.base.Model`."""
+        return self
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return (Rule(DISTINCT, self.p),)
+
+
+@dataclass(frozen=True)
+class _Weighted(SensitiveModel):
+    """What (p, α) and (p+, α) share: categories and the total weight of a group."""
+
+    p: Annotated[int, Ge(1)]
+    alpha: Annotated[Number, Ge(0)]
+    column: str | None = None
+    rules_decide: ClassVar[bool] = True
+    absorbs: ClassVar[bool] = True
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`shoal.models.base.Model`."""
+        for domain in self.columns(domains):
+            if domain.category is None:
+                raise PlanError(
+                    f"The model {self.name} needs sensitivity categories of column {domain.name!r}; it has none. "
+                    f"List them under the column, the most sensitive first."
+                )
+
+    @property
+    def start(self) -> PSensitive:
+        """See :class:`shoal.models.base.Model`."""
+        return PSensitive(self.p, self.column)
+
+    def least_units(self, domain: Domain) -> int:
+        """α in whole multiples of 1/(m-1), rounded up."""
+        return math.ceil(exact_number(self.alpha) * (domain.categories - 1))
+
+    def _weight_rules(self, domain: Domain, kind: int) -> tuple[Rule, ...]:
+        assert domain.category is not None
+        labels = domain.category.astype(np.int64)
+        units = self.least_units(domain)
+        values = Rule(kind, self.p, labels=labels)
+        return (values, Rule(WEIGHT, min(units, LARGEST_UNITS), labels=labels)) if units else (values,)
+
+    def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
+        assert histogram.domain.category is not None
+        units = histogram.weight(histogram.domain.category)
+        heavy = np.asarray(units >= self.least_units(histogram.domain), np.bool_)
+        share = units / (histogram.domain.categories - 1)
+        return heavy, Condition.of("alpha", share, exact_number(self.alpha), heavy)
+
+
+@dataclass(frozen=True)
+class PAlphaSensitive(_Weighted):
+    """Every group holds ``p`` distinct sensitive values and weighs at least ``alpha``."""
+
+    name: ClassVar[str] = "p-alpha-sensitive"
+    says: ClassVar[str] = (
+        "Every group holds at least {p} different values of {column}, and the weights of its rows, 0 for the most "
+        "sensitive values and 1 for the least, add up to {alpha} or more."
+    )
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} values of {column} for everybody in a group to have one of them, and the weights of its "
+        "people, 0 for the most sensitive values and 1 for the least, add up to {alpha} or more."
+    )
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        different = histogram.different(self.p)
+        diverse = different >= self.p
+        heavy, weight = self._weigh(histogram)
+        return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return self._weight_rules(domain, DISTINCT)
+
+
+@dataclass(frozen=True)
+class PPlusAlphaSensitive(_Weighted):
+    """Every group holds values of ``p`` distinct categories and weighs at least ``alpha``."""
+
+    name: ClassVar[str] = "p-plus-alpha-sensitive"
+    says: ClassVar[str] = (
+        "Every group holds values of {column} from at least {p} categories of sensitivity, and the weights of its "
+        "rows, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
+    )
+    says_of_people: ClassVar[str] = (
+        "It takes at least {p} categories of {column} for everybody in a group to have one of them, and the weights of "
+        "its people, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
+    )
+
+    def check(self, domains: tuple[Domain, ...]) -> None:
+        """See :class:`shoal.models.base.Model`."""
+        super().check(domains)
+        for domain in self.columns(domains):
+            if self.p > domain.categories:
+                raise PlanError(
+                    f"The model {self.name} asks for p = {self.p} categories, but column {domain.name!r} has only "
+                    f"{domain.categories}. Lower p."
+                )
+
+    def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        category = histogram.domain.category
+        assert category is not None
+        different = histogram.different(self.p, category)
+        diverse = different >= self.p
+        heavy, weight = self._weigh(histogram)
+        return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
+
+    def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
+        """See :class:`shoal.models.base.SensitiveModel`."""
+        return self._weight_rules(domain, CATEGORIES)
+
+
+def of_one_category(groups: Groups) -> npt.NDArray[np.bool_]:
+    """Which groups tell how sensitive a value is: all values of some column with categories are of one, bool (g,)."""
+    exposed = np.zeros(groups.count, np.bool_)
+    for histogram in groups.histograms:
+        if histogram.domain.category is not None:
+            exposed |= ~PPlusAlphaSensitive(2, 0, histogram.domain.name).assess(groups).holds
+    return exposed

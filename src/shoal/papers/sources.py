@@ -1,0 +1,89 @@
+"""The data that the papers used, read from the folder that the environment variable SHOAL_DATA names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shoal.datasets.patients import CATEGORIES
+from shoal.schema import Column, Role, Schema, read_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ADULT_COLUMNS", "adult", "adult_schema", "census", "data_folder", "with_condition"]
+
+WHERE = "Needs {what}, which is not part of shoal: {origin}. Put it below a folder, and name the folder in SHOAL_DATA."
+ORIGINS = {
+    "adult": "the Adult files adult.data and adult.test of the UCI Machine Learning Repository, as adult/",
+    "census": "the CASC Census reference file as casc/census.csv (it comes with the R package sdcMicro)",
+}
+ADULT_COLUMNS = {
+    "age": 0, "workclass": 1, "education": 3, "native-country": 13, "marital-status": 5, "race": 8, "sex": 9,
+}  # fmt: skip
+"""The quasi-identifiers in the order of Table 9 of the (p, α) paper, with their places in the file."""
+
+
+def data_folder() -> Path | None:
+    """The folder of real data sets, or None."""
+    folder = os.environ.get("SHOAL_DATA")
+    return Path(folder) if folder and Path(folder).is_dir() else None
+
+
+def lacking(what: str) -> str:
+    """What to tell a reader where a data set is not there."""
+    return WHERE.format(what=f"the {what.capitalize()} data", origin=ORIGINS[what])
+
+
+def adult(files: tuple[str, ...] = ("adult.data", "adult.test")) -> pa.Table | None:
+    """The complete records of Adult (45,222 of both files), or None where the files are not there."""
+    import pyarrow as pa
+
+    folder = data_folder()
+    if folder is None or not all((folder / "adult" / file).exists() for file in files):
+        return None
+    rows = []
+    for file in files:
+        for line in (folder / "adult" / file).read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.split(",")]
+            if len(cells) == 15 and "?" not in cells:
+                rows.append(cells)
+    return pa.table({name: [row[place] for row in rows] for name, place in ADULT_COLUMNS.items()})
+
+
+def with_condition(table: pa.Table, seed: int) -> pa.Table:
+    """The table with a health condition drawn evenly from the eight of the papers, as their experiments do."""
+    import pyarrow as pa
+
+    values = [value for category in CATEGORIES.classes for value in category]
+    draw = np.random.default_rng(seed).integers(0, len(values), table.num_rows)
+    return table.append_column("condition", pa.array([values[code] for code in draw]))
+
+
+def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS), hierarchies: str = "paper") -> Schema:
+    """Adult's quasi-identifiers with hierarchies of the heights that the papers give, or ARX's, and the condition."""
+    folder = data_folder()
+    assert folder is not None
+    home = folder / "adult" / "hierarchies" / hierarchies
+    quasi = {name: Column(Role.QUASI_IDENTIFIER, read_table(home / f"{name}.csv")) for name in columns}
+    return Schema(quasi | {"condition": Column(Role.SENSITIVE, categories=CATEGORIES)})
+
+
+def census() -> pa.Table | None:
+    """CASC Census: six key attributes, and three confidential ones cut into 15 categories of equal width."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    folder = data_folder()
+    if folder is None or not (folder / "casc" / "census.csv").exists():
+        return None
+    table = pyarrow.csv.read_csv(folder / "casc" / "census.csv")
+    columns = {name: table[name] for name in table.column_names[:6]}
+    for name in table.column_names[6:9]:
+        values = table[name].to_numpy().astype(float)
+        cut = np.minimum((values - values.min()) / (values.max() - values.min()) * 15, 14).astype(int)
+        columns[name] = pa.array(cut.astype(str))
+    return pa.table(columns)

@@ -1,0 +1,176 @@
+"""What people write where a plan means something longer: a name for a list, a text for a model, a role for a column.
+
+Each function takes what was given and gives the object that was meant, or an error that says what can be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from typing import Any, cast
+
+from shoal.errors import PlanError
+from shoal.io.engines.base import EngineSettings
+from shoal.methods import METHODS, Method
+from shoal.models import MODELS, Known, Model
+from shoal.runtime.validation import make
+from shoal.schema import Column, Hierarchy, Role
+
+__all__ = [
+    "AskedColumn", "AskedEngine", "AskedMethod", "AskedModels", "AskedNames", "as_column", "as_engine", "as_method",
+    "as_model", "as_models", "as_names", "build_model", "parse_model",
+]  # fmt: skip
+
+AskedNames = str | Iterable[str]
+"""The name of a column, or several."""
+AskedModels = Model | str | Mapping[str, Any] | Iterable[Model | str | Mapping[str, Any]]
+"""A model, its text such as ``"k-anonymity k=5"``, its section of a plan; or several of these."""
+AskedMethod = Method | type[Method] | str | Mapping[str, Any]
+"""A method, its class, its name such as ``"mondrian"``, or its section of a plan."""
+AskedColumn = Column | Role | str | Hierarchy
+"""A column, or its role; a hierarchy alone is that of a quasi-identifier."""
+AskedEngine = EngineSettings | str
+"""``"duckdb"`` or ``"spark"``, or the settings of an engine."""
+
+
+def as_engine(given: AskedEngine | None) -> EngineSettings | None:
+    """The settings of an engine; None where nothing is said.
+
+    >>> as_engine("spark").name
+    'spark'
+    """
+    return EngineSettings(name=cast(Any, given)) if isinstance(given, str) else given
+
+
+def as_names(given: AskedNames | None, what: str = "columns") -> tuple[str, ...]:
+    """Names of columns.
+
+    >>> as_names("age"), as_names(["age", "zip"]), as_names(None)
+    (('age',), ('age', 'zip'), ())
+    """
+    if given is None:
+        return ()
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        raise PlanError(f"The {what} must be given by their names, which are text. Rename columns with other names.")
+    if len(set(names)) < len(names):
+        raise PlanError(f"The {what} must be named once each; one of the {len(names)} is named twice.")
+    return names
+
+
+def as_model(given: Model | str | Mapping[str, Any]) -> Model:
+    """A model.
+
+    >>> as_model("p-sensitive p=2"), as_model({"name": "k-anonymity", "k": 3})
+    (PSensitive(p=2, column=None), KAnonymity(k=3))
+    """
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str):
+        return parse_model(given)
+    if isinstance(given, Mapping):
+        return build_model(given)
+    raise PlanError(
+        f"A model must be an object such as KAnonymity(5), or a text such as 'k-anonymity k=5'; found "
+        f"{type(given).__name__}."
+    )
+
+
+def build_model(section: Mapping[str, Any]) -> Model:
+    """A model from its section of a plan; with ``known`` for an intruder who knows at most so many columns."""
+    if "known" not in section:
+        return make(MODELS, section, "model")
+    model = make(MODELS, {key: value for key, value in section.items() if key != "known"}, "model")
+    try:
+        return Known(model, section["known"])
+    except PlanError as error:
+        raise PlanError(f"The model {model.name!r}: {error}") from None
+
+
+def as_models(given: AskedModels | None) -> tuple[Model, ...]:
+    """Models, one or several."""
+    if given is None:
+        return ()
+    if isinstance(given, Model | str | Mapping) or not isinstance(given, Iterable):
+        return (as_model(given),)
+    return tuple(map(as_model, given))
+
+
+def as_method(given: AskedMethod, suppression: float | None = None) -> Method:
+    """A method, with ``suppression`` where that is given.
+
+    >>> as_method("full_domain", suppression=0.02).parameters["suppression"]
+    0.02
+    """
+    more = {} if suppression is None else {"suppression": suppression}
+    if isinstance(given, type) and issubclass(given, Method):
+        given = given.name
+    if isinstance(given, str):
+        return make(METHODS, {"name": given.strip().lower().replace("_", "-"), **more}, "method")
+    if isinstance(given, Mapping):
+        return make(METHODS, {**given, **more}, "method")
+    if not isinstance(given, Method):
+        raise PlanError(
+            f"The parameter 'method' must be an object of kind Method such as Mondrian(), or a name such as "
+            f"'mondrian'; found {type(given).__name__}. Known are {', '.join(METHODS)}."
+        )
+    if more and not any(part.name == "suppression" for part in fields(given)):
+        raise PlanError(f"The method {given.name} leaves no rows out: it has no suppression. Remove it.")
+    return replace(given, **more) if more else given
+
+
+def as_column(given: AskedColumn) -> Column:
+    """A column from its role, or from the hierarchy of a quasi-identifier.
+
+    >>> as_column("quasi-identifier").role
+    <Role.QUASI_IDENTIFIER: 'quasi-identifier'>
+    """
+    if isinstance(given, Column):
+        return given
+    if isinstance(given, str):  # a role is text, too
+        spelled = given.strip().lower().replace("_", "-").replace(" ", "-")
+        if spelled not in set(Role):
+            raise PlanError(f"A column's role must be one of {', '.join(Role)}; found another.")
+        return Column(Role(spelled))
+    if isinstance(given, Hierarchy) and not isinstance(given, type):
+        return Column(Role.QUASI_IDENTIFIER, given)
+    raise PlanError(
+        f"A column must be given as quasi(...), sensitive(...), identifier() or other(), or as the name of a role; "
+        f"found {type(given).__name__}."
+    )
+
+
+def parse_model(text: str) -> Model:
+    """A model written on a command line: ``k-anonymity k=5`` or ``l-diversity(l=3, kind=entropy)``.
+
+    The name of a column comes last and may hold any character: ``p-sensitive p=2 column=blood type``.
+
+    >>> parse_model("p-plus-alpha-sensitive p=2 alpha=2")
+    PPlusAlphaSensitive(p=2, alpha=2, column=None)
+    """
+    # a column's name may hold any character: it comes last, and is the rest of the text
+    front, sign, column = text.partition("column=")
+    if sign and "(" in front:
+        column = column.strip().removesuffix(")")
+    cleaned = front.replace("(", " ").replace(")", " ").replace(",", " ").replace(":", " ", 1)
+    name, *rest = cleaned.split() or [""]
+    section: dict[str, Any] = {"name": name, **({"column": column.strip()} if sign else {})}
+    for item in rest:
+        key, sign, value = item.partition("=")
+        if not sign:
+            raise PlanError(
+                f"A model must be written as NAME key=value ..., for example 'k-anonymity k=5'; found {text!r}."
+            )
+        if key in section:
+            raise PlanError(f"The model {name!r} has its parameter {key!r} twice; give it once.")
+        section[key] = _value(value)
+    return build_model(section)
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,709 @@
+"""The plan: what the user asks for, read from TOML or written in Python.
+
+    [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
+                      rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
+                      values
+    [columns.NAME]    role, hierarchy, categories, order, pseudonym, exact, shift, relative_to
+    [[models]]        name and parameters, known
+    [[keys]]          columns, k, models
+    [method]          name and parameters
+    [output]          path, overwrite, report, spreadsheet_safe, pseudonym_key; table, database, certificate_file
+    [engine]          memory, threads, name (duckdb, spark), master and options of Spark
+    seed = 0
+
+Paths are relative to the plan file. Everything is checked when the plan is read; what depends on the data is
+checked when the data is.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shoal.errors import HierarchyError, PlanError, ShoalError
+from shoal.io.engines.base import EngineSettings, Source
+from shoal.io.formats import STANDARD
+from shoal.io.formats.csv_dialect import CsvFormat
+from shoal.io.formats.urls import address_of, refuse_address, shown_path
+from shoal.io.publish import certificate_of, report_of
+from shoal.methods import METHODS, FullDomain, Method
+from shoal.models import AllOf, KeySet, Model, combine, limited, size_of_groups
+from shoal.models.by_people import counting_people
+from shoal.models.partial_knowledge import bind_keys
+from shoal.plan.coerce import (
+    AskedColumn,
+    AskedMethod,
+    AskedModels,
+    as_column,
+    as_method,
+    as_model,
+    as_models,
+    build_model,
+    parse_model,
+)
+from shoal.plan.variables import NO_VARIABLE, changed_by, escaped, fill_in, hiding, is_tried_elsewhere
+from shoal.render import Grid, Sheet, Shown
+from shoal.runtime.validation import Checked, Name, make
+from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
+from shoal.schema.hierarchy import as_text, changed, plan_value
+
+__all__ = ["AskedPlan", "EngineSettings", "Output", "Plan", "as_plan", "parse_model"]
+
+LARGEST_SEED = 2**64 - 1
+NAMED = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
+
+
+@dataclass(frozen=True)
+class Output(Checked):
+    """Where the release goes; its certificate and a report are written beside it.
+
+    Attributes
+    ----------
+    path
+        A file. With ``-``, the verified table goes to standard output, without papers. In an object store
+        (``s3://bucket/name.csv``) the certificate is put last, and names the objects.
+    overwrite
+        Whether a release that is there may be replaced.
+    report
+        Whether a report is written.
+    spreadsheet_safe
+        Whether cells of a CSV that a spreadsheet would run as a formula get an apostrophe in front.
+    pseudonym_key
+        The file of the key of the pseudonyms.
+    table
+        The name of the table in a database, or of the sheet in a workbook.
+    database
+        A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
+    certificate_file
+        Where the certificate of a release to a database is written as a file, too.
+    """
+
+    path: Path = STANDARD
+    overwrite: bool = False
+    report: bool = True
+    spreadsheet_safe: bool = False
+    pseudonym_key: Path | None = None
+    table: Name | None = None
+    database: Name | None = None
+    certificate_file: Path | None = None
+    written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """What the plan says where a variable's value was filled in, by key."""
+
+    def __post_init__(self) -> None:
+        if self.database is not None and (self.table is None or self.path != STANDARD):
+            raise PlanError("A release to a database needs the name of a table, and no path.")
+        if self.certificate_file is not None and self.database is None:
+            raise PlanError("The certificate stands beside a released file; certificate_file is for databases.")
+        refuse_address(self.path)
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether the table goes to standard output."""
+        return self.path == STANDARD and self.database is None
+
+    @property
+    def certificate(self) -> Path:
+        """released.csv -> released.certificate.json."""
+        return certificate_of(self.path)
+
+    @property
+    def report_path(self) -> Path:
+        """released.csv -> released.report.html."""
+        return report_of(self.path)
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Plan(Shown, Checked):
+    """What is asked for. A plan does not change; :meth:`with_` gives another one.
+
+    Parameters
+    ----------
+    schema, columns
+        The columns by name, as one or the other: each a :class:`Column` (see :func:`shoal.quasi`,
+        :func:`shoal.sensitive`, :func:`shoal.identifier`, :func:`shoal.other`), a role, or the hierarchy of a
+        quasi-identifier.
+    models
+        What every group must meet: models, their texts such as ``"k-anonymity k=5"``, or one of them.
+    method
+        How groups are formed: a method or its name, such as ``"mondrian"``; full-domain by default.
+    source, output
+        Where the table is and where the release goes, for :func:`shoal.release`; a path is enough.
+    engine
+        Which machine does it, with how much memory.
+    seed
+        Of what is drawn by lot.
+    keys
+        Sets of columns that are known together; where there are any, models bind them in place of all columns.
+
+    Examples
+    --------
+    >>> from shoal import Plan, identifier, intervals, quasi
+    >>> plan = Plan(columns={"name": identifier(), "age": quasi(intervals(5, 10))}, models="k-anonymity k=5")
+    >>> plan.with_(k=10, method="mondrian").models
+    (KAnonymity(k=10),)
+    """
+
+    schema: Schema
+    models: tuple[Model, ...]
+    method: Method = field(default_factory=FullDomain)
+    source: Source | None = None
+    output: Output | None = None
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
+    keys: tuple[KeySet, ...] = ()
+    files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
+    """The plan file and the hierarchies' files that it names."""
+    written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
+    """What the plan says where a variable's value was filled in, by place."""
+
+    def __init__(
+        self,
+        schema: Schema | Mapping[str, AskedColumn] | None = None,
+        models: AskedModels = (),
+        method: AskedMethod | None = None,
+        source: Source | Path | str | None = None,
+        output: Output | Path | str | None = None,
+        engine: EngineSettings | None = None,
+        seed: int = 0,
+        keys: Sequence[KeySet] = (),
+        files: Sequence[Path] = (),
+        written: Mapping[tuple[str, ...], str] | None = None,
+        *,
+        columns: Mapping[str, AskedColumn] | None = None,
+    ) -> None:
+        if (schema is None) == (columns is None):
+            raise PlanError("A plan must be given its columns, once: Plan(columns={...}, models=...).")
+        asked = {
+            "schema": _as_schema(columns if schema is None else schema),
+            "models": _as_models(models),
+            "method": FullDomain() if method is None else method if isinstance(method, Method) else as_method(method),
+            "source": Source(Path(source)) if isinstance(source, str | Path) else source,
+            "output": Output(Path(output)) if isinstance(output, str | Path) else output,
+            "engine": EngineSettings() if engine is None else engine,
+            "seed": seed,
+            "keys": keys,
+            "files": files,
+            "written": {} if written is None else written,
+        }
+        for name, value in asked.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        if not self.schema.quasi_identifiers:
+            raise PlanError("The plan must name at least one quasi-identifier; it names none.")
+        if self.schema.person and self.method.only_rows is not None:
+            raise PlanError(f"The method {self.method.name} cannot count people: {self.method.only_rows}")
+        self._check_linked()
+        self._check_keys()
+        self.method.check(self.schema, self.model)
+
+    def _check_linked(self) -> None:
+        """Raise where rows of a person can be linked, or are said to be, and the rest of the plan does not fit."""
+        if self.schema.moved and not self.schema.person:
+            raise PlanError(
+                f"The dates of column {self.schema.moved[0]!r} are moved person by person; the plan needs a column of "
+                "role person, to say whose rows they are."
+            )
+        linked = [part for part in self.model_of_rows.parts if part.only_people]
+        if self.schema.linked and not linked:
+            raise PlanError(
+                "A pseudonym of a person or a household links all rows of it, and what they tell together is more than "
+                "models of single rows look at. Add the model trajectory-anonymity, with known_rows where others know "
+                "few of the rows; or leave the pseudonym out."
+            )
+        if linked and not self.schema.person:
+            raise PlanError(f"The model {linked[0].name} needs a column of role person, to say whose rows they are.")
+        if linked and not self.method.serves_linked:
+            serve = ", ".join(name for name, method in METHODS.items() if method.serves_linked)
+            raise PlanError(
+                f"The method {self.method.name} forms groups of single rows; it cannot keep {linked[0].name}, which is "
+                f"about several rows of a person. Use one of: {serve}."
+            )
+
+    def _check_keys(self) -> None:
+        """Raise where key sets or ``known`` ask for columns that are not there, or for what the method cannot do."""
+        names = self.schema.quasi_identifiers
+        if not limited(self.model_of_rows):
+            return
+        for key in self.keys:
+            key.require(names)
+        if len({frozenset(key.columns) for key in self.keys}) < len(self.keys):
+            raise PlanError("Each key set must be given once; two have the same columns. Join their demands.")
+        parts = limited(self.model)
+        for part in parts:
+            part.require(names)
+        if parts and not self.method.serves_few:
+            serve = ", ".join(name for name, method in METHODS.items() if method.serves_few)
+            raise PlanError(
+                f"The method {self.method.name} forms groups in all quasi-identifiers at once; it cannot make use of "
+                f"'known' or [[keys]]. Use one of: {serve}."
+            )
+
+    @property
+    def inputs(self) -> dict[str, tuple[Path, ...]]:
+        """The files that the plan is made of and works on, by what they are: nothing may be written in their place."""
+        source = None if self.source is None else self.source.path
+        key = None if self.output is None else self.output.pseudonym_key
+        found = {"source": source, "key of the pseudonyms": key}
+        return {
+            **{what: (file,) for what, file in found.items() if file is not None},
+            "plan or one of its files": (*self.files, *self.method.files),
+        }
+
+    def sheet(self) -> Sheet:
+        """What is asked for."""
+        rows = []
+        for name, column in self.columns.items():
+            section = _column_section(column)
+            role = section.pop("role")
+            rows.append((name, role, ", ".join(f"{key} = {_inline(value)}" for key, value in section.items())))
+        settings = ", ".join(
+            f"{key} = {_inline(value)}" for key, value in self.method.to_plan().items() if key != "name"
+        )
+        sentences = [
+            f"Models: {'; '.join(map(str, self.models)) or 'none'}.",
+            f"Method: {self.method.name}{f' ({settings})' if settings else ''}.",
+        ]
+        for what, place in (("Source", self.source), ("Output", self.output)):
+            if place is not None and place.path is not None:
+                sentences.append(f"{what}: {shown_path(place.path)}.")
+        return Sheet("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """The columns by name."""
+        return self.schema.columns
+
+    def with_(
+        self,
+        *,
+        columns: Mapping[str, AskedColumn] | None = None,
+        models: AskedModels | None = None,
+        method: AskedMethod | None = None,
+        k: int | None = None,
+        suppression: float | None = None,
+        source: Source | Path | str | None = None,
+        output: Output | Path | str | None = None,
+        engine: EngineSettings | None = None,
+        seed: int | None = None,
+    ) -> Plan:
+        """The same plan but for what is said; what is not said stays.
+
+        Of ``columns`` those that are named change; ``k`` changes the models that speak of the size of groups.
+        """
+        changed: dict[str, Any] = {"source": source, "output": output, "engine": engine, "seed": seed}
+        changed = {name: value for name, value in changed.items() if value is not None}
+        if columns is not None:
+            changed["schema"] = {**self.columns, **columns}
+        if models is not None or k is not None:
+            chosen = self.models if models is None else as_models(models)
+            if k is not None and size_of_groups(chosen, None) is None:
+                raise PlanError("k changes the size of groups, of which no model of the plan speaks; add k-anonymity.")
+            changed["models"] = chosen if k is None else tuple(model.resized(k) for model in chosen)
+        if method is not None or suppression is not None:
+            changed["method"] = as_method(self.method if method is None else method, suppression)
+        return replace(self, **changed)
+
+    @property
+    def model(self) -> AllOf:
+        """All models at once; they count people where a column says whose rows they are."""
+        return counting_people(self.model_of_rows) if self.schema.person else self.model_of_rows
+
+    @property
+    def model_of_rows(self) -> AllOf:
+        """All models at once, in rows: those asked for, and those that the method promises by itself."""
+        asked = bind_keys(self.models, self.keys)
+        parts = (*asked, *(model for model in self.method.promises if model not in asked))
+        return combine(parts) if parts or self.method.needs_model else AllOf()
+
+    @classmethod
+    def read(cls, path: Path | str, changes: Sequence[str] = ()) -> Plan:
+        """Read a plan file (TOML); ``changes`` are single values in place of its own, such as ``seed=3``."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
+        plan = cls.from_dict(changed_by(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
+        return replace(plan, files=(path, *plan.files))
+
+    @classmethod
+    def from_toml(cls, text: str, folder: Path | None = None) -> Plan:
+        """Build a plan from the text of a plan file; paths are relative to ``folder``."""
+        return cls.from_dict(_from_toml(text, "The plan"), folder)
+
+    def to_toml(self) -> str:
+        """The text of a plan file that says the same: ``Plan.from_toml(plan.to_toml()) == plan``."""
+        import tomli_w
+
+        return tomli_w.dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], folder: Path | None = None) -> Plan:
+        """Build a plan from the contents of a plan file; paths are relative to ``folder``.
+
+        A column may be its role alone, a model its text, a method its name; objects are understood too.
+        """
+        folder = folder or Path()
+        document, written = fill_in(_spelled_out(document))
+        with hiding(written):
+            try:
+                return cls._from_filled(document, written, folder)
+            except PlanError as error:
+                if is_tried_elsewhere(document):
+                    raise PlanError(f"{error} {NO_VARIABLE}") from None
+                raise
+
+    @classmethod
+    def _from_filled(cls, document: Mapping[str, Any], written: Mapping[tuple[str, ...], str], folder: Path) -> Plan:
+        try:
+            sections = _Document.model_validate(document)
+        except ValidationError as error:
+            raise PlanError(_first_fault(error)) from None
+        except RecursionError:
+            raise PlanError("The plan is nested too deeply to be read.") from None
+        schema = Schema({name: _column(name, section, folder) for name, section in sections.columns.items()})
+        models = tuple(build_model(section) for section in sections.models)
+        keys = tuple(
+            KeySet(tuple(section.columns), section.k, tuple(build_model(model) for model in section.models))
+            for section in sections.keys
+        )
+        method: Method = FullDomain()
+        if sections.method:
+            method = make(METHODS, sections.method, "method").located(folder)
+        source = output = None
+        if sections.source is not None:
+            source = replace(sections.source.build(folder), written=_texts_of(written, "source"))
+        if sections.output is not None:
+            output = replace(sections.output.build(folder), written=_texts_of(written, "output"))
+        settings = EngineSettings(**dict(sections.engine))
+        hierarchies = (section.hierarchy or {} for section in sections.columns.values())
+        files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
+        return cls(schema, models, method, source, output, settings, sections.seed, keys, files, written)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.
+
+        What is as it is by default is not said. A table in memory has no place in a file, and is left out.
+        """
+        document: dict[str, Any] = {}
+        if self.source is not None and self.source.frame is None:
+            document["source"] = changed(self.source, "frame", "csv", "reading", "written") | changed(
+                self.source.csv, "skip"
+            )
+        document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
+        document["models"] = [model.to_plan() for model in self.models]
+        if self.keys:
+            document["keys"] = [key.to_plan() for key in self.keys]
+        document["method"] = self.method.to_plan()
+        if self.output is not None:
+            document["output"] = changed(self.output, "written")
+        for section, place in (("source", self.source), ("output", self.output)):
+            if place is not None and place.path is not None and "path" in document.get(section, {}):
+                document[section]["path"] = shown_path(place.path)
+        if settings := changed(self.engine):
+            document["engine"] = settings
+        if self.seed:
+            document["seed"] = self.seed
+        return escaped(document)
+
+    def told(self) -> dict[str, Any]:
+        """The plan as the certificate tells it: what was asked for, and nothing of the machine.
+
+        Of files only their names; not where the key of the pseudonyms is, and not which engine did the work.
+        """
+        document = self.to_dict()
+        document.pop("engine", None)
+        for section, told in (("source", self.source), ("output", self.output)):
+            if section in document and told is not None:
+                document[section] |= {key: text for key, text in told.written.items() if key in document[section]}
+                document[section].pop("pseudonym_key", None)
+                document[section].pop("certificate_file", None)
+                if "path" in document[section]:
+                    document[section]["path"] = Path(document[section]["path"]).name
+        for name, column in document["columns"].items():
+            if "csv" in column.get("hierarchy", {}):
+                given = self.written.get(("columns", name, "hierarchy", "csv"), column["hierarchy"]["csv"])
+                column["hierarchy"]["csv"] = Path(given).name
+        shown = self.method.parameters
+        document["method"] = {
+            key: value if key == "name" else self.written.get(("method", key)) or plan_value(shown[key])
+            for key, value in document["method"].items()
+            if key == "name" or key in shown
+        }
+        return document
+
+
+def _texts_of(written: Mapping[tuple[str, ...], str], section: str) -> dict[str, str]:
+    return {place[1]: text for place, text in written.items() if place[0] == section and len(place) == 2}
+
+
+def _from_toml(text: str, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{what} is not valid TOML: {error}.") from None
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        raise PlanError(f"{what} is not usable: it is nested too deeply, or has too long a number.") from None
+
+
+def _as_schema(given: object) -> object:
+    """A schema of what is understood as one; the rest is for the check of fields to refuse."""
+    if not isinstance(given, Mapping):
+        return given
+    return Schema({name: as_column(column) for name, column in given.items()})
+
+
+def _as_models(given: object) -> object:
+    """Models of what is understood as such; the rest is for the check of fields to refuse."""
+    if isinstance(given, str | Model | Mapping):
+        return (as_model(given),)
+    if not isinstance(given, list | tuple):
+        return given
+    return tuple(as_model(model) if isinstance(model, str | Mapping) else model for model in given)
+
+
+def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The contents of a plan file with every short form written out; what is no short form is left as it is."""
+    written = dict(document)
+    columns, models, method = (written.get(key) for key in ("columns", "models", "method"))
+    if isinstance(columns, Mapping):
+        short = (str, Column, Hierarchy)
+        written["columns"] = {
+            name: _column_section(as_column(column)) if isinstance(column, short) else column
+            for name, column in columns.items()
+        }
+    if isinstance(models, str | Model):
+        models = [models]
+    if isinstance(models, list | tuple):
+        written["models"] = [as_model(m).to_plan() if isinstance(m, str | Model) else m for m in models]
+    if isinstance(method, str | Method) or (isinstance(method, type) and issubclass(method, Method)):
+        written["method"] = {"name": method} if isinstance(method, str) else as_method(method).to_plan()
+    return written
+
+
+def located(path: str, folder: Path) -> Path:
+    """A path of a plan from the plan's folder; - is standard input or output, s3://... an object store's."""
+    refuse_address(Path(path))
+    if path == str(STANDARD):
+        return STANDARD
+    return folder / path if address_of(Path(path)) is None else Path(path)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class _Source(_Section):
+    path: str | None = Field(None, min_length=1)
+    format: str | None = None
+    delimiter: str | None = Field(None, min_length=1, max_length=1)
+    quote: str | None = Field(None, min_length=1, max_length=1)
+    header: bool | None = None
+    encoding: str | None = None
+    missing: list[str] = []
+    trim: bool = False
+    names: list[str] = []
+    rename: bool = False
+    decimal: Literal[".", ","] | None = None
+    thousands: Literal[".", ",", " ", "'"] | None = None
+    time_zone: str = "UTC"
+    sheet: str | int | None = None
+    table: str | None = None
+    query: str | None = None
+    database: str | None = None
+    driver: str | None = None
+    user_missing: Literal["missing", "keep"] = "missing"
+    values: Literal["codes", "labels"] = "codes"
+
+    def build(self, folder: Path) -> Source:
+        form = CsvFormat(
+            self.delimiter,
+            self.quote,
+            self.header,
+            self.encoding,
+            tuple(self.missing),
+            self.trim,
+            tuple(self.names),
+            rename=self.rename,
+            decimal=self.decimal,
+            thousands=self.thousands,
+        )
+        options = {key: getattr(self, key) for key in NAMED}
+        if self.path is None and self.database is None:
+            raise PlanError("The plan lacks source.path (or source.database, with a table or a query).")
+        path = None if self.path is None else located(self.path, folder)
+        return Source(path, None, form, self.format, self.time_zone, **options)
+
+
+class _Column(_Section):
+    role: Role
+    hierarchy: dict[str, Any] | None = None
+    categories: list[list[Any]] | None = None
+    category_names: list[str] | None = None
+    order: list[Any] | None = None
+    publish: Literal["values", "categories"] = "values"
+    pseudonym: bool = False
+    exact: bool = False
+    shift: dict[str, Any] | None = None
+    relative_to: Literal["first"] | None = None
+
+
+class _Output(_Section):
+    path: str | None = None
+    overwrite: bool = False
+    report: bool = True
+    spreadsheet_safe: bool = False
+    pseudonym_key: str | None = Field(None, min_length=1)
+    table: str | None = Field(None, min_length=1)
+    database: str | None = Field(None, min_length=1)
+    certificate_file: str | None = Field(None, min_length=1)
+
+    def build(self, folder: Path) -> Output:
+        key = None if self.pseudonym_key is None else folder / self.pseudonym_key
+        paper = None if self.certificate_file is None else folder / self.certificate_file
+        if self.path is None and self.database is None:
+            raise PlanError("The plan lacks output.path (or output.database and output.table).")
+        path = STANDARD if self.path is None else located(self.path, folder)
+        return Output(path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, paper)
+
+
+class _Engine(_Section):
+    memory: str | None = None
+    threads: int | None = Field(None, ge=1)
+    name: str | None = None
+    master: str | None = Field(None, min_length=1)
+    options: dict[str, str] = {}
+
+
+class _Key(_Section):
+    columns: list[str]
+    k: int | None = Field(None, strict=True)
+    models: list[dict[str, Any]] = []
+
+
+class _Document(_Section):
+    source: _Source | None = None
+    columns: dict[str, _Column]
+    models: list[dict[str, Any]] = []
+    keys: list[_Key] = []
+    method: dict[str, Any] | None = None
+    output: _Output | None = None
+    engine: _Engine = Field(default_factory=lambda: _Engine.model_validate({}))
+    seed: int = Field(0, strict=True)
+
+
+def _first_fault(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in fault["loc"])
+    more = f" ({error.error_count()} faults in all)" if error.error_count() > 1 else ""
+    if fault["type"] == "extra_forbidden":
+        return f"The plan has a key that is not known: {where}. Remove it, or check its spelling{more}."
+    if fault["type"] == "missing":
+        return f"The plan lacks {where}{more}."
+    return f"The plan's {where} is not usable: {fault['msg']}{more}."
+
+
+def _column(name: str, section: _Column, folder: Path) -> Column:
+    hierarchy = None if section.hierarchy is None else build_hierarchy(section.hierarchy, name, folder)
+    order = None if section.order is None else tuple(map(as_text, section.order))
+    try:
+        categories = None
+        if section.categories is not None:
+            classes = tuple(tuple(map(as_text, values)) for values in section.categories)
+            categories = Categories(classes, None if section.category_names is None else tuple(section.category_names))
+        shift = None if section.shift is None else _shift(section.shift)
+        return Column(
+            section.role, hierarchy, categories, order, section.publish, section.pseudonym, section.exact, shift,
+            section.relative_to,
+        )  # fmt: skip
+    except PlanError as error:
+        raise PlanError(f"Column {name!r}: {error}") from None
+
+
+def _shift(section: Mapping[str, Any]) -> Shift:
+    if set(section) - {"days", "per"} or "days" not in section:
+        raise PlanError('Dates are moved as shift = { days = 180, per = "person" }; found something else.')
+    return Shift(**section)
+
+
+def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
+    """A hierarchy from its entry in the plan, such as ``{ intervals = [5, 10] }``."""
+    found = [key for key in HIERARCHIES if key in document]
+    if len(found) != 1:
+        raise PlanError(
+            f"The hierarchy of column {name!r} must have exactly one of {', '.join(HIERARCHIES)}; found "
+            f"{', '.join(found) or 'none of them'}."
+        )
+    kind = HIERARCHIES[found[0]]
+    options = {key: value for key, value in document.items() if key != found[0]}
+    if unknown := set(options) - set(kind.options):
+        raise PlanError(
+            f"The hierarchy of column {name!r} has an unknown key {sorted(unknown)[0]!r} beside {found[0]!r}."
+        )
+    try:
+        return kind.from_plan(found[0], document[found[0]], options, folder)
+    except HierarchyError as error:
+        raise HierarchyError(f"Column {name!r}: {error}") from None
+    except ShoalError:
+        raise
+    except Exception:  # whatever was written there, it is not a hierarchy
+        raise PlanError(
+            f"The hierarchy {found[0]!r} of column {name!r} is not written as expected. For example: {kind.example}."
+        ) from None
+
+
+def _said(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if value is not None}
+
+
+def _column_section(column: Column) -> dict[str, Any]:
+    section = changed(column, "hierarchy", "categories")
+    if column.hierarchy is not None:
+        made = column.hierarchy  # one of somebody else's may be of a kind that no plan can say
+        section["hierarchy"] = made.to_plan() if isinstance(made, BaseHierarchy) else {"kind": type(made).__name__}
+    if column.categories is not None:
+        section["categories"] = [list(values) for values in column.categories.classes]
+        section |= _said({"category_names": plan_value(column.categories.names)})
+    return section | {"role": str(column.role)}
+
+
+def _inline(value: Any) -> str:
+    """A value as a plan file would have it, in one line."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_inline(item)}' for key, item in value.items())} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inline, value))}]"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: numbers and text as they are, the rest (dates, infinity, fractions) as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(item) for item in value]
+    if isinstance(value, bool | int | str) or value is None or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return str(value)
+
+
+AskedPlan = Plan | Mapping[str, Any] | str | Path
+"""A plan, the contents of a plan file, or the path of one."""
+
+
+def as_plan(plan: AskedPlan) -> Plan:
+    """A plan from what is understood as one."""
+    if isinstance(plan, Plan):
+        return plan
+    return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)

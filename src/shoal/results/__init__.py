@@ -1,0 +1,1 @@
+"""A release, its certificate, and the figures that describe it."""

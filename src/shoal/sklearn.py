@@ -1,0 +1,184 @@
+"""Anonymization as a step of scikit-learn: fit learns a recoding, transform applies it and verifies what it gives back.
+
+    make_pipeline(Anonymizer(k=5), DecisionTreeClassifier()).fit(X, y)
+
+The recoding is one of whole columns (``full-domain``): a level of each column's hierarchy, found on the data of
+``fit``, that can be applied to any further data. Rows stay in their order, for the labels beside them; so what a
+transformer gives is for learning, and a table for the public is made by :func:`shoal.anonymize`. Needs scikit-learn
+(``shoal[learn]``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from shoal.advice.profile import suggest_hierarchies
+from shoal.errors import InfeasibleError, PlanError
+from shoal.methods import FullDomain
+from shoal.models import make_model
+from shoal.pipeline import run as pipeline
+from shoal.plan.coerce import AskedColumn, AskedModels, as_column, as_models
+from shoal.plan.plan import Plan, build_hierarchy
+from shoal.schema import TOP, Column, Role, Schema
+from shoal.utility.coded_tables import open_tables
+from shoal.utility.labels import number_of, read_label
+from shoal.utility.measures import MeasureName
+
+__all__ = ["Anonymizer"]
+
+
+class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Generalize every column until all groups meet the models.
+
+    Parameters
+    ----------
+    k
+        The smallest group.
+    hierarchies
+        Of columns by name, or by number where they have no names; drafted from the data where none is given.
+    models
+        Models about sizes of groups, beside k-anonymity.
+    loss
+        The loss that is least: see :class:`shoal.FullDomain`.
+    encode
+        ``midpoint`` gives numbers: the middle of an interval, the end of an open one, 0 where a column is hidden.
+        ``label`` gives the labels that a release would show.
+    time_limit
+        Seconds after which the best levels so far are taken; of many columns not all levels can be tried.
+    verify
+        Whether ``transform`` refuses data in which, recoded, a group fails a model; ``fit_transform`` always does.
+
+    Attributes
+    ----------
+    levels_
+        The level of each column by name (``x0``, ``x1`` where it has none), 0 being the value itself.
+    plan_
+        What is asked for, with the hierarchies.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shoal import intervals
+    >>> ages = np.array([[21], [23], [34], [36]])
+    >>> Anonymizer(k=2, hierarchies={0: intervals(10, 20)}).fit_transform(ages).ravel()
+    array([24.5, 24.5, 34.5, 34.5])
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        *,
+        hierarchies: Mapping[str | int, AskedColumn] | None = None,
+        models: AskedModels | None = None,
+        loss: MeasureName = "ncp",
+        encode: Literal["midpoint", "label"] = "midpoint",
+        time_limit: float | None = None,
+        verify: bool = True,
+    ) -> None:
+        self.k = k
+        self.hierarchies = hierarchies
+        self.models = models
+        self.loss = loss
+        self.encode = encode
+        self.time_limit = time_limit
+        self.verify = verify
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the levels of least loss at which the data meets the models; ``y`` is not looked at."""
+        values = self._validated(X, reset=True)
+        if self.encode not in ("midpoint", "label"):
+            raise PlanError(f"The encoding must be midpoint or label; found {self.encode!r}.")
+        names = self._names(values.shape[1])
+        table = _table(values, names)
+        given = self._given(names)
+        drafted = suggest_hierarchies(table, [name for name in names if name not in given])
+        made = {name: Column(Role.QUASI_IDENTIFIER, build_hierarchy(drafted[name], name, Path())) for name in drafted}
+        columns = {name: given.get(name) or made[name] for name in names}
+        models = (make_model("k-anonymity", k=self.k), *as_models(self.models))
+        self.plan_ = Plan(Schema(columns), models, FullDomain(loss=self.loss, time_limit=self.time_limit))
+        released = pipeline.anonymize(table, self.plan_)
+        self.levels_: dict[str, int] = dict(released.certificate["levels"])
+        return self
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """The rows in their order, each column at its level; raises where a group of them fails a model."""
+        check_is_fitted(self)
+        return self._recode(self._validated(X, reset=False), verified=self.verify)
+
+    def fit_transform(self, X: Any, y: Any = None, **parameters: Any) -> npt.NDArray[Any]:
+        """Fit, and the same data recoded; its groups are always verified."""
+        self.fit(X, y)
+        return self._recode(self._validated(X, reset=False), verified=True)
+
+    def _validated(self, X: Any, *, reset: bool) -> npt.NDArray[Any]:
+        kind = "numeric" if self.encode == "midpoint" else None
+        return np.asarray(validate_data(self, X, reset=reset, dtype=kind))
+
+    def _names(self, count: int) -> tuple[str, ...]:
+        """The columns as the data calls them, or by number where that does not tell them apart."""
+        own = tuple(str(name) for name in getattr(self, "feature_names_in_", ()))
+        return own if all(own) and len(set(own)) == count else tuple(f"x{place}" for place in range(count))
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, Column]:
+        """The columns that the user described, by our names."""
+        own = [str(name) for name in getattr(self, "feature_names_in_", names)]
+        found = {}
+        for key, asked in (self.hierarchies or {}).items():
+            if key not in own and not (isinstance(key, int) and 0 <= key < len(names)):
+                raise PlanError(f"The data must have a column {key!r}, of which a hierarchy is given; it has none.")
+            column = as_column(asked)
+            if column.role is not Role.QUASI_IDENTIFIER:
+                raise PlanError("Every column of the data is a quasi-identifier; leave others out before.")
+            found[names[key if isinstance(key, int) else own.index(key)]] = column
+        return found
+
+    def _recode(self, values: npt.NDArray[Any], *, verified: bool) -> npt.NDArray[Any]:
+        """The rows at the levels that were learned; where it is asked for, checked as any released table is."""
+        names = self._names(values.shape[1])
+        shown: list[list[str | None]] = []
+        with open_tables(None) as tables:
+            columns = tables.rows(_table(values, names), names)
+        for column in columns:
+            known = [value for value in column.values if value is not None]
+            ladder = self.plan_.schema.ladder(column.name, known, None in column.values)
+            level = self.levels_[column.name]
+            labels = [ladder.labels[level][code] for code in ladder.codes[level]]
+            shown.append([labels[code] for code in column.code])
+        if verified:
+            released = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(names, shown, strict=True)})
+            result = pipeline.check(released, self.plan_.models, quasi_identifiers=names)
+            if not result.holds:
+                raise InfeasibleError(
+                    f"At the levels that were learned, {result.failing_groups} of {result.groups} groups of these "
+                    f"{result.rows} rows fail a model. Transform more rows at once, fit on these, or set verify=False "
+                    f"where nobody sees the result."
+                )
+        if self.encode == "label":
+            return np.array(shown, dtype=object).T
+        return np.array([[_number(cell) for cell in column] for column in shown], np.float64).T
+
+
+def _table(values: npt.NDArray[Any], names: tuple[str, ...]) -> pa.Table:
+    if values.dtype == object:
+        cells = [[None if cell is None else str(cell) for cell in column] for column in values.T]
+        return pa.table(dict(zip(names, cells, strict=True)))
+    return pa.table({name: pa.array(column) for name, column in zip(names, values.T, strict=True)})
+
+
+def _number(label: str | None) -> float:
+    """The middle of what a label covers."""
+    number = number_of(label)
+    if number is not None:
+        return number
+    region = read_label(label or TOP)
+    ends = [end for end in (region.low, region.high) if end is not None and math.isfinite(end)]
+    return sum(ends) / len(ends) if ends else 0.0

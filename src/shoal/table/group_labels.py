@@ -1,0 +1,119 @@
+"""What a group publishes, given which rows form it.
+
+A partition comes from a method; what its groups show is a choice of its own, column by column:
+
+* ``ancestor``: the lowest label of the hierarchy that all its values share;
+* ``range``: a range that covers its values, for columns whose values have an order, see
+  :mod:`shoal.table.group_ranges`;
+* ``star``: the value itself where all agree, `*` where they differ.
+
+All return labels, how high each stands in its hierarchy (0 to 1), and which part of the domain it covers. Labels are
+made from the rows of the partition alone: what is left out is not heard in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PlanError
+from shoal.schema import TOP, Ladder
+from shoal.table.frequency_set import FrequencySet
+from shoal.table.group_ranges import Ends, show_ranges
+from shoal.table.recoding import ByGroup
+
+__all__ = ["REPRESENTATIVES", "Representative", "publish_groups"]
+
+Representative = Literal["ancestor", "range", "star"]
+REPRESENTATIVES: tuple[Representative, ...] = get_args(Representative)
+
+Shown = tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+
+def publish_groups(
+    frequencies: FrequencySet,
+    ladders: Sequence[Ladder],
+    row: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    count: npt.NDArray[np.int64],
+    how: Representative | Sequence[Representative] = "ancestor",
+    *,
+    ends: Ends = Ends(),  # noqa: B008 - frozen
+    ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
+    parts: bool = False,
+) -> ByGroup:
+    """A recoding from a partition: of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``.
+
+    Groups must be numbered 0, 1, ... without gaps. Entries are put in the order of ``row`` (then group), as
+    :class:`ByGroup` wants them. Two groups that come to show the same are one group to a reader, which is safe: what a
+    model says of both it says of their union only if it unites, so methods must use models that do. Cost: entries
+    times levels.
+
+    ``ranks`` gives the declared order of columns that show ranges, ``ends`` where these end. ``parts`` tells that the
+    partition is a part of one that leaves no row out, so that all values count as released.
+    """
+    order = np.lexsort((group, row))
+    row, group, count = row[order], group[order], count[order]
+    groups = int(group.max(initial=-1)) + 1
+    kinds = [how] * len(ladders) if isinstance(how, str) else list(how)
+    shown = []
+    for j, (whole, kind) in enumerate(zip(ladders, kinds, strict=True)):
+        codes = frequencies.codes[row, j]
+        present = np.full(len(whole.codes[0]), parts, np.bool_)
+        present[codes] = True
+        ladder = whole.released(present)
+        if kind == "ancestor":
+            shown.append(_ancestors(codes, group, groups, ladder))
+        elif kind == "star":
+            shown.append(_stars(codes, group, groups, ladder))
+        elif kind == "range":
+            rank = None if ranks is None else ranks[j]
+            shown.append(show_ranges(codes, count, group, groups, ladder, ends, rank, present))
+        else:
+            raise PlanError(f"What a group publishes must be one of {', '.join(REPRESENTATIVES)}; found {kind!r}.")
+    return ByGroup(
+        row,
+        group,
+        count,
+        tuple(labels for labels, _, _ in shown),
+        np.stack([height for _, height, _ in shown], axis=1),
+        np.stack([share for _, _, share in shown], axis=1),
+    )
+
+
+def _extent(
+    codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The least and the largest code of each group."""
+    low = np.full(groups, np.iinfo(np.int32).max, np.int32)
+    high = np.full(groups, -1, np.int32)
+    np.minimum.at(low, group, codes)
+    np.maximum.at(high, group, codes)
+    return low, high
+
+
+def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+    labels = np.full(groups, None, object)
+    height = np.ones(groups)
+    share = np.ones(groups)
+    open_groups = np.ones(groups, np.bool_)
+    for level in range(ladder.height + 1):
+        low, high = _extent(ladder.codes[level][codes], group, groups)
+        found = np.flatnonzero(open_groups & (low == high))
+        labels[found] = np.asarray([*ladder.labels[level], None], object)[low[found]]
+        height[found] = level / ladder.height
+        share[found] = ladder.share[level][low[found]]
+        open_groups &= low != high
+        if not open_groups.any():
+            break
+    return tuple(labels), height, share
+
+
+def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+    low, high = _extent(codes, group, groups)
+    one = low == high
+    labels = tuple(ladder.labels[0][code] if same else TOP for code, same in zip(low, one, strict=True))
+    return labels, np.where(one, 0.0, 1.0), np.where(one, ladder.share[0][low], 1.0)

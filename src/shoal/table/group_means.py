@@ -1,0 +1,122 @@
+"""Numbers behind the values of a column, and the centre of a group's numbers as the column's own kind of value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import PlanError
+from shoal.runtime.validation import LARGEST_WHOLE
+from shoal.table.frequency_set import Dictionary, plain_numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["means", "numbers_of", "typed_as"]
+
+LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
+YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second that a calendar has
+
+
+def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
+    """The values of a column as numbers by code (dates as days), NaN for missing; None if they are no numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = dictionary.values
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return None
+    if pa.types.is_date(kind):
+        days = pc.cast(pc.cast(values, pa.date32()), pa.int32())
+        numbers = np.asarray(days.to_numpy(zero_copy_only=False), np.float64)
+    elif pa.types.is_timestamp(kind):
+        numbers = np.asarray(pc.cast(values, pa.int64()).to_numpy(zero_copy_only=False), np.float64)
+        second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+        if len(numbers) and not (YEAR_1 * second <= numbers.min() and numbers.max() <= YEAR_9999 * second):
+            raise PlanError(
+                f"Column {dictionary.name!r} holds times before year 1 or after year 9999, which have no mean. Declare "
+                f"them as missing, or give the column another role."
+            )
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        try:
+            numbers = np.asarray(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:  # Arrow quotes the value
+            raise PlanError(
+                f"Column {dictionary.name!r} holds whole numbers beyond 2^53, whose distances cannot be told apart. "
+                f"Declare it as another role, or as text with a hierarchy."
+            ) from None
+    else:
+        try:
+            plain = plain_numbers(values)
+            numbers = np.asarray([float(text) for text in dictionary.text], np.float64) if plain is None else plain
+        except ValueError:
+            return None
+    if not len(numbers):
+        return None
+    if pa.types.is_decimal(kind) and np.abs(numbers).max() > LARGEST_WHOLE:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
+            f"as another role, or as text with a hierarchy."
+        )
+    if np.isfinite(numbers).all() and np.abs(numbers).max() > LARGEST_SQUARED:
+        raise PlanError(
+            f"Column {dictionary.name!r} holds numbers beyond 10^150, whose squares are too large to be computed with. "
+            f"Declare them as missing, or change the unit."
+        )
+    if not np.isfinite(numbers).all():
+        raise PlanError(
+            f"Column {dictionary.name!r} holds infinite values, which have no distance. Declare them as missing."
+        )
+    return np.r_[numbers, np.nan] if dictionary.missing else numbers
+
+
+def means(
+    values: npt.NDArray[np.float64],
+    count: npt.NDArray[np.int64],
+    group: npt.NDArray[np.int64],
+    groups: int,
+    offset: float,
+) -> npt.NDArray[np.float64]:
+    """The mean of each group's numbers, missing (NaN) where one is: no one is singled out by a number that is not told.
+
+    Of number ``values[i]`` the group ``group[i]`` has ``count[i]``. Sums of large numbers lose digits, so that their
+    distances from ``offset`` are summed.
+    """
+    size = np.bincount(group, weights=count, minlength=groups)
+    return np.asarray(offset + np.bincount(group, weights=(values - offset) * count, minlength=groups) / size)
+
+
+def typed_as(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """Whole numbers stay whole, dates stay dates, text stays text."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = dictionary.values.type
+    gaps = np.isnan(centre)
+    whole = np.where(gaps, 0, np.rint(centre)).astype(np.int64)
+    if pa.types.is_integer(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_date(kind):
+        days = pc.cast(pa.array(whole.astype(np.int32), mask=gaps), pa.date32())
+        return pc.cast(days, kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_timestamp(kind):
+        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+    if pa.types.is_floating(kind):
+        return pc.cast(pa.array(centre, mask=gaps), kind), centre
+    if pa.types.is_decimal(kind):
+        return pa.array(centre, mask=gaps), centre
+    integral = all(_is_whole(text) for text in dictionary.text)
+    shown = whole if integral else centre
+    texts = [
+        None if gap else str(int(value)) if integral else repr(float(value))
+        for value, gap in zip(shown, gaps, strict=True)
+    ]
+    return pa.array(texts, pa.string()), np.where(gaps, np.nan, shown.astype(np.float64))
+
+
+def _is_whole(text: str) -> bool:
+    stripped = text.strip()
+    return stripped.lstrip("+-").isdigit()

@@ -1,0 +1,211 @@
+"""Groups: how many rows each has, and how often each sensitive value occurs in it.
+
+Histograms are sparse: of a group only the values that it holds are kept, sorted by value code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.schema import Domain
+
+__all__ = ["Groups", "Histogram", "different_keys", "group_keys", "histogram", "row_keys", "sum_by", "unique_pairs"]
+
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of one sensitive column's values, group by group.
+
+    Attributes
+    ----------
+    domain
+        What is known of the values.
+    start
+        int64 (g + 1,): the entries of group i are ``start[i]:start[i + 1]``.
+    value, count
+        int32 and int64 (entries,): value code and its count; missing values have no entry.
+    known
+        int64 (g,): rows of the group whose value is not missing.
+    total
+        int64 (values,): counts over all groups.
+    """
+
+    domain: Domain
+    start: npt.NDArray[np.int64]
+    value: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int64]
+    known: npt.NDArray[np.int64]
+    total: npt.NDArray[np.int64]
+
+    @property
+    def distinct(self) -> npt.NDArray[np.int64]:
+        """How many different values each group holds."""
+        return np.diff(self.start)
+
+    @property
+    def owner(self) -> npt.NDArray[np.int64]:
+        """The group of each entry."""
+        return np.repeat(np.arange(len(self.known)), self.distinct)
+
+    def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
+        """How many different values each group holds, or different labels of its values.
+
+        By people (:class:`shoal.table.people.ByPeople`) it is counted no further than to ``most``.
+        """
+        if labels is None:
+            return self.distinct
+        present = np.unique(np.stack([self.owner, labels[self.value]], axis=1), axis=0)[:, 0]
+        return np.bincount(present, minlength=len(self.known)).astype(np.int64)
+
+    def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+        """The sum over each group's rows of what their values weigh, in whole units."""
+        largest = int(self.known.max(initial=0)) * int(units.max(initial=0))
+        kind = np.int64 if largest < LARGEST_KEY else object
+        return sum_by(self.owner, self.count.astype(kind) * units[self.value], len(self.known))
+
+    def largest(self) -> npt.NDArray[np.int64]:
+        """The count of each group's most frequent value; 0 where none is known."""
+        top = np.zeros(len(self.known), np.int64)
+        filled = self.distinct > 0
+        if filled.any():
+            top[filled] = np.maximum.reduceat(self.count, self.start[:-1][filled])
+        return top
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sizes (int64 (g,)) and, per sensitive column, histograms."""
+
+    size: npt.NDArray[np.int64]
+    histograms: tuple[Histogram, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many groups there are."""
+        return len(self.size)
+
+    @property
+    def people(self) -> Histogram | None:
+        """How many rows of each person every group has; None where no column says whose rows they are."""
+        return next((h for h in self.histograms if h.domain.people is not None), None)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the groups hold together."""
+        return int(self.size.sum())
+
+    def within(self, totals: Sequence[npt.NDArray[np.int64]]) -> Groups:
+        """The same groups as part of a larger table, whose counts of each value are given by sensitive column."""
+        return Groups(self.size, tuple(replace(h, total=t) for h, t in zip(self.histograms, totals, strict=True)))
+
+    def histogram(self, column: str) -> Histogram:
+        """The histogram of a sensitive column."""
+        return next(h for h in self.histograms if h.domain.name == column)
+
+
+def sum_by(owner: npt.NDArray[Any], amounts: npt.NDArray[Any], owners: int) -> npt.NDArray[Any]:
+    """What each owner has together, in the number type of the amounts: weights of ``bincount`` would be rounded."""
+    sums = np.zeros(owners, amounts.dtype)
+    np.add.at(sums, owner, amounts)
+    return sums
+
+
+def different_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different keys from low to high, and how often each occurs; sorted, which is quicker here than to hash."""
+    keys = np.sort(keys)
+    first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
+    return keys[first], np.diff(np.r_[first, len(keys)])
+
+
+def unique_pairs(
+    first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The different pairs of codes in lexicographic order, and how often each is there.
+
+    >>> [part.tolist() for part in unique_pairs(np.array([2, 0, 2]), np.array([-1, 3, -1]))]
+    [[0, 2], [3, -1], [1, 2]]
+    """
+    if not len(first):
+        empty = np.zeros(0, np.int64)
+        return empty, empty, empty
+    low = int(second.min())
+    span = int(second.max()) - low + 1
+    assert int(np.abs(first).max()) * span < LARGEST_KEY  # codes are numbers of rows at most
+    key, count = different_keys(first.astype(np.int64) * span + (second - low))
+    return key // span, key % span + low, count
+
+
+def row_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+    """One whole number per row of a code matrix, in lexicographic order of the rows, and a number above all of them."""
+    key = np.zeros(len(codes), np.int64)
+    span = 1
+    for j, size in enumerate(sizes):
+        size = max(int(size), 1)
+        if span * size >= LARGEST_KEY:  # the product no longer fits: number what there is, and go on from that
+            distinct, key = np.unique(key, return_inverse=True)
+            span = len(distinct)
+        key = key * size + codes[:, j]
+        span *= size
+    return key, span
+
+
+def group_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
+    """Number the distinct rows of a code matrix in lexicographic order.
+
+    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
+    are. Time n log n for n rows.
+    """
+    key, span = row_keys(codes, sizes)
+    if span <= 4 * len(codes) + 1024:  # few possible keys: mark them instead of sorting
+        present = np.zeros(span, np.bool_)
+        present[key] = True
+        number = np.cumsum(present, dtype=np.int64) - 1
+        return number[key], int(number[-1]) + 1 if span else 0
+    distinct, inverse = np.unique(key, return_inverse=True)
+    return inverse.astype(np.int64, copy=False), len(distinct)
+
+
+def histogram(
+    group: npt.NDArray[np.int64],
+    value: npt.NDArray[np.int32],
+    count: npt.NDArray[np.int64],
+    groups: int,
+    domain: Domain,
+) -> Histogram:
+    """Count values by group; ``value`` -1 is missing and not counted. Time n log n for n combinations."""
+    known = value >= 0
+    if not known.all():
+        group, value, count = group[known], value[known], count[known]
+    width = max(domain.size, 1)
+    key = group * width + value
+    if groups * width <= 4 * len(key):  # few possible cells: count in all of them instead of sorting
+        present = np.zeros(groups * width, np.bool_)
+        present[key] = True
+        found = np.flatnonzero(present)
+        summed = sum_by(key, count, len(present))[found]
+    elif (count == 1).all():  # rows by themselves: nothing but their keys is to be sorted
+        found, summed = different_keys(key)
+    else:
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.r_[True, key[1:] != key[:-1]]) if len(key) else np.zeros(0, np.int64)
+        found = key[first]
+        summed = np.add.reduceat(count[order], first) if len(key) else np.zeros(0, np.int64)
+    owner = found // width
+    start = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(owner, minlength=groups), out=start[1:])
+    return Histogram(
+        domain,
+        start,
+        (found % width).astype(np.int32),
+        summed,
+        sum_by(group, count, groups),
+        sum_by(value, count, domain.size),
+    )

@@ -1,0 +1,109 @@
+"""Keyed pseudonyms in place of identifiers: HMAC-SHA256 of column and value, cut to 128 bits.
+
+Who has the key can make the pseudonym of a person again, and so link deliveries; who has not cannot tell it from
+chance, nor try names out. A plain hash would not do: names can be tried. The name of the column is part of what is
+hashed, so that one value in two columns has two pseudonyms.
+
+A pseudonym links the rows of one person, within a release and between releases of one key. So that of an identifier
+must not repeat; one that does is a person's, and a plan says how many rows of a person others may know.
+
+Krawczyk, Bellare and Canetti, "HMAC", RFC 2104; Article 29 Working Party, Opinion 05/2014, section 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shoal.errors import PlanError
+from shoal.io.engines.base import Engine, Relation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["KEY_VARIABLE", "name_people", "pseudonym", "read_key", "replace_identifiers"]
+
+KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
+SHORTEST_KEY = 16
+LENGTH = 32
+
+
+def read_key(path: Path | None, release: Path | None = None) -> bytes:
+    """Read the key of the pseudonyms.
+
+    Parameters
+    ----------
+    path
+        The file; where None, that which the environment variable SHOAL_PSEUDONYM_KEY names.
+    release
+        Where the release goes: the key must not lie in that folder.
+    """
+    if path is None:
+        named = os.environ.get(KEY_VARIABLE)
+        if not named:
+            raise PlanError(
+                f"Pseudonyms need a key: name its file as pseudonym_key in [output], or in the environment variable "
+                f"{KEY_VARIABLE}. `head -c 32 /dev/urandom > key; chmod 600 key` makes one."
+            )
+        path = Path(named)
+    try:
+        mode = path.stat().st_mode
+        key = path.read_bytes() if stat.S_ISREG(mode) else b""
+    except OSError as error:
+        raise PlanError(f"The key of the pseudonyms cannot be read: {error.strerror}.") from None
+    if os.name == "posix" and mode & 0o077:
+        raise PlanError("The key of the pseudonyms must be readable by its owner only; change its mode to 600.")
+    if len(key) < SHORTEST_KEY:
+        raise PlanError(
+            f"The key of the pseudonyms must be a file of at least {SHORTEST_KEY} random bytes; found {len(key)}."
+        )
+    # a release may be a folder of parts itself
+    if release is not None and path.resolve().parent in (release.resolve(), release.resolve().parent):
+        raise PlanError("The key of the pseudonyms must not lie in the folder of the release; keep it elsewhere.")
+    return key
+
+
+def pseudonym(key: bytes, column: str, value: str) -> str:
+    """The pseudonym of a value.
+
+    >>> pseudonym(b"k" * 16, "name", "Rick") == pseudonym(b"k" * 16, "name", "Rick")
+    True
+    >>> len(pseudonym(b"k" * 16, "name", "Rick"))
+    32
+    """
+    # the length of the name in front keeps two different pairs from being the same text
+    message = f"{len(column)}:{column}{value}".encode()
+    return hmac.new(key, message, hashlib.sha256).hexdigest()[:LENGTH]
+
+
+def name_people(names: Sequence[tuple[str, ...]], column: str, key: bytes) -> pa.Table:
+    """The pseudonyms (label) of people by their numbers (v); a person is named by one or several texts."""
+    import pyarrow as pa
+
+    texts = [name[0] if len(name) == 1 else "".join(f"{len(part)}:{part}" for part in name) for name in names]
+    made = pa.array([pseudonym(key, column, text) for text in texts], pa.string())
+    return pa.table({"v": pa.array(range(len(names)), pa.int64()), "label": made})
+
+
+def replace_identifiers(engine: Engine, table: Relation, columns: Sequence[str], key: bytes) -> Relation:
+    """The table with pseudonyms in some columns; missing stays missing.
+
+    Costs one count of each such column, and memory for its distinct values.
+    """
+    if not columns:
+        return table
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    maps = {}
+    for name, place in zip(columns, table.places(columns), strict=True):
+        values = pc.drop_null(engine.frequencies(table, (place,)).column(f"c{place}").combine_chunks())
+        texts = pc.cast(values, pa.string()).to_pylist()
+        made = pa.array([pseudonym(key, name, text) for text in texts], pa.string())
+        maps[place] = pa.table({"v": values, "label": made})
+    return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None)

@@ -1,0 +1,1 @@
+"""Check a table against models, and verify every release a second time before it is published."""
