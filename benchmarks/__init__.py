@@ -1,1 +1,4 @@
-"""Benchmarks: run them all with ``make bench``, one with ``python -m benchmarks.NAME``."""
+"""Benchmarks of shoal.
+
+Run all of them with ``make bench``, one with ``python -m benchmarks.NAME``.
+"""

@@ -1,11 +1,11 @@
-"""Benchmarks, one after the other; each prints Markdown tables. After each, docs/benchmarks.md is written anew.
+"""Run benchmarks in order, and write docs/benchmarks.md after each.
 
-One that fails or takes too long costs itself alone: what it measured before is kept, and the others go on. Where all
-are asked for, those that are left when the time is over are not begun, and the page keeps what it has of them.
+Each benchmark prints Markdown tables. One that fails or times out does not affect the others: what it measured before
+is recorded. When all are run, no benchmark starts after the total time limit, and the page retains earlier results.
 
-python -m benchmarks                 # all, those beside peers and limits first; a quarter of an hour at most
-python -m benchmarks check risk      # these; the page keeps what was measured of the others
-python -m benchmarks --against FILE  # and status 1 where a time or a peak is above 1.15 times that of an earlier run
+python -m benchmarks                 # all, those with peers and limits first; a quarter of an hour at most
+python -m benchmarks check risk      # these; the page retains the results of the others
+python -m benchmarks --against FILE  # exit status 1 if a time or a peak is above 1.15 times that of an earlier run
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ from pathlib import Path
 from benchmarks import against, page
 
 HERE = Path(__file__).parent
-SKIP = {"__init__", "__main__", "against", "measure", "page", "record", "two_trees"}
-FIRST = (
+NOT_BENCHMARKS = {"__init__", "__main__", "against", "measure", "page", "record", "two_trees"}
+RUN_FIRST = (
     "wide_lattices", "full_domain", "microaggregation", "cold", "spark", "local_recoding", "explore", "check",
     "pycanon", "peers",
 )  # fmt: skip
-"""What stands beside a peer or a limit, in the order in which it is run; the others follow."""
-APART = ("bounds", "first_calls", "real_tables")
-"""What takes minutes and is run by its name alone."""
-MOST_SECONDS = 240.0
-"""One benchmark is ended after so long."""
-LONGER = {"spark": 420.0}
-"""But these, which start several sessions."""
-ALL_SECONDS = 780.0
-"""After so long none is begun, where all are asked for."""
+"""Benchmarks with a peer or a limit, in the order in which they are run; the others follow."""
+RUN_BY_NAME_ONLY = ("bounds", "first_calls", "real_tables")
+"""Benchmarks that take minutes and run only if they are named."""
+MAX_SECONDS = 240.0
+"""The time limit of one benchmark."""
+MAX_SECONDS_BY_NAME = {"spark": 420.0}
+"""Longer time limits for benchmarks that start several sessions."""
+MAX_TOTAL_SECONDS = 780.0
+"""The total time limit of a run of all benchmarks: none starts later."""
 
 
-def main(*asked: str) -> int:
+def main(*arguments: str) -> int:
     earlier: dict[str, dict] | None = None
-    chosen = list(asked)
+    chosen = list(arguments)
     if "--against" in chosen:
-        place = chosen.index("--against")
-        if place + 1 == len(chosen):
+        index = chosen.index("--against")
+        if index + 1 == len(chosen):
             print("--against needs the file of an earlier run, such as docs/benchmarks.json.", file=sys.stderr)
             return 2
-        earlier = json.loads(Path(chosen[place + 1]).read_text(encoding="utf-8"))
-        del chosen[place : place + 2]
-    names = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in SKIP)
+        earlier = json.loads(Path(chosen[index + 1]).read_text(encoding="utf-8"))
+        del chosen[index : index + 2]
+    names = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in NOT_BENCHMARKS)
     unknown = set(chosen) - set(names)
     if unknown:
         print(f"No benchmark is named {', '.join(sorted(unknown))}; there are {', '.join(names)}.", file=sys.stderr)
@@ -60,7 +60,7 @@ def main(*asked: str) -> int:
     failed, left = [], []
     start = time.monotonic()
     for name in chosen or ordered(names):
-        if not chosen and time.monotonic() - start > ALL_SECONDS:
+        if not chosen and time.monotonic() - start > MAX_TOTAL_SECONDS:
             left.append(name)
             continue
         print(f"\n## {name.replace('_', ' ')}", flush=True)
@@ -78,19 +78,22 @@ def main(*asked: str) -> int:
     if earlier is not None:
         found = against.compare(earlier, measured)
         grew = any(one.ratio > against.LARGEST_RATIO for one in found)
-        print("\n" + "\n".join(against.tell(found)))
+        print("\n" + "\n".join(against.format_comparison(found)))
     return 1 if failed or grew else 0
 
 
 def ordered(names: list[str]) -> list[str]:
-    """What is run where nothing is asked for."""
-    first = [name for name in FIRST if name in names]
-    return [*first, *(name for name in names if name not in first and name not in APART)]
+    """Return the benchmarks of a run of all, in order."""
+    first = [name for name in RUN_FIRST if name in names]
+    return [*first, *(name for name in names if name not in first and name not in RUN_BY_NAME_ONLY)]
 
 
-def run(name: str, most: float | None = None) -> dict:
-    """Run one benchmark in a process of its own and gather what it recorded; whole, or as far as it came."""
-    most = most or LONGER.get(name, MOST_SECONDS)
+def run(name: str, time_limit: float | None = None) -> dict:
+    """Run one benchmark in a separate process, and collect its records.
+
+    The result is complete, or has what was recorded before a failure.
+    """
+    time_limit = time_limit or MAX_SECONDS_BY_NAME.get(name, MAX_SECONDS)
     with tempfile.TemporaryDirectory() as folder:
         record = Path(folder) / "results.jsonl"
         record.touch()
@@ -102,21 +105,24 @@ def run(name: str, most: float | None = None) -> dict:
             start_new_session=True,
         ) as process:
             try:
-                whole = process.wait(most) == 0
+                whole = process.wait(time_limit) == 0
             except subprocess.TimeoutExpired:
-                print(f"{name} was ended after {most:.0f} seconds.", file=sys.stderr)
+                print(f"{name} was ended after {time_limit:.0f} seconds.", file=sys.stderr)
                 whole = False
             finally:
-                with contextlib.suppress(ProcessLookupError):  # and what it has started
+                with contextlib.suppress(ProcessLookupError):  # also ends its child processes
                     os.killpg(process.pid, signal.SIGTERM)
         seconds = time.perf_counter() - start
         entries = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    told = {"about": about(name), "machine": page.machine(), "seconds": seconds, "entries": entries}
-    return told | {"whole": whole}
+    result = {"about": about(name), "machine": page.machine(), "seconds": seconds, "entries": entries}
+    return result | {"whole": whole}
 
 
 def about(name: str) -> str:
-    """The docstring of a benchmark without its commands, which are indented."""
+    """Return the docstring of a benchmark without its command lines.
+
+    Command lines are indented, or begin with ``python``.
+    """
     text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or ""
     return "\n".join(line for line in text.splitlines() if not line.startswith((" ", "python "))).strip()
 

@@ -1,10 +1,10 @@
-"""Two runs of the benchmarks compared: every time and every peak of memory as a ratio of the later to the earlier one.
+"""Comparison of two benchmark runs by ratios of time and peak memory.
 
     python -m benchmarks --against FILE
 
-Rows are matched by benchmark, table and the texts in them, and by their order where these are the same; so a row that
-only one run has is not compared. Times of two
-runs on a machine that does other work as well differ by more than what is told here: compare runs of a quiet machine.
+A ratio is the later figure over the earlier one. Rows are matched by benchmark, table and their texts, and by their
+order if these are equal; a row that only one run has is not compared. On a machine with other load, times of two runs
+differ by more than the limit here: compare runs of a quiet machine.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["LARGEST_RATIO", "Compared", "compare", "tell"]
-
 LARGEST_RATIO = 1.15
-"""A later run may take so much longer, or need so much more memory."""
-LEAST = {"s": 0.05, "MB": 20.0}
-"""What is below is not compared: it is the noise of the clock and of the libraries."""
+"""The largest allowed ratio of time or memory."""
+MIN_COMPARED = {"s": 0.05, "MB": 20.0}
+"""Smaller figures are not compared: they are dominated by noise of the clock and of the libraries."""
 UNITS = {"seconds": "s", "s": "s", "time": "s", "milliseconds": "ms", "ms": "ms", "mb": "MB", "peak mb": "MB"}
 
 
@@ -34,12 +32,12 @@ class Compared:
 
     @property
     def ratio(self) -> float:
-        """How many times the earlier figure the later one is."""
+        """The later figure over the earlier one."""
         return self.after / self.before
 
 
 def compare(before: dict[str, dict], after: dict[str, dict]) -> list[Compared]:
-    """The figures that both runs have, those that grew most first."""
+    """Return the figures that both runs have, by decreasing ratio."""
     old = {key: value for key, value, _ in _figures(before)}
     found = [
         Compared(*key, old[key], value)
@@ -49,8 +47,8 @@ def compare(before: dict[str, dict], after: dict[str, dict]) -> list[Compared]:
     return sorted(found, key=lambda one: -one.ratio)
 
 
-def tell(found: list[Compared]) -> list[str]:
-    """Lines of Markdown: the figures that grew above what is allowed."""
+def format_comparison(found: list[Compared]) -> list[str]:
+    """Return lines of Markdown with the figures above the allowed ratio."""
     grew = [one for one in found if one.ratio > LARGEST_RATIO]
     if not grew:
         return [f"{len(found)} figures compared; none grew by more than {LARGEST_RATIO:g} times."]
@@ -63,7 +61,7 @@ def tell(found: list[Compared]) -> list[str]:
 
 
 def _figures(results: dict[str, dict]) -> Iterator[tuple[tuple[str, str, str], float, float]]:
-    """Of each time and peak that was told: where it stands, what it is, and what is too little to be compared."""
+    """Yield each time and peak: its key, its value and its noise threshold."""
     for name, result in results.items():
         for entry in result["entries"]:
             if entry["kind"] != "table":
@@ -76,11 +74,11 @@ def _figures(results: dict[str, dict]) -> Iterator[tuple[tuple[str, str, str], f
                 for title, cell in zip(entry["header"], row, strict=True):
                     unit = _unit(title)
                     if unit and isinstance(cell, int | float) and not isinstance(cell, bool):
-                        least = LEAST["s"] * 1000 if unit == "ms" else LEAST[unit]
+                        least = MIN_COMPARED["s"] * 1000 if unit == "ms" else MIN_COMPARED[unit]
                         yield (name, f"{entry['title']}: {texts}", title), float(cell), least
 
 
 def _unit(title: str) -> str | None:
-    """The unit of a column: a time or a peak of memory, or None."""
+    """Return the unit of a column of times or of peak memory, or None."""
     words = title.lower().replace(",", " ").replace("(", " ").replace(")", " ").split()
     return next((UNITS[word] for word in words if word in UNITS), None)

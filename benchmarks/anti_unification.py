@@ -1,10 +1,11 @@
-"""How the time of anti-unification grows with rows, and what it leaves, beside the slow twin on a small table.
+"""Anti-unification: growth with rows, loss, and a reference in Python.
 
     SHOAL_DATA=... python -m benchmarks.anti_unification --rows 32561 1000000 --redrawn 0.1
 
-Rows are drawn from Adult (eight attributes and salary, if SHOAL_DATA names the folder of adult/adult.data; else from
-skewed columns with as many values) and a share of all cells is redrawn evenly from the column's values, so that rare
-combinations do not vanish as the table grows. The frequency set is made before the clock starts.
+Rows are drawn from Adult (eight attributes and salary, if SHOAL_DATA names the folder of adult/adult.data; otherwise
+from skewed columns with the same numbers of values). A share of all cells is redrawn uniformly from the column's
+values, so that rare combinations do not vanish as the table grows. The frequency set is built before the clock starts.
+The reference implementation runs on a small table.
 """
 
 import argparse
@@ -25,7 +26,10 @@ CARDINALITIES = (15, 9, 16, 7, 15, 5, 2, 42, 2)
 
 
 def adult_rows():
-    """Codes of Adult's 32561 training records, int32 (n, 9), or skewed random ones where the file is not there."""
+    """Return codes of Adult's 32561 training records, int32 (n, 9).
+
+    Without the file, the codes are random and skewed.
+    """
     file = Path(os.environ.get("SHOAL_DATA", "")) / "adult" / "adult.data"
     if not file.is_file():
         generator = np.random.default_rng(0)
@@ -40,7 +44,10 @@ def adult_rows():
 
 
 def drawn(base, rows, redrawn, seed):
-    """So many rows of ``base`` with a share of the quasi-identifier cells redrawn, and the frequency set of them."""
+    """Return the frequency set of a table drawn from ``base``.
+
+    A share of its quasi-identifier cells is redrawn.
+    """
     generator = np.random.default_rng(seed)
     table = base if rows == len(base) else base[generator.integers(0, len(base), rows)]
     table = table.copy()
@@ -55,7 +62,10 @@ def drawn(base, rows, redrawn, seed):
 
 
 def two_classes(classes):
-    """A model for the model-aware reading: at least two confidential values in each group."""
+    """Return a model: at least two confidential values in each group.
+
+    It is for the model-aware reading.
+    """
     size = int(classes.max()) + 1
 
     def accept(rows, groups, number):
@@ -72,7 +82,10 @@ def timed(function):
 
 
 def measure(table, k, indifferent, order):
-    """Per reading its name, seconds, patterns or groups, rows left out and the part of cells that are stars."""
+    """Return one line per reading.
+
+    A line has the name, seconds, patterns or groups, suppressed rows and the share of cells that are stars.
+    """
     codes, classes, counts = table
     free = np.zeros_like(classes)
     patterns, search = timed(lambda: find_patterns(codes, classes, counts, k, indifferent, order))
@@ -95,7 +108,10 @@ def measure(table, k, indifferent, order):
 
 
 def end_to_end(base, rows, redrawn, seed, k, indifferent):
-    """Seconds from a table in memory to a verified release, by reading, with the steps of most seconds."""
+    """Print the seconds from a table in memory to a verified release.
+
+    There is one line per reading, with the seconds of each step.
+    """
     import pyarrow as pa
 
     import shoal
@@ -123,7 +139,10 @@ def end_to_end(base, rows, redrawn, seed, k, indifferent):
 
 
 def slow_twin(table, k, indifferent, order):
-    """Seconds of the twin and of the kernel for the disjoint reading, which must agree."""
+    """Return the seconds of the reference and of the kernel.
+
+    Both use the disjoint reading and must agree.
+    """
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     from tests.reference import anti_unification as reference
 
@@ -146,7 +165,9 @@ def main():
     parser.add_argument("--end-to-end", action="store_true", help="also the whole way of a table in memory")
     chosen = parser.parse_args()
     source, base = adult_rows()
-    measure(drawn(base, 500, 0.0, 0), 5, chosen.indifferent, ("<", ">"))  # compiles, or loads what was compiled
+    measure(
+        drawn(base, 500, 0.0, 0), 5, chosen.indifferent, ("<", ">")
+    )  # compiles the kernels, or loads them from the cache
     small = drawn(base, chosen.twin_rows, 0.0, chosen.seed)
     slow, fast, equal = slow_twin(small, 5, chosen.indifferent, ("<", ">"))
     show(

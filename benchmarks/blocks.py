@@ -1,8 +1,9 @@
-"""What blocks cost and gain: loss, time and memory of microaggregation in blocks beside one block, in the same run.
+"""Microaggregation in blocks: loss, time and memory against one block.
 
-The table is standard normal in six attributes, k = 5; with SHOAL_DATA, the Census table (13 attributes) as well. Each
-run is a process of its own, and the seconds are those of the method alone; on a shared machine, CPU seconds (of
-all threads) say more. With ``--spark``, the release of a Parquet file on Spark (local[2]) beside DuckDB.
+All are measured in the same run. The table is standard normal in six attributes, k = 5; with SHOAL_DATA, also the
+Census table (13 attributes). Each measurement is a separate process, and the seconds are those of the method alone; on
+a shared machine, CPU seconds (of all threads) are more reliable. With ``--spark``, a Parquet file is released on Spark
+(local[2]) and on DuckDB.
 
 python -m benchmarks.blocks [rows ...] [--spark]
 """

@@ -1,17 +1,17 @@
-"""How far releases are from the best possible: loss, proven bound and time, by method and quality.
+"""Gaps between releases and their lower bounds, by method and quality.
 
     SHOAL_DATA=... python -m benchmarks.bounds            # quality fast and good
     SHOAL_DATA=... python -m benchmarks.bounds --best     # best too: some minutes
-    SHOAL_DATA=... python -m benchmarks.bounds --small 2000   # gaps on so many small tables, against all partitions
-    SHOAL_DATA=... python -m benchmarks.bounds --small-numbers 1000   # the same of microaggregation
-    SHOAL_DATA=... python -m benchmarks.bounds --growth   # the bound's own time up to a million rows
-    SHOAL_DATA=... python -m benchmarks.bounds --numbers census --sizes 3 10   # microaggregation alone, of one table
+    SHOAL_DATA=... python -m benchmarks.bounds --small 2000   # gaps on 2000 small tables, against all partitions
+    SHOAL_DATA=... python -m benchmarks.bounds --small-numbers 1000   # the same for microaggregation
+    SHOAL_DATA=... python -m benchmarks.bounds --growth   # the time of the bound up to a million rows
+    SHOAL_DATA=... python -m benchmarks.bounds --numbers census --sizes 3 10   # microaggregation of one table only
     SHOAL_DATA=... python -m benchmarks.bounds --numbers sensitive --sizes 3   # the same, p-sensitive
 
 Adult has ARX's columns and hierarchies, k = 5, and the loss is 1 - granularity times the mean weight of columns, as
-:mod:`benchmarks.local_recoding` has it. Times are the process's processor time, for machines are shared. ``gap`` is the
-loss over the sharpest bound; ``rows alone`` is the bound without prices, each row by itself. On small tables the gap is
-the part of the optimum that the bound misses.
+in :mod:`benchmarks.local_recoding`. Times are processor time, since machines are shared. ``gap`` is the loss over the
+sharpest bound; ``rows alone`` is the bound without prices, each row by itself. On small tables the gap is the share of
+the optimum that the bound misses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from benchmarks.local_recoding import ADULT, NINE, adult, granularity, problem_of
 from benchmarks.measure import show
-from shoal.bounds.recodings import least_loss, local_measure
+from shoal.bounds.recodings import least_recoding_loss, local_measure
 from shoal.datasets.census import QUASI_IDENTIFIERS, census_table
 from shoal.io.engines.base import Source
 from shoal.kernels.rules import columns_of, make_rules
@@ -37,7 +37,7 @@ from shoal.methods.local.lower_bounds import EFFORT
 from shoal.methods.microaggregation.kernels.mdav import mdav
 from shoal.methods.microaggregation.kernels.p_first import grow_until
 from shoal.methods.microaggregation.kernels.partition import within_squares
-from shoal.methods.microaggregation.lower_bounds import least_squares
+from shoal.methods.microaggregation.lower_bounds import min_squares_per_row
 from shoal.methods.microaggregation.points import form_groups, improve
 from shoal.models import KAnonymity
 from shoal.schema import Column, Role, Schema, Widths
@@ -48,12 +48,12 @@ SIZES, P_SIZES = (3, 5, 10), (3, 5, 7, 10)
 
 
 def bound_of(problem: Problem, effort: int = 1) -> tuple[float, float]:
-    """The bound of granularity's loss, and the seconds that it takes."""
+    """Return the lower bound of granularity's loss, and its seconds."""
     measure = local_measure("granularity", problem.frequencies, problem.ladders, {})
-    shown = ["ancestor"] * len(problem.ladders)
+    output = ["ancestor"] * len(problem.ladders)
     start = time.process_time()
-    least = least_loss(
-        measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * len(shown), whole=True,
+    least = least_recoding_loss(
+        measure, problem.frequencies, problem.ladders, problem.model, output, [None] * len(output), whole=True,
         effort=effort,
     )  # fmt: skip
     assert least is not None
@@ -64,7 +64,7 @@ def on_adult(folder: Path, qualities: tuple[str | None, ...]) -> None:
     for names in (ADULT, NINE):
         problem = adult(folder, names, 5)
         bound_of(problem)
-        TopDown("granularity").decide(problem)  # compiles, or loads what was compiled
+        TopDown("granularity").decide(problem)  # compiles the kernels, or loads them from the cache
         rows = []
         least = 0.0
         for effort in (0, 1, *(EFFORT[quality] for quality in qualities if quality in EFFORT)):
@@ -83,14 +83,17 @@ def on_adult(folder: Path, qualities: tuple[str | None, ...]) -> None:
 
 
 def on_numbers(folder: Path, names: tuple[str, ...], sizes: tuple[int, ...], qualities: tuple[Quality, ...]) -> None:
-    """SSE/SST in per cent by quality, beside the bound, with the processor's seconds of each improvement."""
+    """Measure SSE/SST in per cent by quality, with the lower bound.
+
+    The seconds are processor time of each improvement.
+    """
     for name in names:
         points = standardised(_numbers(folder, name))
         total = float(((points - points.mean(axis=0)) ** 2).sum())
         none = np.empty((len(points), 0), np.int32)
         rows = []
         for k in sizes:
-            least = 100 * float(least_squares(points, k, []).sum()) / total
+            least = 100 * float(min_squares_per_row(points, k, []).sum()) / total
             group = mdav(points, k)
             rules = make_rules(k, [], [])
             for method in (Mdav(), Mdav(refine=True), *(Mdav(quality=quality) for quality in qualities)):
@@ -104,7 +107,10 @@ def on_numbers(folder: Path, names: tuple[str, ...], sizes: tuple[int, ...], qua
 
 
 def on_sensitive(folder: Path, sizes: tuple[int, ...], qualities: tuple[Quality, ...]) -> None:
-    """As Domingo-Ferrer, Sebé and Solanas have it: six columns of Census, and three, in 15 classes, are sensitive."""
+    """Measure p-sensitive microaggregation of Census.
+
+    As in Domingo-Ferrer, Sebé and Solanas, six columns are quasi-identifiers, and three, in 15 classes, are sensitive.
+    """
     table = _numbers(folder, "census")
     points, hidden = standardised(table[:, :6]), table[:, 6:9]
     low, high = hidden.min(axis=0), hidden.max(axis=0)
@@ -116,7 +122,9 @@ def on_sensitive(folder: Path, sizes: tuple[int, ...], qualities: tuple[Quality,
         rules = make_rules(p, totals, [(a, Rule(DISTINCT, p)) for a in range(3)])
         columns = columns_of(codes, rules)
         least = (
-            100 * float(least_squares(points, p, [(codes[:, a].astype(np.int64), p) for a in range(3)]).sum()) / total
+            100
+            * float(min_squares_per_row(points, p, [(codes[:, a].astype(np.int64), p) for a in range(3)]).sum())
+            / total
         )
         group = grow_until(points, columns, rules, lacking=False)
         for method in (PFirst(refine=False), PFirst(), *(PFirst(quality=quality) for quality in qualities)):
@@ -135,11 +143,11 @@ def standardised(table: np.ndarray) -> np.ndarray:
 
 
 def _numbers(folder: Path, name: str) -> np.ndarray:
-    """The columns of numbers of one of the CASC tables, without those of one value."""
+    """Return the numeric columns of a CASC table, without constant ones."""
     with (folder / "casc" / f"{name}.csv").open() as file:
         lines = list(csv.reader(file))[1:]
-    kept = [j for j in range(len(lines[0])) if all(_is_number(line[j]) for line in lines)]
-    table = np.asarray([[float(line[j]) for j in kept] for line in lines])
+    numeric = [j for j in range(len(lines[0])) if all(_is_number(line[j]) for line in lines)]
+    table = np.asarray([[float(line[j]) for j in numeric] for line in lines])
     return np.asarray(table[:, table.std(axis=0) > 0])
 
 
@@ -151,17 +159,20 @@ def _is_number(text: str) -> bool:
 
 
 def on_small_tables(count: int) -> None:
-    """Gaps between the bound and the optimum of all partitions, model by model, and how often refine finds that."""
+    """Measure gaps to the optimum of all partitions, model by model.
+
+    The table also counts the optima that refine finds.
+    """
     from tests.unit.test_bounds import MODELS
 
     rows = [gaps_of(name, count // len(MODELS)) for name in MODELS]
-    heads = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
+    header = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
              "found by fast", "good", "best")  # fmt: skip
-    show("Small tables, all partitions", heads, rows)
+    show("Small tables, all partitions", header, rows)
 
 
 def gaps_of(name: str, count: int) -> tuple[str, ...]:
-    """The line of one model: so many random tables of four to seven rows."""
+    """Return the line of one model: random tables of four to seven rows."""
     from tests.unit.test_bounds import MODELS, optimum, tiny
 
     rng = np.random.default_rng(1)
@@ -171,9 +182,11 @@ def gaps_of(name: str, count: int) -> tuple[str, ...]:
     for _ in range(count):
         problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
         measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
-        shown = ["ancestor"] * 3
-        least = least_loss(measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * 3, whole=True)
-        best = optimum(problem, measure, shown, True)
+        output = ["ancestor"] * 3
+        least = least_recoding_loss(
+            measure, problem.frequencies, problem.ladders, problem.model, output, [None] * 3, whole=True
+        )
+        best = optimum(problem, measure, output, True)
         if not 0 < best < np.inf or least is None:
             continue
         wrong += least > best * (1 + 1e-12)
@@ -183,23 +196,26 @@ def gaps_of(name: str, count: int) -> tuple[str, ...]:
             method = Refine(quality=quality)  # type: ignore[arg-type]
             bound = method.lower_bound(problem, method.decide(problem))
             found[quality] += bound is not None and bound.loss <= best * (1 + 1e-9)
-    spread = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)] if gaps else ["", "", ""]
-    return name, *map(str, (len(gaps), wrong, tight)), *spread, *map(str, found.values())
+    quantiles = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)] if gaps else ["", "", ""]
+    return name, *map(str, (len(gaps), wrong, tight)), *quantiles, *map(str, found.values())
 
 
 NUMBER_DEMANDS = {"k = 2": (2, 1), "k = 3": (3, 1), "k = 2, p = 2": (2, 2), "k = 3, p = 2": (3, 2), "k = p = 3": (3, 3)}
 
 
 def on_small_numbers(count: int) -> None:
-    """The same for microaggregation: the least squares of all partitions, of tables of one to three columns."""
+    """Measure gaps of microaggregation to the optimum of all partitions.
+
+    The tables have one to three columns.
+    """
     rows = [number_gaps_of(name, *NUMBER_DEMANDS[name], count // len(NUMBER_DEMANDS)) for name in NUMBER_DEMANDS]
-    heads = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
+    header = ("model", "tables", "bound above", "bound is the optimum", "gap: median", "nine of ten", "largest",
              "found by fast", "good", "best")  # fmt: skip
-    show("Small tables of numbers, all partitions", heads, rows)
+    show("Small tables of numbers, all partitions", header, rows)
 
 
 def number_gaps_of(name: str, k: int, need: int, count: int) -> tuple[str, ...]:
-    """The line of one demand: so many random tables of four to nine rows."""
+    """Return the line of one demand: random tables of four to nine rows."""
     from tests.reference.bounds import least_partition, members, squares
 
     rng = np.random.default_rng(1)
@@ -214,7 +230,7 @@ def number_gaps_of(name: str, k: int, need: int, count: int) -> tuple[str, ...]:
         best = least_partition((1 << len(points)) - 1, loss.__getitem__, fine.__getitem__)
         if not 0 < best < np.inf:
             continue
-        least = float(least_squares(points, k, [(mark, need)]).sum())
+        least = float(min_squares_per_row(points, k, [(mark, need)]).sum())
         wrong += least > best * (1 + 1e-12)
         tight += least > best * (1 - 1e-9)
         gaps.append(1 - least / best)
@@ -227,16 +243,19 @@ def number_gaps_of(name: str, k: int, need: int, count: int) -> tuple[str, ...]:
             method = PFirst(quality=quality) if demands else Mdav(quality=quality)  # type: ignore[arg-type]
             group = improve(method, points, columns, rules, start, len(points), 0, quiet)
             found[quality] += within_squares(points, group, int(group.max()) + 1) <= best * (1 + 1e-9)
-    spread = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)]
-    return name, *map(str, (len(gaps), wrong, tight)), *spread, *map(str, found.values())
+    quantiles = [f"{max(np.quantile(gaps, part), 0):.3f}" for part in (0.5, 0.9, 1.0)]
+    return name, *map(str, (len(gaps), wrong, tight)), *quantiles, *map(str, found.values())
 
 
-def growth_of_numbers(most: int) -> None:
-    """Standard normal records of six columns, k = 5: the bound beside the method, both as a release asks for them."""
+def growth_of_numbers(max_rows: int) -> None:
+    """Measure the time of the bound and of MDAV as the table grows.
+
+    The records are standard normal with six columns, k = 5; both are called as in a release.
+    """
     rng = np.random.default_rng(1)
     rows = []
-    for count in (500, 50_000, 200_000, 1_000_000):  # the first loads what was compiled
-        if count > most:
+    for count in (500, 50_000, 200_000, 1_000_000):  # the first loads the compiled kernels
+        if count > max_rows:
             break
         table = pa.table({f"x{j}": rng.normal(size=count) for j in range(6)})
         schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
@@ -253,10 +272,10 @@ def growth_of_numbers(most: int) -> None:
     show("Microaggregation's bound beside mdav, processor seconds", ("rows", "bound", "mdav", "times"), rows[1:])
 
 
-def growth(most: int) -> None:
+def growth(max_rows: int) -> None:
     rows = []
     for count in (10_000, 100_000, 1_000_000):
-        if count > most:
+        if count > max_rows:
             break
         columns = {name: Column(Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
         if "age" in columns:
@@ -270,8 +289,8 @@ def growth(most: int) -> None:
             method.decide(problem)
             taken.append(time.process_time() - start)
         rows.append((f"{count:,}", f"{len(problem.frequencies.count):,}", *(f"{seconds:.2f}" for seconds in taken)))
-    heads = ("rows", "combinations", "rows alone", "with prices", "top-down", "refine")
-    show("The bounds' time beside the methods', processor seconds", heads, rows)
+    header = ("rows", "combinations", "rows alone", "with prices", "top-down", "refine")
+    show("The bounds' time beside the methods', processor seconds", header, rows)
 
 
 def main() -> None:

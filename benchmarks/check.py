@@ -1,4 +1,6 @@
-"""The check of a large table beside DuckDB's plain GROUP BY of the same columns, both under a memory limit of 1 GB.
+"""Check of a large table, compared with a plain GROUP BY in DuckDB.
+
+Both group by the same columns under a memory limit of 1 GB.
 
 python -m benchmarks.check [rows]
 """

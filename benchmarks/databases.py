@@ -1,9 +1,10 @@
-"""From PostgreSQL to a verified table in PostgreSQL, beside the driver's own read and write of the same rows.
+"""PostgreSQL to PostgreSQL, compared with the driver's read and write.
 
-The server is private to the run. Shoal's own work is the same release from and to memory; the driver's part is ADBC's
-read of the source and its write of the release, each committed. What comes on top in a release is that the table is
-read back from the server and verified there. CPU seconds are those of the client and of the server together; on a
-machine that others use, they say more than wall seconds. Survey files are measured beside: SPSS to SPSS.
+The release ends in a verified table; the driver reads and writes the same rows. The server is private to the run.
+Shoal's own work is the same release from and to memory; the driver's part is ADBC's read of the source and its write of
+the release, each committed. A release additionally reads the table back from the server and verifies it there. CPU
+seconds are those of the client and of the server; on a shared machine, they are more reliable than wall
+seconds. Survey files are measured as well: SPSS to SPSS.
 
 python -m benchmarks.databases [rows [rows of SPSS]]
 """
@@ -104,12 +105,12 @@ answer = {"steps": steps, "cpu": sum(os.times()[:4]) - begun}
 def databases(rows: int, repeat: int) -> None:
     with servers.postgres("shared_buffers=256MB", "max_wal_size=4GB") as address:
         os.environ["SHOAL_BENCH"] = address
-        place = Path(address.partition("host=")[2]) / "data" / "postmaster.pid"
-        os.environ["SHOAL_BENCH_SERVER"] = place.read_text().split()[0]
+        pid_file = Path(address.partition("host=")[2]) / "data" / "postmaster.pid"
+        os.environ["SHOAL_BENCH_SERVER"] = pid_file.read_text().split()[0]
         found = measure(COMMON + DRIVER + RELEASE + PREPARED.format(rows=rows), ROUND, repeat=repeat)
     wall, cpu, steps = (found["answer"][what] for what in ("seconds", "cpu", "steps"))
     sums = [both["read"] + both["work"] + both["write"] for both in (wall, cpu)]
-    told = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in steps.items())
+    steps_text = ", ".join(f"{step} {seconds:.1f} s" for step, seconds in steps.items())
     show(
         f"{rows:,} rows x 10 columns from PostgreSQL to PostgreSQL (each the best of {repeat} rounds)",
         ("what", "seconds", "CPU seconds"),
@@ -121,7 +122,7 @@ def databases(rows: int, repeat: int) -> None:
             ("shoal release", wall["release"], cpu["release"]),
             ("ratio", wall["release"] / sums[0], cpu["release"] / sums[1]),
         ],
-        f"The steps of the last release: {told}. Peak memory of all together: {found['peak_mb']:,.0f} MB.",
+        f"The steps of the last release: {steps_text}. Peak memory of all together: {found['peak_mb']:,.0f} MB.",
     )
 
 

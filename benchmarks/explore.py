@@ -1,4 +1,6 @@
-"""Six methods and their parameters side by side on Adult (30,162 rows): the whole exploration, and each trial in it.
+"""Exploration of six methods and their parameters on Adult.
+
+Adult has 30,162 rows. The whole exploration and each of its trials are measured.
 
 python -m benchmarks.explore        (needs SHOAL_DATA, the folder with adult/adult-arx.csv and ARX's hierarchies)
 """
@@ -19,7 +21,7 @@ QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "nativ
 
 
 def adult(folder: Path) -> Plan:
-    """5-anonymity and 3 different occupations in every group."""
+    """Return a plan: 5-anonymity, and 3 distinct occupations in every group."""
     columns: dict[str, dict[str, object]] = {
         name: {"role": "quasi-identifier", "hierarchy": {"csv": str(folder / "hierarchies" / "arx" / f"{name}.csv")}}
         for name in QUASI_IDENTIFIERS
@@ -65,19 +67,22 @@ def main() -> None:
 AUTO = """
 from pathlib import Path
 from benchmarks.explore import adult
-from shoal.pipeline.run import rehearse
+from shoal.pipeline.run import dry_run
 plan = adult(Path({folder!r})).with_(method={method!r})
-rehearse(plan, bounded=False)
+dry_run(plan, bounded=False)
 """
 
 
 def automatic(folder: Path) -> None:
-    """``auto`` beside the methods that it tries, each alone: what is told is the step in which they decide."""
+    """Compare ``auto`` with each of the methods that it tries.
+
+    The seconds are those of the decision.
+    """
     rows = []
     for method in ("full-domain", "top-down", "mondrian", "refine", "auto"):
         setup = AUTO.format(folder=str(folder), method=method)
-        told = measure(setup, "answer = rehearse(plan, bounded=False).seconds['deciding']", repeat=3)
-        rows.append((method, told["answer"], told["peak_mb"]))
+        measured = measure(setup, "answer = dry_run(plan, bounded=False).seconds['deciding']", repeat=3)
+        rows.append((method, measured["answer"], measured["peak_mb"]))
     total = sum(row[1] for row in rows[:-1])
     rows.append(("ratio of auto to all of them", rows[-1][1] / total, ""))
     show("The method auto and those that it tries, Adult, k = 5, l = 3", ("method", "seconds", "peak MB"), rows)

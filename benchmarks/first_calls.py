@@ -1,9 +1,9 @@
-"""What the first call of each method takes in a fresh installation of a wheel, beside the second.
+"""First and second call of each method in a fresh installation.
 
-A wheel of ``make wheel`` is installed in an environment of its own. Before each method the compiled code that was laid
-out there is removed, so that every first call has what came with the wheel and nothing else; with ``bare`` not even
-that, and all is compiled. Each call is in a process of its own, on 1,000 rows of a census with k = 5 and, where the
-method takes it, p = 2.
+A wheel of ``make wheel`` is installed in a separate environment. Before each method the unpacked compiled code is
+removed, so that every first call has only what came with the wheel; with ``bare`` not even that, and everything is
+compiled. Each call is in a separate process, on 1,000 rows of a census with k = 5 and, if the method supports it,
+p = 2.
 
 python -m benchmarks.first_calls WHEEL [bare] [METHOD ...]
 """
@@ -58,9 +58,9 @@ print(json.dumps([loaded + first, cpu, call(), Counting.compiled]))
 """
 
 
-def main(wheel: str, *asked: str) -> None:
-    bare = "bare" in asked
-    methods = [name for name in asked if name != "bare"] or METHODS
+def main(wheel: str, *arguments: str) -> None:
+    bare = "bare" in arguments
+    methods = [name for name in arguments if name != "bare"] or METHODS
     with tempfile.TemporaryDirectory(prefix="shoal-first-") as folder:
         venv.create(folder, with_pip=True)
         python = str(Path(folder) / "bin" / "python")

@@ -1,11 +1,11 @@
-"""The full-domain search: time beside a plain NumPy evaluation of the same nodes in the same run, and growth.
+"""Full-domain search: time against plain NumPy, and growth.
 
     SHOAL_DATA=... python -m benchmarks.full_domain [--quick]
 
 The search alone is timed, with the frequency set in memory and kernels compiled; best of five. The baseline groups the
-combinations of each node that the search looked at with NumPy's unique. ARX 3.9.2, measured elsewhere on
-two cores, warm: Adult with 0, 2 and 5 % left out 38, 220 and 177 ms; lattices of 20,736 and 45,000 nodes at 2 % 4.7 and
-7.9 s; a million rows loaded and searched, cold, about 4 s.
+combinations of each node that the search evaluated with NumPy's unique, in the same run. ARX 3.9.2, measured elsewhere
+on two cores, warm: Adult with 0, 2 and 5 % suppressed 38, 220 and 177 ms; lattices of 20,736 and 45,000 nodes at 2 %
+4.7 and 7.9 s; a million rows loaded and searched, cold, about 4 s.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def problem_of(source: Source, schema: Schema, k: int) -> Problem:
 
 
 def synthetic(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: int = 5, seed: int = 0) -> Problem:
-    """A table of skewed columns with hierarchies of given heights, for lattices of a given size."""
+    """Build a table of skewed columns with hierarchies of given heights.
+
+    The heights determine the size of the lattice.
+    """
     random = np.random.default_rng(seed)
     columns = []
     for values in leaves:
@@ -57,15 +60,15 @@ def synthetic(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: i
 
 
 def of_columns(columns: list[np.ndarray], leaves: tuple[int, ...], heights: tuple[int, ...], k: int) -> Problem:
-    """A table of codes, each column with so many values and a hierarchy of a given height."""
+    """Build a problem from codes, numbers of values and hierarchy heights."""
     ladders, dictionaries = [], []
-    for place, (values, height) in enumerate(zip(leaves, heights, strict=True)):
+    for index, (values, height) in enumerate(zip(leaves, heights, strict=True)):
         names = [f"{value:04d}" for value in range(values)]
         fan = max(2, int(np.ceil(values ** (1 / height))))
         levels = [names, *([f"{level}-{value // fan**level}" for value in range(values)] for level in range(1, height))]
         levels.append(["*"] * values)
         ladders.append(build_ladder(levels, False, levels))
-        dictionaries.append(Dictionary(f"q{place}", place, None, tuple(names), False))
+        dictionaries.append(Dictionary(f"q{index}", index, None, tuple(names), False))
     codes, count = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
     none = np.zeros((len(codes), 0), np.int32)
     frequencies = FrequencySet(
@@ -86,7 +89,10 @@ def search(problem: Problem, suppression: float, repeat: int = 5) -> tuple[float
 
 
 def baseline(problem: Problem, looks: int, node: tuple[int, ...]) -> float:
-    """NumPy's time to group the combinations as often as the search looked, at the optimum's levels."""
+    """Return NumPy's time to group the combinations at the optimum's levels.
+
+    They are grouped as often as the search evaluated a node.
+    """
     frequencies = problem.frequencies
     start = time.perf_counter()
     tries = min(looks, 5)
@@ -159,7 +165,7 @@ def run():
     }}
 run()
 """
-# what the same search took before, and what ARX took, each measured by others on two cores with tables of its own
+# milliseconds of an earlier version and of ARX, measured elsewhere on two cores with other tables
 QUOTED = {
     ("Adult", "t", 0.02): (3160, 440),
     ("100k rows", "t", 0.02): (21100, 3780),
@@ -170,7 +176,7 @@ QUOTED = {
 
 
 def with_secrets(rows: int) -> Problem:
-    """A census of so many rows, its occupations sensitive."""
+    """Return a census with sensitive occupations."""
     schema = Schema({**census_schema().columns, "occupation": Column(Role.SENSITIVE)})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "census.parquet"
@@ -179,7 +185,7 @@ def with_secrets(rows: int) -> Problem:
 
 
 def adult_with_secrets() -> Problem:
-    """Adult, its occupations sensitive."""
+    """Return Adult with sensitive occupations."""
     home = Path(os.environ["SHOAL_DATA"]) / "adult"
     columns = {
         name: Column(Role.QUASI_IDENTIFIER, read_table(home / "hierarchies" / "arx" / f"{name}.csv")) for name in ADULT
@@ -189,7 +195,7 @@ def adult_with_secrets() -> Problem:
 
 
 def by_models() -> None:
-    """Searches that need histograms, each in a process of its own."""
+    """Measure searches that need histograms, each in a separate process."""
     tables = {"100k rows": "with_secrets(100_000)"}
     if os.environ.get("SHOAL_DATA"):
         tables = {"Adult": "adult_with_secrets()", **tables}
@@ -199,18 +205,18 @@ def by_models() -> None:
             for suppression in (0.0, 0.02):
                 models = f"[KAnonymity(5), {model}]"
                 setup = MODELS.format(problem=problem, models=models, suppression=suppression)
-                told = measure(setup, "answer = run()", repeat=5)
+                measured = measure(setup, "answer = run()", repeat=5)
                 before, arx = QUOTED.get((table, name, suppression), ("", ""))
-                answer = told["answer"]
+                answer = measured["answer"]
                 rows.append(
                     (
                         f"{table}, 7 QIs, k=5, {model}",
                         f"{suppression:.0%}",
                         answer["nodes"],
                         answer["seen"],
-                        told["seconds"] * 1000,
+                        measured["seconds"] * 1000,
                         answer["cpu"] * 1000,
-                        told["peak_mb"],
+                        measured["peak_mb"],
                         answer["loss"],
                         answer["suppressed"],
                         before,
@@ -237,12 +243,12 @@ def by_models() -> None:
     )
 
 
-def by_rows(most: int = 10_000_000) -> None:
+def by_rows(max_rows: int = 10_000_000) -> None:
     rows = []
     size = 10_000
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "census.parquet"
-        while size <= most:
+        while size <= max_rows:
             write_census(path, size)
             start = time.perf_counter()
             problem = problem_of(Source(path), census_schema(), 5)
@@ -265,7 +271,7 @@ def by_rows(most: int = 10_000_000) -> None:
 
 
 def by_nodes() -> None:
-    """The same table with higher and higher hierarchies."""
+    """Measure the same table with increasing heights of its hierarchies."""
     rows = []
     for heights in ((1, 1, 1, 1, 1, 1), (2, 2, 2, 2, 1, 1), (3, 3, 3, 3, 2, 1), (4, 4, 4, 3, 3, 2), (6, 6, 5, 4, 4, 3)):
         problem = synthetic(60_000, (100, 60, 40, 20, 12, 6), heights)
@@ -285,10 +291,10 @@ def by_nodes() -> None:
 
 
 def by_columns() -> None:
-    """More and more quasi-identifiers of three levels each."""
+    """Measure increasing numbers of quasi-identifiers of three levels each."""
     rows = []
     for columns in range(2, 12):
-        problem = synthetic(60_000, tuple(12 + 3 * (place % 4) for place in range(columns)), (2,) * columns)
+        problem = synthetic(60_000, tuple(12 + 3 * (index % 4) for index in range(columns)), (2,) * columns)
         seconds, found = search(problem, 0.02, 2)
         rows.append((columns, len(problem.frequencies.count), found.nodes, found.seen, seconds))
     show(

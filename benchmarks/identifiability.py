@@ -1,10 +1,10 @@
-"""A sampled grid beside the release of the same table at the same levels by the method levels, in the same run.
+"""Sampled grid, compared with the method levels at the same levels.
 
 python -m benchmarks.identifiability [rows]
 
-Both read the table, decide, write a Parquet file and verify it. The sampled grid tosses a coin for each row (exact,
-from the operating system) and publishes about half of them; levels publishes all that are in groups of at least k. The
-two take turns, since a machine is not equally fast at all times.
+Both read the same table in the same run, decide, write a Parquet file and verify it. The sampled grid tosses a coin for
+each row (exact, from the operating system) and publishes about half of them; levels publishes all that are in groups of
+at least k. The two take turns, since the speed of a machine varies over time.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def main(rows: int = 10_000_000, repeat: int = 2) -> None:
             for method, document in methods.items():
                 setup = SETUP.format(plan=json.dumps(plan(source, folder, document)))
                 runs[method].append(measure(setup, RUN))
-    rows_shown = []
+    table_rows = []
     for method, found in runs.items():
         answer = found[-1]["answer"]
         steps = answer["seconds"]
-        rows_shown.append(
+        table_rows.append(
             (
                 method,
                 statistics.median(run["seconds"] for run in found),
@@ -80,7 +80,7 @@ def main(rows: int = 10_000_000, repeat: int = 2) -> None:
     show(
         f"Release of {rows:,} rows, {len(LEVELS)} quasi-identifiers, k = {K} (median of {repeat}; steps: last run)",
         ("method", "seconds", "reading", "deciding", "writing", "verifying", "peak MB", "result"),
-        rows_shown,
+        table_rows,
         f"The sampled grid takes {', '.join(f'{ratio:.2f}' for ratio in pairs)} times as long as the plain levels.",
     )
 

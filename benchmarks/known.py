@@ -1,8 +1,9 @@
-"""An intruder who knows few columns: growth with columns, with what is known and with rows, and wide tables whole.
+"""Partial knowledge: growth with columns and rows, and wide tables.
 
 python -m benchmarks.known [growth | whole | check | compas ...]
 
-COMPAS is read from ``real/compas.csv`` in the folder that SHOAL_DATA names; without it that part is left out.
+The intruder knows a limited number of columns; the time also grows with this number. COMPAS is read from
+``real/compas.csv`` in the folder that SHOAL_DATA names; without it that part is skipped.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ import time
 import shoal
 from pathlib import Path
 from shoal.advice.draft import draft_plan
-from shoal.pipeline.run import rehearse
+from shoal.pipeline.run import dry_run
 import tomllib
 document = tomllib.loads(draft_plan(shoal.profile({path!r}), Path({path!r}), Path(".")))
 document["models"] = [{{"name": "k-anonymity", "k": 5, "known": {known}}}]
@@ -55,14 +56,17 @@ document["method"] = {{"name": "hidden-cells"}}
 document.pop("output", None)
 plan = shoal.Plan.from_dict(document)
 begun = time.process_time()
-release = rehearse(plan, bounded=False)
+release = dry_run(plan, bounded=False)
 answer = [len(plan.schema.quasi_identifiers), release.utility["ncp"], release.certificate["method"]["hidden_part"],
     time.process_time() - begun]
 """
 
 
 def write_wide(path: Path, rows: int, columns: int = COLUMNS, seed: int = 1) -> list[str]:
-    """People who are alike in groups: a third of the columns are numbers, the others have 2 to 12 uneven values."""
+    """Write a wide table of people in similar groups; return its columns.
+
+    A third of the columns are numbers, the others have 2 to 12 unevenly distributed values.
+    """
     random = np.random.default_rng(seed)
     kind = random.integers(0, 20, rows)
     table = {}
@@ -89,7 +93,7 @@ def main(*parts: str) -> None:
 
 
 def growth(folder: Path, rows: int = 100_000) -> None:
-    """Each factor by itself, from a table in the middle."""
+    """Vary each factor by itself, from a medium table."""
     cases = [(rows // 10, q, 2) for q in (15, 30, 60)]
     cases += [(rows // 10, 30, m) for m in (1, 3)]
     cases += [(n, 30, 2) for n in (rows // 100, rows // 3)]
@@ -117,7 +121,7 @@ def growth(folder: Path, rows: int = 100_000) -> None:
 
 
 def whole(folder: Path, rows: int = 100_000) -> None:
-    """A wide table."""
+    """Measure a release of a wide table."""
     path = folder / "wide.parquet"
     names = write_wide(path, rows)
     lines = []
@@ -135,7 +139,7 @@ def whole(folder: Path, rows: int = 100_000) -> None:
 
 
 def check(folder: Path, rows: int = 100_000) -> None:
-    """All sets of three of 46 columns."""
+    """Measure the check of all sets of three of 46 columns."""
     coarse = folder / "coarse.parquet"
     pq.write_table(pa.table({f"c{j}": np.arange(rows) // (j + 1) % 4 for j in range(46)}), coarse)
     found = one(coarse, [f"c{j}" for j in range(46)], 46, 3, CHECK)
@@ -147,7 +151,7 @@ def check(folder: Path, rows: int = 100_000) -> None:
 
 
 def compas(_: Path) -> None:
-    """A real table, its quasi-identifiers as drafted."""
+    """Measure a real table, with its quasi-identifiers as drafted."""
     path = Path(os.environ.get("SHOAL_DATA", "")) / "real" / "compas.csv"
     if not path.is_file():
         return

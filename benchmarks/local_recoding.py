@@ -1,14 +1,15 @@
-"""Local recoding: loss and time on Adult beside full-domain recoding in the same run, growth, and local suppression.
+"""Local recoding and local suppression on Adult, and growth.
 
     SHOAL_DATA=... python -m benchmarks.local_recoding
 
-``decide`` alone is timed, with the frequency set in memory and kernels compiled; best of three. Granularity is
-ARX's: with s the mean over columns of the mean share of the domain that a cell covers, and m the mean over columns of
-one over the domain's size, it is 1 - (s - m)/(1 - m). ARX's own figures, on another run of a like machine: full domain
-0.301, local recoding of 7 columns 0.9659 in 0.472 s (warm), of 9 columns 0.9323 in 4.325 s. sdcMicro's kAnon, measured
-elsewhere too, takes 9 to 37 s for 5 keys and does not end within 235 s for 8; how many cells it suppresses is counted
-here by a compiled kernel that follows its rule: as long as fewer than k rows match a row, `*` matching everything, the
-row loses the cell in the column of most values in which it differs from the rows that are nearest to it.
+Loss and time are compared with full-domain recoding in the same run. ``decide`` alone is timed, with the frequency set
+in memory and kernels compiled; best of three. Granularity is ARX's: with s the mean over columns of the mean share of
+the domain that a cell covers, and m the mean over columns of one over the domain's size, it is 1 - (s - m)/(1 - m).
+ARX's own figures, on another run of a similar machine: full domain 0.301, local recoding of 7 columns 0.9659 in 0.472 s
+(warm), of 9 columns 0.9323 in 4.325 s. sdcMicro's kAnon, also measured elsewhere, takes 9 to 37 s for 5 keys and does
+not finish within 235 s for 8. The number of cells that it suppresses is counted here by a compiled kernel that follows
+its rule: as long as fewer than k rows match a row, `*` matching everything, the row loses the cell in the column with
+the largest number of values among the columns in which it differs from its nearest rows.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def adult(folder: Path, names: tuple[str, ...], k: int) -> Problem:
 
 
 def granularity(problem: Problem, recoding: Recoding) -> float:
-    """ARX's measure of what is left, as the module says."""
+    """Return ARX's granularity of a recoding, as defined above."""
     fate = published(problem.frequencies, problem.ladders, recoding)
     share = float((fate.count @ fate.share / fate.count.sum()).mean())
     least = float(np.mean([ladder.share[0].min() for ladder in problem.ladders]))
@@ -62,7 +63,7 @@ def granularity(problem: Problem, recoding: Recoding) -> float:
 
 
 def timed(method: Method, problem: Problem, repeat: int = 3) -> tuple[float, Recoding]:
-    method.decide(problem)  # compiles, or loads what was compiled
+    method.decide(problem)  # compiles the kernels, or loads them from the cache
     best = float("inf")
     for _ in range(repeat):
         start = time.perf_counter()
@@ -94,21 +95,24 @@ def on_adult(folder: Path) -> None:
 
 @njit(cache=True)
 def matching(codes, row):
-    """Rows that could be taken for a row; -1 matches everything."""
+    """Count the rows that match a row; -1 matches everything."""
     found = 0
     for other in range(len(codes)):
-        alike = True
+        matches = True
         for j in range(codes.shape[1]):
             if codes[other, j] >= 0 and codes[row, j] >= 0 and codes[other, j] != codes[row, j]:
-                alike = False
+                matches = False
                 break
-        found += alike
+        found += matches
     return found
 
 
 @njit(cache=True)
 def nearest_differing_column(codes, row, columns):
-    """The first of `columns` in which a row differs from one of those that differ from it in fewest columns."""
+    """Return the first of `columns` that differs in a nearest row.
+
+    The nearest rows are those that differ in the smallest number of columns.
+    """
     least = codes.shape[1] + 1
     differs = np.zeros(codes.shape[1], np.bool_)
     for other in range(len(codes)):
@@ -129,7 +133,10 @@ def nearest_differing_column(codes, row, columns):
 
 
 def by_importance(problem: Problem, k: int) -> int:
-    """Cells that sdcMicro's rule suppresses; no more than k rows of a combination take part, as there."""
+    """Count the cells that sdcMicro's rule suppresses.
+
+    As in sdcMicro, at most k rows of a combination take part.
+    """
     frequencies = problem.frequencies
     codes = np.repeat(frequencies.codes, np.minimum(frequencies.count, k), axis=0).astype(np.int32)
     columns = np.argsort([-dictionary.size for dictionary in frequencies.quasi], kind="stable")
@@ -150,9 +157,9 @@ def suppression(folder: Path) -> None:
             rule: object = by_importance(problem, k) if len(names) == 5 else ""
             for reading in ("strict", "loose"):
                 seconds, recoding = timed(LocalSuppression(missing=reading), problem, 1)
-                beside = rule if reading == "loose" else ""
+                by_rule = rule if reading == "loose" else ""
                 before = 6.9 if (len(names), k, reading) == (8, 5, "loose") else ""
-                rows.append((len(names), k, reading, recoding.facts.suppressed_cells, beside, seconds, before))
+                rows.append((len(names), k, reading, recoding.facts.suppressed_cells, by_rule, seconds, before))
     show(
         "Local suppression on Adult",
         ("keys", "k", "reading of *", "suppressed cells", "by sdcMicro's rule", "seconds", "seconds before"),

@@ -1,8 +1,8 @@
-"""How things are measured and told.
+"""Measurement of time and memory, and recording of results.
 
-Each subject runs in a process of its own: wall time and peak memory, best of a few runs. What is told is printed as a
-Markdown table and, where the environment variable SHOAL_RESULTS names a file, added to it as a line of JSON, from which
-:mod:`benchmarks.page` makes docs/benchmarks.md.
+Each measured subject runs in a separate process: wall time and peak memory, best of several runs. Results are printed
+as a Markdown table and, if the environment variable SHOAL_RESULTS names a file, appended to it as a line of JSON, from
+which :mod:`benchmarks.page` makes docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ print(json.dumps({"seconds": min(times), "all": times, "peak_mb": peak, "answer"
 
 
 def measure(setup: str, run: str, *, repeat: int = 1, python: str = sys.executable) -> dict:
-    """Run ``run`` after ``setup`` in a fresh process; ``answer`` is what the code left in that name."""
+    """Run ``run`` after ``setup`` in a fresh process.
+
+    ``answer`` is the final value of the variable of that name in the process.
+    """
     done = subprocess.run([python, "-c", CHILD, setup, run, str(repeat)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr[-2000:])
@@ -39,26 +42,29 @@ def measure(setup: str, run: str, *, repeat: int = 1, python: str = sys.executab
 
 
 def cell(value: object) -> str:
-    """A cell of a table; three digits of a number that was measured."""
+    """Format a cell of a table; measured numbers have three digits."""
     if not isinstance(value, float):
         return str(value)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(cell(value).replace("|", "\\|") for value in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
-def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]], says: str = "") -> None:
-    """Print a table, with a sentence on how to read it, and record it; peaks of memory stand beside all times."""
+def show(title: str, header: Sequence[str], rows: Sequence[Sequence[object]], note: str = "") -> None:
+    """Print and record a table, with a note on how to read it.
+
+    Every table of times also has a peak of memory.
+    """
     if not any("MB" in head.split() for head in header):
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        says = f"{says} Peak memory of the process that measured this: {peak:,.0f} MB.".strip()
-    print(f"\n### {title}\n\n{markdown(header, rows)}" + (f"\n\n{says}" if says else ""), flush=True)
-    _record({"kind": "table", "title": title, "header": header, "rows": rows, "says": says})
+        note = f"{note} Peak memory of the process that measured this: {peak:,.0f} MB.".strip()
+    print(f"\n### {title}\n\n{markdown(header, rows)}" + (f"\n\n{note}" if note else ""), flush=True)
+    _record({"kind": "table", "title": title, "header": header, "rows": rows, "says": note})
 
 
 def draw(
@@ -70,7 +76,7 @@ def draw(
     log_x: bool = True,
     log_y: bool = True,
 ) -> None:
-    """Record a chart of lines; the page draws it."""
+    """Record a line chart; the page draws it."""
     axes = {"x_title": x_title, "y_title": y_title, "log_x": log_x, "log_y": log_y}
     _record({"kind": "chart", "title": title, "series": series, **axes})
 
@@ -83,5 +89,5 @@ def _record(entry: Mapping[str, object]) -> None:
 
 
 def _plain(value: object) -> object:
-    """NumPy's numbers as Python's."""
+    """Convert a NumPy number to a Python number."""
     return value.item() if hasattr(value, "item") else str(value)

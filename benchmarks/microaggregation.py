@@ -1,12 +1,12 @@
-"""Time, growth, memory and loss of the microaggregation kernels, beside a brute-force kernel in the same run.
+"""Microaggregation kernels: time, growth, memory and loss.
 
     python -m benchmarks.microaggregation            # up to 1,000,000 records, about two minutes
     python -m benchmarks.microaggregation --most 100000
 
-Records are standard normal in six attributes, k = 5, p = 3; the three confidential attributes have 15 values each,
-common and rare ones. Compilation is not timed: every kernel runs once on a small table first. The loss is SSE/SST in
-per cent; the memory is the process's peak so far. sdcMicro 5.8, measured elsewhere on two cores: 10,000 records 0.35 s,
-100,000 records 47 s.
+A brute-force kernel is measured in the same run. Records are standard normal in six attributes, k = 5, p = 3; the three
+confidential attributes have 15 values each, common and rare ones. Compilation is not timed: every kernel runs once on a
+small table first. The loss is SSE/SST in per cent; the memory is the process's peak so far. sdcMicro 5.8, measured
+elsewhere on two cores: 10,000 records 0.35 s, 100,000 records 47 s.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ATTRIBUTES, K, P = 6, 5, 3
 
 @njit(cache=True)
 def brute_force_mdav(points, k):
-    """MDAV by scanning all records left for every query: n² d / k."""
+    """Compute MDAV with a scan of all remaining records per query: n² d / k."""
     records, attributes = points.shape
     left = np.arange(records)
     group = np.full(records, -1, np.int32)
@@ -94,10 +94,10 @@ def loss(points: np.ndarray, group: np.ndarray) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=1_000_000, help="records of the largest table")
-    most = parser.parse_args().most
+    max_records = parser.parse_args().most
     rng = np.random.default_rng(1)
-    everything = rng.normal(size=(most, ATTRIBUTES))
-    all_codes = make_codes(most, rng)
+    everything = rng.normal(size=(max_records, ATTRIBUTES))
+    all_codes = make_codes(max_records, rng)
 
     small, small_codes = everything[:3_000], all_codes[:3_000]
     for method in (mdav, cbfs, brute_force_mdav):
@@ -170,7 +170,10 @@ path = "out.csv"
 
 
 def whole_release(everything: np.ndarray) -> None:
-    """From CSV to a verified CSV with its report in a process of its own, beside the kernel alone."""
+    """Measure a release from CSV to CSV, compared with the kernel alone.
+
+    The release is verified and has its report; it runs in a separate process.
+    """
     import pyarrow as pa
     import pyarrow.csv
 
@@ -185,7 +188,7 @@ def whole_release(everything: np.ndarray) -> None:
         (folder / "plan.toml").write_text(PLAN.format(columns=roles, k=K), encoding="utf-8")
         used = run([sys.executable, "-m", "shoal", "release", "plan.toml", "--json"], folder)
         steps = json.loads((folder / "told").read_text().splitlines()[-1])["seconds"]
-    told = ", ".join(f"{step} {seconds:.2f}" for step, seconds in steps.items())
+    steps_text = ", ".join(f"{step} {seconds:.2f}" for step, seconds in steps.items())
     show(
         f"MDAV of {len(everything):,} records from CSV to a verified CSV with its report, in one cold process",
         ("", "s", "CPU s", "peak MB"),
@@ -194,7 +197,7 @@ def whole_release(everything: np.ndarray) -> None:
             ("whole release", used["s"], used["CPU s"], used["MB"]),
             ("ratio", used["s"] / alone[0], used["CPU s"] / alone[1], ""),
         ],
-        f"Seconds of its steps: {told}. Bounding is the proof of what any microaggregation must lose.",
+        f"Seconds of its steps: {steps_text}. Bounding is the proof of what any microaggregation must lose.",
     )
 
 

@@ -1,4 +1,7 @@
-"""docs/benchmarks.md, its charts and docs/benchmarks.json, from what the benchmarks recorded."""
+"""Write docs/benchmarks.md, its charts and docs/benchmarks.json.
+
+The input is what the benchmarks recorded.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ machine beside each figure.
 
 
 def machine() -> dict[str, object]:
-    """What was measured on."""
+    """Describe the machine of the measurement."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
     return {
         "cores": os.cpu_count(),
@@ -47,7 +50,7 @@ def machine() -> dict[str, object]:
 
 
 def load() -> dict[str, dict]:
-    """What was measured before, by benchmark."""
+    """Load earlier results, by benchmark."""
     return json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.is_file() else {}
 
 
@@ -56,7 +59,7 @@ def write(results: dict[str, dict]) -> None:
     PICTURES.mkdir(exist_ok=True)
     for old in PICTURES.glob("benchmark-*.svg"):
         old.unlink()
-    lines = [INTRODUCTION, markdown(record.HEADER, record.told(results)), ""]
+    lines = [INTRODUCTION, markdown(record.HEADER, record.report(results)), ""]
     lines += [f"- [{_title(name)}](#{_title(name).replace(' ', '-')})" for name in sorted(results)]
     for name in sorted(results):
         result = results[name]
@@ -78,8 +81,8 @@ def _title(name: str) -> str:
 
 
 def _table(entry: dict) -> list[str]:
-    says = ["", entry["says"]] if entry["says"] else []
-    return [f"### {entry['title']}", "", markdown(entry["header"], entry["rows"]), *says]
+    note = ["", entry["says"]] if entry["says"] else []
+    return [f"### {entry['title']}", "", markdown(entry["header"], entry["rows"]), *note]
 
 
 def _chart(name: str, entry: dict) -> list[str]:

@@ -1,13 +1,13 @@
-"""Releases of Adult by shoal and by the Python peers, in the same run on the same rows: time, memory and loss.
+"""Releases of Adult by shoal and by Python peers: time, memory, loss.
 
     SHOAL_DATA=... python -m benchmarks.peers
 
-Everybody gets a pandas frame that is in memory and gives one back; imports and compilation are not counted. shoal's
-time includes the check of the release from its rows, which the others do not make. The loss is taken from what is
-published: the part of a column's domain that a cell covers, its mean over cells; a row that is left out covers all of
-it. anjana generalizes whole columns, anonypy is a Mondrian that publishes ranges of ages and sets of other values,
-without hierarchies; shoal's ranges are those between two values in the order of a hierarchy's lines. Peers are
-installed apart, in .venv-peers.
+All run on the same rows in the same run. Each gets a pandas frame in memory and returns one; imports and compilation
+are not counted. shoal's time includes the verification of the release from its rows, which the others do not have. The
+loss is computed from the published cells: the share of a column's domain that a cell covers, its mean over cells; a
+suppressed row covers all of it. anjana generalizes whole columns. anonypy is a Mondrian that publishes ranges of ages
+and sets of other values, without hierarchies; shoal's ranges are those between two values in the order of a hierarchy's
+lines. Peers are installed separately, in .venv-peers.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ answer = tell(pd.DataFrame(rows).map(lambda cell: cell[0] if isinstance(cell, li
 
 
 def peer_python() -> str:
-    """The interpreter that has the peers, installed if it is not there."""
+    """Return the interpreter with the peers; install them if needed."""
     python = PEERS / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(PEERS)], check=True)
@@ -76,7 +76,10 @@ def peer_python() -> str:
 
 
 def covered(name: str, label: str, lines: list[list[str]]) -> float:
-    """The part of a column's domain that a label covers: of the hierarchy, a list of values, or a range of ages."""
+    """Return the share of a column's domain that a label covers.
+
+    A label is one of the hierarchy, a list of values, or a range of ages.
+    """
     leaves = {line[0] for line in lines}
     below = sum(label in line for line in lines)
     if below:
@@ -85,8 +88,8 @@ def covered(name: str, label: str, lines: list[list[str]]) -> float:
         low, high = (int(float(end)) for end in label.split("-"))
         return sum(low <= int(age) <= high for age in leaves) / len(leaves)
     if ".." in label:
-        places = [line[0] for line in lines]
-        first, last = (places.index(end) for end in label.split(".."))
+        leaves_in_order = [line[0] for line in lines]
+        first, last = (leaves_in_order.index(end) for end in label.split(".."))
         return (last - first + 1) / len(lines)
     values = label.split(",")
     if not set(values) <= leaves:
@@ -94,13 +97,13 @@ def covered(name: str, label: str, lines: list[list[str]]) -> float:
     return len(values) / len(leaves)
 
 
-def row(title: str, told: dict, lines: dict[str, list[list[str]]], rows: int) -> tuple[object, ...]:
-    answer = told["answer"]
+def row(title: str, measured: dict, lines: dict[str, list[list[str]]], rows: int) -> tuple[object, ...]:
+    answer = measured["answer"]
     lost = sum(count * covered(name, label, lines[name]) for name, label, count in answer["cells"])
     lost += (rows - answer["rows"]) * len(QUASI)
     return (
-        title, told["seconds"], told["peak_mb"], lost / (rows * len(QUASI)), answer["groups"], answer["smallest"],
-        rows - answer["rows"],
+        title, measured["seconds"], measured["peak_mb"], lost / (rows * len(QUASI)), answer["groups"],
+        answer["smallest"], rows - answer["rows"],
     )  # fmt: skip
 
 
@@ -132,11 +135,11 @@ def main() -> None:
         ("shoal mondrian, ranges", {"name": "mondrian"}, True),
         ("shoal refine, ranges", {"name": "refine", "start": {"name": "mondrian"}}, True),
     ):
-        told = measure(f"METHOD, RANGES = {method!r}, {ranges}\n{load}{SHOAL}", "answer = run(METHOD)", repeat=3)
-        table.append(row(title, told, lines, rows))
+        measured = measure(f"METHOD, RANGES = {method!r}, {ranges}\n{load}{SHOAL}", "answer = run(METHOD)", repeat=3)
+        table.append(row(title, measured, lines, rows))
     for title, share in (("anjana", 0), ("anjana, 5 % left out", 5)):
-        told = measure(load + ANJANA, ANJANA_RUN.replace("SUPPRESSION", str(share)), python=python)
-        table.append(row(title, told, lines, rows))
+        measured = measure(load + ANJANA, ANJANA_RUN.replace("SUPPRESSION", str(share)), python=python)
+        table.append(row(title, measured, lines, rows))
     table.append(row("anonypy", measure(load + ANONYPY, ANONYPY_RUN, python=python), lines, rows))
     show(
         f"Adult, {rows:,} rows, 7 quasi-identifiers, k = 5",

@@ -1,4 +1,6 @@
-"""People, not rows: what promises about people cost, how long it takes to count them, and what survives unions.
+"""Models of people instead of rows: loss, time and unions.
+
+The cost of guarantees about people, the time to count them, and counterexamples to closure under union.
 
 python -m benchmarks.people [costs | speed | search ...]
 """
@@ -87,7 +89,7 @@ def main(*parts: str) -> None:
 
 
 def both_costs() -> None:
-    """On visits that are generated, and on real laboratory values where they are at hand."""
+    """Measure generated visits, and real laboratory values if available."""
     costs("visits of 5,000 patients", VISITS, people=5000)
     shared = os.environ.get("SHOAL_DATA")
     path = Path(shared or "") / "real" / "nafld2.csv"
@@ -96,7 +98,7 @@ def both_costs() -> None:
 
 
 def costs(title: str, data: str, **given: object) -> None:
-    """What each promise loses."""
+    """Measure the loss of each guarantee."""
     lines = []
     for name, (role, models, method) in PROMISES.items():
         try:
@@ -116,10 +118,13 @@ def costs(title: str, data: str, **given: object) -> None:
 
 
 def speed(people: int = 250_000) -> None:
-    """``shoal release``, rows against people: from a CSV to a CSV, with report and certificate."""
+    """Compare ``shoal release`` for rows and for people.
+
+    It is from CSV to CSV, with report and certificate.
+    """
     lines = []
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         table = visits_table(people)
         pyarrow.csv.write_csv(table, folder / "visits.csv")
         for name in list(PROMISES)[:2]:
@@ -131,9 +136,9 @@ def speed(people: int = 250_000) -> None:
                 cwd=folder, capture_output=True, text=True, check=True,
             )  # fmt: skip
             wall, after = time.perf_counter() - start, os.times()
-            told = json.loads(done.stdout)
+            certificate = json.loads(done.stdout)
             spent = after.children_user + after.children_system - before.children_user - before.children_system
-            lines.append((name, f"{told['rows']:,}", f"{people:,}", spent, wall, told["loss"]["ncp"]))
+            lines.append((name, f"{certificate['rows']:,}", f"{people:,}", spent, wall, certificate["loss"]["ncp"]))
     lines.append(("times as long", "", "", lines[1][3] / lines[0][3], lines[1][4] / lines[0][4], ""))
     show(
         "Counting people in place of rows: shoal release by full-domain, k = 5, 5 % suppression, from CSV to CSV",
@@ -143,13 +148,13 @@ def speed(people: int = 250_000) -> None:
 
 
 def search(trials: int = 200_000) -> None:
-    """Counterexamples to unions, among random groups of people."""
+    """Search for counterexamples to unions among random groups of people."""
     groups = unions.trials(trials, seed=7)
     lines = []
-    for asked in TRIED.values():
-        model = ByPeople(asked)
+    for tried_model in TRIED.values():
+        model = ByPeople(tried_model)
         united, absorbed = unions.counterexamples(model, groups)
-        lines.append((str(asked), model.unites, united, model.absorbs, absorbed))
+        lines.append((str(tried_model), model.closed_under_union, united, model.closed_under_superset, absorbed))
     show(
         f"Does a model by people survive unions? Counterexamples in {trials:,} trials",
         ("model", "declared to unite", "bad unions of two good groups", "declared to absorb", "of a good one and any"),

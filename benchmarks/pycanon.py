@@ -1,9 +1,9 @@
-"""k, l, entropy l and t of Adult by shoal and by pycanon, in the same run: times and answers.
+"""k, l, entropy l and t of Adult, compared with pycanon.
 
     SHOAL_DATA=... python -m benchmarks.pycanon
 
-pycanon is installed apart, in .venv-peers, for it pins older versions. Both get a pandas frame that is in memory;
-imports are not counted.
+Times and answers are from the same run. pycanon is installed separately, in .venv-peers, since it pins older versions.
+Both get a pandas frame in memory; imports are not counted.
 """
 
 from __future__ import annotations
@@ -60,10 +60,12 @@ def main() -> None:
             )
         )
     models = [model for model, _, _ in CASES.values()]
-    together = measure(
+    all_models = measure(
         load + OURS, f"shoal.check(data, {models!r}, quasi_identifiers=quasi, sensitive=sensitive)", repeat=5
     )
-    rows.append(("all four", together["seconds"], total, total / together["seconds"], together["peak_mb"], "", "", ""))
+    rows.append(
+        ("all four", all_models["seconds"], total, total / all_models["seconds"], all_models["peak_mb"], "", "", "")
+    )
     show(
         "Adult, 30,162 rows, 7 quasi-identifiers: seconds and answers",
         ("figure", "shoal s", "pycanon s", "times faster", "shoal MB", "pycanon MB", "shoal", "pycanon"),

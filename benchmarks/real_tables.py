@@ -1,14 +1,14 @@
-"""Real tables, as people have them: ``shoal plan`` and ``shoal release``, nothing edited, and what came of it.
+"""Real tables: results of unedited ``shoal plan`` and ``shoal release``.
 
     SHOAL_DATA=folder python -m benchmarks.real_tables [TABLE ...]       # writes docs/real-tables.md
 
-The folder holds ``real/``, with the tables that are listed here; they are no part of the project. Each command runs as
-a user runs it, in a process of its own and a new folder. Then what ``shoal explain`` advises first is done, and the
-plan run again. A wide table that is generated comes last (``known-2`` and ``known-3``), with more quasi-identifiers
-than a draft would take.
+The folder has ``real/``, with the tables that are listed here; they are not part of the project. Each command runs as
+for a user, in a separate process and a new folder. Then the first advice of ``shoal explain`` is applied, and the plan
+is run again. A generated wide table comes last (``known-2`` and ``known-3``), with more quasi-identifiers than a draft
+would have.
 
-What was measured is kept in docs/real-tables.json, and the page is written from it after each table, so that tables can
-be measured one at a time: the others stay as they are.
+Results are recorded in docs/real-tables.json, and the page is written from it after each table, so that tables can
+be measured one at a time without changing the others.
 """
 
 from __future__ import annotations
@@ -30,18 +30,21 @@ import tomli_w
 from benchmarks import known
 
 RUN = "from shoal.cli.app import run; run()"
-LONGEST = 900.0
-"""Seconds after which a command is given up."""
-EXPLAINING = 60.0
-"""Seconds that ``shoal explain`` may take."""
+MAX_SECONDS = 900.0
+"""The time limit of a command, in seconds."""
+EXPLAIN_SECONDS = 60.0
+"""The time limit of ``shoal explain``, in seconds."""
 WIDE_ROWS = 100_000
 PAGE = Path(__file__).parent.parent / "docs" / "real-tables.md"
-KEPT = PAGE.with_suffix(".json")
+RECORD = PAGE.with_suffix(".json")
 
 
 @dataclass(frozen=True)
-class Real:
-    """A table, what it is, and the columns that name people in truth: none of them may be published."""
+class RealTable:
+    """A table, its description, and its direct identifiers.
+
+    None of the columns in ``names_people`` may be published.
+    """
 
     file: str
     what: str
@@ -49,35 +52,38 @@ class Real:
 
 
 TABLES = (
-    Real(
+    RealTable(
         "compas.csv",
         "7,214 defendants, 53 columns, three of them twice (ProPublica's extract, names made up)",
         ("id", "name", "first", "last", "c_case_number", "r_case_number", "vr_case_number"),
     ),
-    Real("nafld1.csv", "17,549 people of a liver study (R package survival)", ("id", "case.id")),
-    Real("nafld2.csv", "150,000 lab values of 5,885 of them", ("id",)),
-    Real("loans_full_schema.csv", "10,000 loans, 55 columns (openintro)", ("emp_title",)),
+    RealTable("nafld1.csv", "17,549 people of a liver study (R package survival)", ("id", "case.id")),
+    RealTable("nafld2.csv", "150,000 lab values of 5,885 of them", ("id",)),
+    RealTable("loans_full_schema.csv", "10,000 loans, 55 columns (openintro)", ("emp_title",)),
 )
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one table."""
+    """The results for one table."""
 
-    table: Real
+    table: RealTable
     seconds: dict[str, float]
     plan: dict[str, Any]
     release: dict[str, Any]
     attack: dict[str, Any]
     header: list[str]
     advice: dict[str, Any] | None = None
-    """The change that helps most, by what ``shoal explain`` found on a sample; with ``loss`` there."""
+    """The most effective change that ``shoal explain`` found on a sample, with its ``loss`` there."""
     advised: dict[str, Any] | None = None
-    """The release after it."""
+    """The release after the change."""
 
 
-def run(real: Real, folder: Path, data: Path, *, attack: bool = True, explain: bool = False) -> Result:
-    """Plan, release and attack one table in a folder, with nothing edited; then do what is advised first."""
+def run(real: RealTable, folder: Path, data: Path, *, attack: bool = True, explain: bool = False) -> Result:
+    """Plan, release and attack one table in a folder, without any edit.
+
+    With ``explain``, the first advice is then applied.
+    """
     source, released = data / "real" / real.file, folder / f"{Path(real.file).stem}-released.csv"
     seconds: dict[str, float] = {}
 
@@ -85,11 +91,11 @@ def run(real: Real, folder: Path, data: Path, *, attack: bool = True, explain: b
         start = time.perf_counter()
         command = [sys.executable, "-c", RUN, *map(str, arguments), "--json"]
         try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=LONGEST)
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=MAX_SECONDS)
         except subprocess.TimeoutExpired:
             if step != "attack":
                 raise
-            seconds[step] = LONGEST
+            seconds[step] = MAX_SECONDS
             return {}
         seconds[step] = time.perf_counter() - start
         if done.returncode:
@@ -105,7 +111,7 @@ def run(real: Real, folder: Path, data: Path, *, attack: bool = True, explain: b
     result = Result(real, seconds, plan, release, found, header)
     if not explain:
         return result
-    costs = shoal("explain", "explain", "plan.toml", "--time-limit", EXPLAINING)
+    costs = shoal("explain", "explain", "plan.toml", "--time-limit", EXPLAIN_SECONDS)
     advice = costs["advice"]
     if advice is None:
         return result
@@ -114,24 +120,24 @@ def run(real: Real, folder: Path, data: Path, *, attack: bool = True, explain: b
 
 
 def _changed(plan: Path, change: Mapping[str, Any]) -> dict[str, Any]:
-    """The contents of a plan with one thing changed, as ``shoal explain`` tells it."""
+    """Return the contents of a plan with one change of ``shoal explain``."""
     document = tomllib.loads(plan.read_text(encoding="utf-8"))
     document["output"]["path"] = "advised.csv"
     column, name = change.get("column"), change.get("model")
     if name is None:
         document["columns"][column] = {"role": "drop"}
         return document
-    asked = [model for model in document["models"] if model["name"] == name and model.get("column") == column]
+    matching = [model for model in document["models"] if model["name"] == name and model.get("column") == column]
     if "parameter" in change:
-        for model in asked:
+        for model in matching:
             model[change["parameter"]] = change["value"]
     else:
-        document["models"] = [model for model in document["models"] if model not in asked]
+        document["models"] = [model for model in document["models"] if model not in matching]
     return document
 
 
 def page(results: Sequence[Result], wide: Mapping[str, Any]) -> str:
-    """The page, from what was measured."""
+    """Return the page of all results."""
     lines = [
         "# Real tables, as people have them",
         "",
@@ -151,11 +157,12 @@ def page(results: Sequence[Result], wide: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for result in results:
-        told = result.release
+        release = result.release
         lines.append(
             f"| {result.table.file} | {result.seconds['plan']:.0f} s | {result.seconds['release']:.0f} s "
-            f"| {told['method']['name']} | {told['loss']['ncp']:.2f} | {told['groups']:,} | {told['smallest_group']} "
-            f"| {told['suppressed']:,} |"
+            f"| {release['method']['name']} | {release['loss']['ncp']:.2f} | {release['groups']:,} | "
+            f"{release['smallest_group']} "
+            f"| {release['suppressed']:,} |"
         )
     lines += ["", *_advised(results)]
     for result in results:
@@ -164,7 +171,7 @@ def page(results: Sequence[Result], wide: Mapping[str, Any]) -> str:
 
 
 def _advised(results: Sequence[Result]) -> list[str]:
-    """What came of the first advice of ``shoal explain``."""
+    """Return the lines on the first advice of ``shoal explain``."""
     lines = [
         "What `shoal explain` found to help most within a minute, on as much of a sample as fits in it, was then done",
         "in the plan, and nothing else. Whether it should be done is another question: a column that is dropped is",
@@ -178,13 +185,13 @@ def _advised(results: Sequence[Result]) -> list[str]:
             lines.append(f"| {result.table.file} | nothing that was tried | {result.release['loss']['ncp']:.2f} | | |")
             continue
         lines.append(
-            f"| {result.table.file} | {_told_change(result.advice)} | {result.release['loss']['ncp']:.2f} "
+            f"| {result.table.file} | {_describe_change(result.advice)} | {result.release['loss']['ncp']:.2f} "
             f"| {result.advised['loss']['ncp']:.2f} | {result.seconds['advised']:.0f} s |"
         )
     return lines
 
 
-def _told_change(change: Mapping[str, Any]) -> str:
+def _describe_change(change: Mapping[str, Any]) -> str:
     if "model" not in change:
         return f"without the column `{change['column']}`"
     model = f"{change['model']}{' of `' + change['column'] + '`' if change.get('column') else ''}"
@@ -192,7 +199,7 @@ def _told_change(change: Mapping[str, Any]) -> str:
 
 
 def run_wide(facts: int) -> dict[str, Any]:
-    """A generated table, of whose columns so many are known."""
+    """Release a generated table; the intruder knows some of its columns."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "wide.parquet"
         names = known.write_wide(path, WIDE_ROWS)
@@ -200,7 +207,10 @@ def run_wide(facts: int) -> dict[str, Any]:
 
 
 def _wide_section(found: Mapping[str, Any]) -> list[str]:
-    """A generated table of 200 columns, 60 of them quasi-identifiers, known two or three at a time."""
+    """Return the lines on the generated table.
+
+    It has 200 columns, 60 of them quasi-identifiers; the intruder knows two or three of them.
+    """
     lines = [
         f"## A generated table: {WIDE_ROWS:,} rows, {known.COLUMNS} columns, {known.QUASI} of them quasi-identifiers",
         "",
@@ -225,14 +235,14 @@ def _section(result: Result) -> list[str]:
     for column in result.plan["columns"]:
         roles.setdefault(column["role"], []).append(f"`{column['name']}`")
     lines = [f"## {result.table.file}", "", f"{result.table.what[0].upper()}{result.table.what[1:]}.", ""]
-    told = {
+    role_headings = {
         "quasi-identifier": "Generalized",
         "sensitive": "Published as it is, sensitive",
         "person": "Says whose rows they are; not published, people are counted",
         "identifier": "Dropped, names somebody",
         "drop": "Left out",
     }
-    lines += [f"- {words}: {', '.join(roles[role])}" for role, words in told.items() if role in roles]
+    lines += [f"- {words}: {', '.join(roles[role])}" for role, words in role_headings.items() if role in roles]
     tried = ", ".join(
         f"{trial['method']} {'no release' if trial['ncp'] is None else format(trial['ncp'], '.2f')}"
         for trial in result.plan["rehearsal"]
@@ -245,28 +255,28 @@ def _section(result: Result) -> list[str]:
             f"exposed ({found['share']:.1%}; without the release {found['baseline_share']:.1%})"
         )
     if not result.attack:
-        lines.append(f"- Attacks were given up after {LONGEST:.0f} seconds.")
+        lines.append(f"- Attacks were given up after {MAX_SECONDS:.0f} seconds.")
     lines += _facts(result.attack)
     lines += [f"- Warning: {warning['text']}" for warning in result.release["warnings"]]
     return lines
 
 
 def _facts(attack: Mapping[str, Any]) -> list[str]:
-    """How many facts single somebody out, where that was counted."""
+    """Return the numbers of facts that single out a row or person, if known."""
     found = attack.get("facts")
     if not found:
         return []
-    told = {"rows": "Rows of the release", "original_rows": "Rows of the original", "people": "People"}
+    headings = {"rows": "Rows of the release", "original_rows": "Rows of the original", "people": "People"}
     return [
         f"- {what} that so many facts at most single out: "
         + ", ".join(f"{rows:,} by {facts}" for facts, rows in enumerate(found[name], 1))
-        for name, what in told.items()
+        for name, what in headings.items()
         if name in found
     ]
 
 
 def main(*chosen: str) -> None:
-    """Measure the tables, or some of them, and write the page after each."""
+    """Measure all tables or some, and write the page after each."""
     data = Path(os.environ["SHOAL_DATA"])
     names = [*(real.file for real in TABLES), "known-2", "known-3"]
     if unknown := set(chosen) - set(names):
@@ -277,22 +287,22 @@ def main(*chosen: str) -> None:
         else:
             real = next(real for real in TABLES if real.file == name)
             with tempfile.TemporaryDirectory() as folder:
-                found = _kept(run(real, Path(folder), data, explain=True))
-        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-        _write(KEPT, json.dumps({**kept, name: found}, indent=1, sort_keys=True) + "\n")
+                found = _to_record(run(real, Path(folder), data, explain=True))
+        record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+        _write(RECORD, json.dumps({**record, name: found}, indent=1, sort_keys=True) + "\n")
         write_page()
         print(name, found["seconds"], file=sys.stderr)
 
 
 def write_page() -> None:
-    """The page, from what is kept."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    results = [Result(real, **kept[real.file]) for real in TABLES if real.file in kept]
-    _write(PAGE, page(results, {name: found for name, found in kept.items() if name.startswith("known-")}))
+    """Write the page from the recorded results."""
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
+    results = [Result(real, **record[real.file]) for real in TABLES if real.file in record]
+    _write(PAGE, page(results, {name: found for name, found in record.items() if name.startswith("known-")}))
 
 
-def _kept(result: Result) -> dict[str, Any]:
-    """What the page tells of a table, without the rest of the answers."""
+def _to_record(result: Result) -> dict[str, Any]:
+    """Return the part of the results that the page needs."""
 
     def some(answer: Mapping[str, Any], *names: str) -> dict[str, Any]:
         return {name: answer[name] for name in names if name in answer}
@@ -311,10 +321,10 @@ def _kept(result: Result) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole, or not at all."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    """Write a file atomically."""
+    staged = path.with_name(f"{path.name}.new")
+    staged.write_text(text, encoding="utf-8")
+    staged.replace(path)
 
 
 if __name__ == "__main__":

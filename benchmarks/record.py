@@ -1,7 +1,7 @@
-"""The record of speed: what was asked for, row by row, beside what the last runs measured.
+"""The record of speed: targets and what the last runs measured.
 
-What was before, what others need and what is asked for are quoted: they were measured on another machine of two cores.
-What is now comes from the tables of the benchmarks; a row whose benchmark was not run says so.
+Earlier figures, those of peers and the targets are quoted: they were measured on another machine of two cores. Current
+figures come from the tables of the benchmarks; a row says so if its benchmark was not run.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["HEADER", "told"]
-
 HEADER = ("#", "work", "before", "peer or limit", "asked for", "now", "")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that was measured, in words, and whether it is what was asked for."""
+    """A measured figure in words, and whether it meets its target."""
 
     words: str
     met: bool
@@ -30,26 +28,31 @@ class Tables:
         self.results = results
 
     def rows(self, benchmark: str, title: str) -> list[dict[str, Any]]:
-        """The rows of the table whose title begins so, by the heads of its columns; KeyError where there is none."""
+        """Return the rows of the first table with this beginning of its title.
+
+        A row is a dictionary by column headers. KeyError if there is no such table.
+        """
         for entry in self.results[benchmark]["entries"]:
             if entry["kind"] == "table" and entry["title"].startswith(title):
                 return [dict(zip(entry["header"], row, strict=True)) for row in entry["rows"]]
         raise KeyError(title)
 
     def row(self, benchmark: str, title: str, *texts: object) -> dict[str, Any]:
-        """The first row that has all these in its cells."""
+        """Return the first row that has all these values in its cells."""
         return next(row for row in self.rows(benchmark, title) if {*texts} <= {*map(_plain, row.values())})
 
 
 def _plain(cell: object) -> object:
-    """A cell that can be looked up; what holds others is its text."""
+    """Return a hashable cell; a container is replaced by its text."""
     return cell if isinstance(cell, str | int | float) else str(cell)
 
 
-def at_most(found: float | str, most: float, unit: str, digits: int = 3) -> Figure:
-    """A figure that may be so large."""
+def within_limit(found: float | str, limit: float, unit: str, digits: int = 3) -> Figure:
+    """Return a figure that meets its target up to a limit."""
     value = float(found)
-    return Figure(f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.{digits}g} {unit}".strip(), value <= most)
+    return Figure(
+        f"{value:,.0f} {unit}" if abs(value) >= 1000 else f"{value:.{digits}g} {unit}".strip(), value <= limit
+    )
 
 
 def _wide(tables: Tables) -> Iterator[Figure]:
@@ -72,7 +75,7 @@ def _models(model: str, *cases: tuple[str, str]) -> Callable[[Tables], Iterator[
             row = next(
                 row for row in rows if row["case"] == f"{case}, 7 QIs, k=5, {model}" and row["suppression"] == share
             )
-            yield at_most(row["ms"], float(row["ms ARX"]) / 5, "ms")
+            yield within_limit(row["ms"], float(row["ms ARX"]) / 5, "ms")
 
     return found
 
@@ -80,35 +83,35 @@ def _models(model: str, *cases: tuple[str, str]) -> Callable[[Tables], Iterator[
 def _whole_release(tables: Tables) -> Iterator[Figure]:
     title = "MDAV of 1,000,000 records"
     ratio, whole = (tables.row("microaggregation", title, text) for text in ("ratio", "whole release"))
-    yield at_most(ratio["CPU s"], 1.5, f"× its kernel's CPU s ({whole['CPU s']:.3g} s)")
-    yield at_most(whole["peak MB"], 1024, "MB")
+    yield within_limit(ratio["CPU s"], 1.5, f"× its kernel's CPU s ({whole['CPU s']:.3g} s)")
+    yield within_limit(whole["peak MB"], 1024, "MB")
 
 
 def _cold(tables: Tables) -> Iterator[Figure]:
     row = tables.row("cold", "One cold process", "Adult, 30,162 rows", "shoal")
-    yield at_most(row["s"], 0.8, f"s ({row['CPU s']:.3g} CPU s, {row['peak MB']:.0f} MB)")
+    yield within_limit(row["s"], 0.8, f"s ({row['CPU s']:.3g} CPU s, {row['peak MB']:.0f} MB)")
 
 
 def _million(tables: Tables) -> Iterator[Figure]:
     rows = [row for row in tables.rows("cold", "One cold process") if row["table"] == "1,000,000 rows"]
     ours, _, ratio = rows
-    yield at_most(ratio["s"], 1.5, f"× DuckDB's own ({ours['s']:.3g} s; by CPU {ratio['CPU s']} ×)")
-    yield at_most(ours["peak MB"], 600, "MB")
+    yield within_limit(ratio["s"], 1.5, f"× DuckDB's own ({ours['s']:.3g} s; by CPU {ratio['CPU s']} ×)")
+    yield within_limit(ours["peak MB"], 600, "MB")
 
 
 def _kernel(tables: Tables) -> Iterator[Figure]:
     row = tables.row("microaggregation", "MDAV of 1,000,000 records", "kernel alone")
-    yield at_most(row["s"], 4.0, f"s ({row['CPU s']:.3g} CPU s)")
+    yield within_limit(row["s"], 4.0, f"s ({row['CPU s']:.3g} CPU s)")
 
 
 def _spark(tables: Tables) -> Iterator[Figure]:
     cold = tables.row("spark", "One cold process", "ratio")
-    yield at_most(cold["seconds"], 1.3, "× Spark's own, cold")
-    kept = tables.row("spark", "8,000 rows in a session", "median")
-    yield at_most(kept["ratio"], 1.5, f"× Spark's own in a kept session ({kept['shoal s']:.3g} s)")
+    yield within_limit(cold["seconds"], 1.3, "× Spark's own, cold")
+    shared = tables.row("spark", "8,000 rows in a session", "median")
+    yield within_limit(shared["ratio"], 1.5, f"× Spark's own in a kept session ({shared['shoal s']:.3g} s)")
     for row in tables.rows("spark", "Executors"):
         if row["executors"] == "ratio":
-            yield at_most(
+            yield within_limit(
                 row["seconds"], 0.999, f"of the time with two executors in place of one, {row['rows']} rows", 2
             )
 
@@ -118,29 +121,31 @@ def _suppression(tables: Tables) -> Iterator[Figure]:
         row for row in tables.rows("local_recoding", "Local suppression")
         if (row["keys"], row["k"], row["reading of *"]) == (8, 5, "loose")
     )  # fmt: skip
-    yield at_most(row["seconds"], 1.0, f"s, {row['suppressed cells']:,} cells")
+    yield within_limit(row["seconds"], 1.0, f"s, {row['suppressed cells']:,} cells")
 
 
 def _explore(tables: Tables) -> Iterator[Figure]:
     row = tables.row("explore", "The whole exploration", "14 trials")
-    yield at_most(row["ratio"], 1.0, f"of the trials' own time, {row['seconds']:.3g} s on {row['cores']:.2g} cores", 2)
+    yield within_limit(
+        row["ratio"], 1.0, f"of the trials' own time, {row['seconds']:.3g} s on {row['cores']:.2g} cores", 2
+    )
     (auto,) = (r for r in tables.rows("explore", "The method auto") if str(r["method"]).startswith("ratio"))
-    yield at_most(auto["seconds"], 1.0, "of the time of its methods", 2)
+    yield within_limit(auto["seconds"], 1.0, "of the time of its methods", 2)
 
 
 def _in_memory(tables: Tables) -> Iterator[Figure]:
     row = tables.row("pycanon", "Adult", "k")
-    yield at_most(1000 * float(row["shoal s"]), 10.0, f"ms; pycanon {1000 * float(row['pycanon s']):.0f} ms")
+    yield within_limit(1000 * float(row["shoal s"]), 10.0, f"ms; pycanon {1000 * float(row['pycanon s']):.0f} ms")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One thing that is to be fast."""
+    """One target of the record."""
 
     work: str
     before: str
     peer: str
-    asked: str
+    target: str
     now: Callable[[Tables], Iterator[Figure]]
 
 
@@ -195,15 +200,15 @@ ROWS: Sequence[Row] = (
 )
 
 
-def told(results: Mapping[str, Mapping]) -> list[tuple[str, ...]]:
-    """The rows of the record; ``yes`` where all is as it was asked for."""
+def report(results: Mapping[str, Mapping]) -> list[tuple[str, ...]]:
+    """Return the rows of the record; ``yes`` if all targets are met."""
     tables, rows = Tables(results), []
     for number, row in enumerate(ROWS, 1):
         try:
             found = list(row.now(tables))
-        except (KeyError, StopIteration, ValueError):  # not run, or an older run that had other tables
+        except (KeyError, StopIteration, ValueError):  # not run, or an older run with other tables
             found = []
         now = "; ".join(figure.words for figure in found) or "not measured"
         met = "yes" if found and all(figure.met for figure in found) else "no" if found else ""
-        rows.append((str(number), row.work, row.before, row.peer, row.asked, now, met))
+        rows.append((str(number), row.work, row.before, row.peer, row.target, now, met))
     return rows

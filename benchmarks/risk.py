@@ -1,4 +1,6 @@
-"""Special uniques, attacks and the comparison on Adult; and special uniques beside the search without shrinking rows.
+"""Special uniques, attacks and the comparison on Adult.
+
+Special uniques are also searched without shrinking the set of rows.
 
 SHOAL_DATA=... python -m benchmarks.risk
 """

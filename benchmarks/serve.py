@@ -1,4 +1,6 @@
-"""The page: how soon it is there, and how it answers for a large table that is opened by its path.
+"""The web page: startup and response times for a large table.
+
+The table is opened by its path.
 
 python -m benchmarks.serve [rows]
 """
@@ -22,7 +24,7 @@ PROFILE = "from shoal.advice.profile import profile"
 
 
 class _Page:
-    """A server and how to ask it."""
+    """A running server and its client."""
 
     def __init__(self, root: Path) -> None:
         begin = time.perf_counter()
@@ -43,17 +45,20 @@ class _Page:
         return answer
 
     def finish(self, project: str, run: str) -> tuple[list[float], float]:
-        """How long the page took to answer, again and again, while a run worked; and when it showed the columns."""
+        """Poll the page while a run works.
+
+        Returns the response times, and the time until the page had the columns.
+        """
         took = []
-        start, shown = time.perf_counter(), 0.0
+        start, displayed_after = time.perf_counter(), 0.0
         while True:
             begin = time.perf_counter()
             page = self.ask("GET", f"/p/{project}/columns")
             took.append(time.perf_counter() - begin)
-            if not shown and b"data-row" in page:
-                shown = time.perf_counter() - start
+            if not displayed_after and b"data-row" in page:
+                displayed_after = time.perf_counter() - start
             if json.loads(self.ask("GET", f"/api/projects/{project}/runs/{run}"))["state"] != "running":
-                return took, shown
+                return took, displayed_after
             time.sleep(0.05)
 
 
@@ -69,7 +74,7 @@ def main(rows: int = 1_000_000) -> None:
             first = time.perf_counter() - begin
             begin = time.perf_counter()
             made = json.loads(page.ask("POST", "/api/projects", {"path": "large.parquet"}))
-            took, shown = page.finish(made["project"], made["run"])
+            took, displayed_after = page.finish(made["project"], made["run"])
             drawn = time.perf_counter() - begin
             run = json.loads(page.ask("POST", f"/api/projects/{made['project']}/runs", {"action": "release"}))["run"]
             during, _ = page.finish(made["project"], run)
@@ -83,7 +88,7 @@ def main(rows: int = 1_000_000) -> None:
             ["from the command to the printed link", page.printed],
             ["the first page, after the link was printed", first],
             ["the profile, in a process of its own", alone["seconds"]],
-            ["from the choice of the table to the page with its columns and reasons", shown],
+            ["from the choice of the table to the page with its columns and reasons", displayed_after],
             ["and with the histogram of every column", drawn],
             ["the page, at worst, while the table is looked at", max(took)],
             ["the page, at worst, while a release is made", max(during)],

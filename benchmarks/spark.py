@@ -1,15 +1,14 @@
-"""A release on Spark (local[2]) beside the same release on DuckDB with two threads, in the same run.
+"""Releases on Spark (local[2]) and on DuckDB with two threads.
 
-Each in a process of its own, from a Parquet file to a verified Parquet release with its certificate. CPU seconds are
-those of Python and Java together; on a machine that others use, they say more than wall seconds. Peak memory is
-Python's and Java's, each at its own peak.
+Both run in the same benchmark run, each in a separate process, from a Parquet file to a verified Parquet release with
+its certificate. CPU seconds are those of Python and Java; on a shared machine, they are more reliable than wall
+seconds. Peak memory is given for Python and for Java, each at its own peak.
 
-The same million rows by Spark alone, cold: it counts the combinations, brings them here, sorts and writes the rows, and
-counts what it wrote. Then 8,000 rows several times in one session that is kept (``shoal.session``), each time beside
-what Spark itself needs in the same session for the same. And how the time falls from one to two executors of one core
-each.
+The same million rows by Spark alone, cold: it counts the combinations, collects them, sorts and writes the rows, and
+counts what it wrote. Then 8,000 rows several times in one shared session (``shoal.session``), each time compared with
+the same work by Spark itself in this session. Finally, the time on one and on two executors of one core each.
 
-python -m benchmarks.spark [rows ...]          # a million rows; 8,000 in a kept session; executors
+python -m benchmarks.spark [rows ...]          # a million rows; 8,000 in a shared session; executors
 python -m benchmarks.spark --executors [rows]  # executors alone, such as 50000000
 """
 
@@ -72,7 +71,7 @@ answer = {
     "cpu": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
 }
 """
-KEPT = """
+SHARED_SESSION_RUN = """
 with shoal.session(plan.engine) as spark:
     first = released()
     ours, theirs = [], []
@@ -82,7 +81,7 @@ with shoal.session(plan.engine) as spark:
 java = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
 answer = {"first": first, "ours": ours, "theirs": theirs, "java_mb": java}
 """
-APART = """
+EXECUTORS_RUN = """
 import shutil
 from pathlib import Path
 with shoal.session(plan.engine) as spark:
@@ -104,7 +103,7 @@ STEPS = ("reading", "deciding", "writing", "verifying")
 
 def main(*sizes: int) -> None:
     cold(*sizes or (1_000_000,))
-    kept()
+    shared_session()
     executors()
 
 
@@ -114,14 +113,14 @@ def setup_of(engine: dict[str, object], source: Path, output: Path) -> str:
     )
 
 
-def kept(size: int = 8_000) -> None:
-    """Release after release in one session, each beside Spark's own work."""
+def shared_session(size: int = 8_000) -> None:
+    """Measure repeated releases in one session, and Spark's own work."""
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder) / "census.parquet", Path(folder) / "out.parquet"
         write_census(source, size)
         more = WARM.format(source=str(source), output=str(output))
-        told = measure(setup_of(ENGINES["spark"], source, output) + more, KEPT)
-    found = told["answer"]
+        measured = measure(setup_of(ENGINES["spark"], source, output) + more, SHARED_SESSION_RUN)
+    found = measured["answer"]
     rows = [
         (f"release {number + 2}", ours, theirs, ours / theirs)
         for number, (ours, theirs) in enumerate(zip(found["ours"], found["theirs"], strict=True))
@@ -133,13 +132,16 @@ def kept(size: int = 8_000) -> None:
     show(
         f"{size:,} rows in a session that is kept",
         ("", "shoal s", "Spark alone s", "ratio", "Python MB", "Java MB"),
-        [(*row, told["peak_mb"], found["java_mb"]) for row in rows],
+        [(*row, measured["peak_mb"], found["java_mb"]) for row in rows],
         "Spark alone counts the combinations, brings them here, sorts and writes the rows, and counts what it wrote.",
     )
 
 
 def executors(size: int = 3_000_000) -> None:
-    """The same release on one and on two executors of one core each, which are processes of their own."""
+    """Measure the same release on one and on two executors.
+
+    Executors have one core each and are separate processes.
+    """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "census.parquet"
@@ -149,10 +151,10 @@ def executors(size: int = 3_000_000) -> None:
                 "name": "spark", "master": f"local-cluster[{count},1,2048]", "memory": "2GB",
                 "options": {"spark.executor.memory": "2g", "spark.sql.shuffle.partitions": "16"},
             }  # fmt: skip
-            told = measure(setup_of(engine, source, Path(folder) / f"out-{count}.parquet"), APART)
-            steps = told["answer"]
+            measured = measure(setup_of(engine, source, Path(folder) / f"out-{count}.parquet"), EXECUTORS_RUN)
+            steps = measured["answer"]
             rows.append(
-                [f"{size:,}", count, sum(steps.values()), *(steps[step] for step in STEPS), told["peak_mb"]]
+                [f"{size:,}", count, sum(steps.values()), *(steps[step] for step in STEPS), measured["peak_mb"]]
             )  # fmt: skip
     rows.append([f"{size:,}", "ratio", *(two / one for one, two in zip(rows[0][2:-1], rows[1][2:-1], strict=True)), ""])
     show(
@@ -173,10 +175,10 @@ def cold(*sizes: int) -> None:
             found = {}
             for engine, settings in ENGINES.items():
                 found[engine] = measure(setup_of(settings, source, Path(folder) / f"{engine}.parquet"), RUN)
-                told = found[engine]["answer"]
+                measured = found[engine]["answer"]
                 rows.append(
-                    [f"{size:,}", engine, found[engine]["seconds"], told["cpu"],
-                     *(told["seconds"][step] for step in STEPS), found[engine]["peak_mb"], told["java_mb"],
+                    [f"{size:,}", engine, found[engine]["seconds"], measured["cpu"],
+                     *(measured["seconds"][step] for step in STEPS), found[engine]["peak_mb"], measured["java_mb"],
                      1e6 * found[engine]["seconds"] / size]
                 )  # fmt: skip
             one, other = (found[engine]["answer"] for engine in ENGINES)
@@ -185,7 +187,7 @@ def cold(*sizes: int) -> None:
             rows.append([f"{size:,}", "ratio", *ratio, *("" for _ in STEPS), "", "", ""])
             output = Path(folder) / "sorted.parquet"
             setup = setup_of(ENGINES["spark"], source, output) + WARM.format(source=str(source), output=str(output))
-            limits += _beside(f"{size:,}", found["spark"], measure(setup, ALONE))
+            limits += _compare_with_spark(f"{size:,}", found["spark"], measure(setup, ALONE))
     show(
         f"Release of 8 columns, k = 5, on two cores; Spark's Java has {JAVA_MEMORY}",
         ("rows", "engine", "seconds", "CPU seconds", *STEPS, "Python MB", "Java MB", "µs per row"),
@@ -199,15 +201,16 @@ def cold(*sizes: int) -> None:
     )
 
 
-def _beside(rows: str, ours: dict, own: dict) -> list[tuple[object, ...]]:
-    """Two processes on the same rows, and their ratios."""
+def _compare_with_spark(rows: str, ours: dict, own: dict) -> list[tuple[object, ...]]:
+    """Return the rows of two processes on the same table, and their ratios."""
     figures = [
-        (told["seconds"], told["answer"]["cpu"], told["peak_mb"], told["answer"]["java_mb"]) for told in (ours, own)
+        (measured["seconds"], measured["answer"]["cpu"], measured["peak_mb"], measured["answer"]["java_mb"])
+        for measured in (ours, own)
     ]
     ratios = [one / other for one, other in zip(*figures, strict=True)]
     return [(rows, "shoal", *figures[0]), (rows, "Spark alone", *figures[1]), (rows, "ratio", *ratios)]
 
 
 if __name__ == "__main__":
-    asked = [argument for argument in sys.argv[1:] if argument != "--executors"]
-    (executors if "--executors" in sys.argv else main)(*map(int, asked))
+    row_counts = [argument for argument in sys.argv[1:] if argument != "--executors"]
+    (executors if "--executors" in sys.argv else main)(*map(int, row_counts))

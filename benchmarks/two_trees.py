@@ -1,11 +1,11 @@
-"""Two source trees in one run: CPU seconds of the same work by each of them, in turn, and the ratio of their medians.
+"""Two source trees: CPU seconds of the same work, and their ratio.
 
     SHOAL_DATA=... python -m benchmarks.two_trees OLD/src NEW/src [--rounds 5] [--only mdav,check]
 
-For a rebuilding that is to cost nothing. Every round runs each case in a process of its own by the one tree and at once
-by the other, so that what else the machine does slows both; what a case does is said with names that both trees have.
-A run before the first round compiles what is not compiled yet. CPU time counts all threads, and is not that of a clock.
-Without Adult (SHOAL_DATA) its cases are left out.
+This is for a refactoring that must not cost time. Every round runs each case in a separate process with one tree and
+then at once with the other, so that other load of the machine slows both; a case uses only names that both trees have.
+A run before the first round compiles what is not compiled yet. CPU time counts all threads, and is not wall time. The
+ratio is that of the medians. Without Adult (SHOAL_DATA) its cases are skipped.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ CASES = {
     "annealing, t-closeness": (
         "problem = points(2_000, KAnonymity(5), TCloseness(t=0.4)); method = PFirst(refine=True, effort=500)", 1),
 }  # fmt: skip
-"""What is made ready, and how often it is decided in a process."""
+"""The setup of each case, and the number of decisions per process."""
 
 DECIDE = "answer = method.decide(problem)"
 CHECK = """
@@ -108,7 +108,10 @@ print(json.dumps(sorted(times)[len(times) // 2]))
 
 
 def cpu_seconds(tree: Path, setup: str, run: str, repeat: int) -> float:
-    """The median CPU time of some work by the sources of a tree, whose compiled code is kept apart."""
+    """Return the median CPU time of some work with the sources of a tree.
+
+    Each tree has a separate cache of compiled code.
+    """
     store = tree.resolve().parent / ".cache"
     where = {"PYTHONPATH": str(tree.resolve()), "XDG_CACHE_HOME": str(store)}
     command = [sys.executable, "-c", CHILD, setup, run, str(repeat)]
@@ -119,7 +122,7 @@ def cpu_seconds(tree: Path, setup: str, run: str, repeat: int) -> float:
 
 
 def works(only: str) -> dict[str, tuple[str, str, int]]:
-    """Setup, work and how often, by name."""
+    """Return setup, work and number of repetitions, by name."""
     found = {name: (ADULT + setup, DECIDE, repeat) for name, (setup, repeat) in CASES.items()}
     found["check, a million rows"] = (CHECK, CHECK_RUN, 3)
     adult = "SHOAL_DATA" in os.environ
@@ -133,10 +136,10 @@ def main(old: Path, new: Path, rounds: int, only: str) -> int:
     for number in range(rounds + 1):
         for name, work in chosen.items():
             both = enumerate((old, new)) if number % 2 else reversed(list(enumerate((old, new))))
-            for place, tree in both:
+            for tree_index, tree in both:
                 spent = cpu_seconds(tree, *work)
                 if number:
-                    times[name][place].append(spent)
+                    times[name][tree_index].append(spent)
     rows = [
         (name, *(medians := [statistics.median(part) for part in parts]), medians[1] / medians[0])
         for name, parts in times.items()

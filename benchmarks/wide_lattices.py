@@ -1,13 +1,13 @@
-"""Lattices that no search can exhaust: the loss found after 1 to 30 seconds, beside a plain best-first search.
+"""Lattices beyond exhaustive search: loss after 1 to 30 seconds.
 
     python -m benchmarks.wide_lattices [--quick]
 
-Tables of 15 to 20 skewed and correlated columns are drawn (:func:`wide_table`). The other search is a plain
-re-implementation of what Lightning does (Prasser, Bild, Eicher, Spengler, Kohlmayer and Kuhn, "Lightning:
-utility-driven anonymization of high-dimensional data", 2016): best first by loss from the bottom, all direct
-generalizations of a node checked when it is expanded, and every few steps a dive that follows the least loss upwards.
-It looks at nodes with shoal's compiled roll-up. ARX itself is quoted, on tables of others of the same shape and with 30
-seconds: loss .5602 with 16 columns and 85 million nodes, .4732 with 15 columns and 377 million.
+A plain best-first search is measured as well. Tables of 15 to 20 skewed and correlated columns are drawn
+(:func:`wide_table`). The other search is a plain re-implementation of Lightning (Prasser, Bild, Eicher, Spengler,
+Kohlmayer and Kuhn, "Lightning: utility-driven anonymization of high-dimensional data", 2016): best first by loss from
+the bottom, all direct generalizations of a node checked when it is expanded, and periodically a dive that follows the
+least loss upwards. It evaluates nodes with shoal's compiled roll-up. Figures of ARX are quoted, on other tables of the
+same shape and with 30 seconds: loss .5602 with 16 columns and 85 million nodes, .4732 with 15 columns and 377 million.
 """
 
 from __future__ import annotations
@@ -45,11 +45,14 @@ SHAPES = {
     ),
 }
 SECONDS = {"16 columns": (1, 3, 10, 30), "15 columns": (1, 3, 10, 30), "20 columns": (1, 3)}
-"""How long each search may take, by table."""
+"""The time limits of each search in seconds, by table."""
 
 
 def wide_table(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: int = 5, seed: int = 0) -> Problem:
-    """A table of skewed columns that hang together: each follows one of three hidden traits, more or less closely."""
+    """Draw a table of skewed and correlated columns.
+
+    Each column depends on one of three hidden traits, more or less closely.
+    """
     random = np.random.default_rng(seed)
     hidden = random.normal(size=(rows, 3))
     columns = []
@@ -63,7 +66,10 @@ def wide_table(rows: int, leaves: tuple[int, ...], heights: tuple[int, ...], k: 
 
 
 def lightning(problem: Problem, suppression: float, seconds: Sequence[float]) -> list[tuple[float, int]]:
-    """The least loss that a plain best-first search with dives has after each time, and how many nodes it looked at."""
+    """Return the least loss after each time of a best-first search.
+
+    The search is plain, with dives. The number of evaluated nodes is returned as well.
+    """
     start = time.monotonic()
     end = start + seconds[-1]
     reached: list[tuple[float, int]] = []
@@ -91,7 +97,7 @@ def lightning(problem: Problem, suppression: float, seconds: Sequence[float]) ->
         return loss
 
     def expand(node: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Look at the direct generalizations; returns the one of least loss."""
+        """Evaluate the direct generalizations; return the one of least loss."""
         above = [(*node[:a], node[a] + 1, *node[a + 1 :]) for a in range(len(node)) if node[a] < highest[a]]
         found = []
         for one in above:
@@ -116,7 +122,7 @@ def lightning(problem: Problem, suppression: float, seconds: Sequence[float]) ->
 
 
 def found_by_shoal(problem: Problem, suppression: float, seconds: float) -> tuple[float, float, int]:
-    """The loss found, its bound from below, and how many nodes were looked at."""
+    """Return the loss found, its lower bound, and the evaluated nodes."""
     method = FullDomain(suppression=suppression)
     found = find_optimum(problem, method.measure(problem), suppression, *method.bounds(problem), seconds)
     return (float("inf") if found.best is None else found.best.loss), found.lower_bound, found.seen

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Writes requirements/demo.txt: of the lock, what shoal itself needs to run, and nothing of extras or tests.
+"""Write requirements/demo.txt: the locked dependencies of shoal itself.
 
-.venv/bin/python scripts/lock_demo.py
+Extras and the dependencies of tests are left out.
+
+    .venv/bin/python scripts/lock_demo.py
 """
 
 import re
@@ -16,19 +18,19 @@ LOCK = ROOT / "requirements" / "lock.txt"
 DEMO = ROOT / "requirements" / "demo.txt"
 
 
-def plain(name: str) -> str:
-    """A package's name as it is compared."""
+def normalize_name(name: str) -> str:
+    """Normalize the name of a package for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def needed() -> set[str]:
-    """The project's own dependencies, theirs, and so on, without extras."""
+def list_dependencies() -> set[str]:
+    """List the project's dependencies without extras, transitively."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     waiting = [Requirement(one) for one in project["dependencies"]]
     found: set[str] = set()
     while waiting:
         one = waiting.pop()
-        name = plain(one.name)
+        name = normalize_name(one.name)
         if name in found or (one.marker is not None and not one.marker.evaluate({"extra": ""})):
             continue
         found.add(name)
@@ -40,11 +42,11 @@ def needed() -> set[str]:
 
 
 def entries(text: str) -> list[str]:
-    """The entries of a lock, each with its hashes."""
+    """Split a lock file into entries, each with its hashes."""
     return [entry.rstrip("\n") for entry in re.split(r"\n(?=\S)", text.strip("\n"))]
 
 
 if __name__ == "__main__":
-    wanted = needed()
-    kept = [one for one in entries(LOCK.read_text(encoding="utf-8")) if plain(one.split("==")[0]) in wanted]
-    DEMO.write_text("\n".join(kept) + "\n", encoding="utf-8")
+    wanted = list_dependencies()
+    locked = [one for one in entries(LOCK.read_text(encoding="utf-8")) if normalize_name(one.split("==")[0]) in wanted]
+    DEMO.write_text("\n".join(locked) + "\n", encoding="utf-8")

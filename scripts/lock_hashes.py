@@ -1,7 +1,8 @@
-"""Adds to each `name==version` of the input the SHA-256 of every file of that version, as pip's own index tells them.
+"""Add the SHA-256 of every file of a version to each `name==version`.
 
-It asks the places that pip is configured to ask and writes none of them down. pip has no command for this, so its
-inner parts are used: the pip of a fresh environment, in :file:`scripts/lock`, and nowhere else.
+The hashes come from the indexes that pip is configured to use; none of their addresses is written down. pip has no
+command for this, so its internal modules are used: those of the pip of a fresh environment, in :file:`scripts/lock`,
+and nowhere else.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pip._vendor.packaging.version import InvalidVersion, Version
 
 
 def version_of(filename: str) -> Version | None:
-    """The version that a file is of, None where its name does not tell."""
+    """Return the version in a file name, or None if it has none."""
     parse = parse_wheel_filename if filename.endswith(".whl") else parse_sdist_filename
     try:
         return parse(filename)[1]
@@ -31,7 +32,7 @@ def version_of(filename: str) -> Version | None:
 
 
 def main() -> None:
-    """Read pins, write pins with hashes."""
+    """Read pins from standard input; write them with hashes."""
     command = create_command("install")
     options, _ = command.parse_args(["shoal"])
     with command.main_context():

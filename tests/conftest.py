@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# compiling a kernel can make the first example slow; that is no fault of the example
+# compiling a kernel can make the first example slow
 settings.register_profile("shoal", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("shoal")
 
@@ -19,13 +19,19 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """The marker is known where several workers are not: the tests of mutants run in one process."""
+    """Register the xdist marker.
+
+    It is unknown without xdist: mutation testing runs the tests in one process.
+    """
     config.addinivalue_line("markers", "xdist_group(name): tests that one worker runs")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Any order must do: no test may live on what another one left behind. One worker runs all that needs Spark."""
+    """Shuffle the tests, and run all Spark tests on one worker.
+
+    Any order must succeed: no test may depend on another one.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("xdist_group") is None:
             item.add_marker(pytest.mark.xdist_group("spark"))
@@ -36,7 +42,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def spark():
-    """One Spark session on this machine for all tests that need one."""
+    """Yield one local Spark session for all tests that need one."""
     pytest.importorskip("pyspark")
     import shoal
     from shoal.errors import InputError
@@ -55,7 +61,7 @@ def spark():
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
-    """The folder of real data sets, where the environment names one."""
+    """Return the folder of real data sets that SHOAL_DATA names."""
     folder = os.environ.get("SHOAL_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("SHOAL_DATA does not name a folder with the real data sets (Adult, Census, ...)")

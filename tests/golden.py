@@ -1,9 +1,10 @@
-"""Golden releases: a digest of every method with every model, so that a rebuilding can be shown to change no byte.
+"""Golden releases: a digest of every method with every model.
 
-``python -m tests.golden > before`` on the old sources and ``python -m tests.golden > after`` on the new ones;
-``diff before after`` lists what has changed. Digests are those of the released table, of the answer and the certificate
-with numbers of nine digits, and of both and the report as they are; where a plan is refused or infeasible, that of the
-error's text. With ``--engine spark`` a line ends after the first three, which both engines should have in common.
+They verify that a refactoring changes no byte. Run ``python -m tests.golden > before`` on the old sources and
+``python -m tests.golden > after`` on the new ones; ``diff before after`` lists the changes. A line has digests of the
+released table, of the answer and the certificate with numbers rounded to nine digits, and of both and the report
+unrounded; if a plan is refused or infeasible, that of the error's text. With ``--engine spark`` a line ends after the
+first three, which both engines should have in common.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
 from tests.conformance.test_spark import close, people_of, people_schema
 from tests.unit import test_grids as grids
 
-MORE = {
+FURTHER_METHODS = {
     "univariate": shoal.Univariate(k=3),
     "cbfs": shoal.Cbfs(k=3),
     "v-mdav": shoal.VMdav(k=3),
@@ -47,8 +48,8 @@ MORE = {
 
 
 def cases() -> Iterator[tuple[str, str, object, object]]:
-    """A name of the method, one of the model, the table and what makes the plan."""
-    for method, made in (METHODS | MORE).items():
+    """Yield name of method, name of model, table and plan factory."""
+    for method, made in (METHODS | FURTHER_METHODS).items():
         for model, (models, _) in MODELS.items():
             yield (
                 method,
@@ -89,14 +90,19 @@ def cases() -> Iterator[tuple[str, str, object, object]]:
                 schema, (shoal.KAnonymity(3),), shoal.AntiUnification(patterns=patterns)
             ),
         )
-    few = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
+    partial = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
     keys = (shoal.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
     for method in (shoal.HiddenCells(), shoal.FullDomain(), shoal.Auto()):
-        yield method.name, "known", table_of(200, 3), lambda method=method: shoal.Plan(SCHEMA, few, method, keys=keys)
+        yield (
+            method.name,
+            "known",
+            table_of(200, 3),
+            lambda method=method: shoal.Plan(SCHEMA, partial, method, keys=keys),
+        )
 
 
 def digest(table: object, plan: object, spark: object) -> str:
-    """The digest of one release, or of the refusal of it."""
+    """Return the digests of one release, or of its refusal."""
     try:
         made = plan()
         given = table if spark is None else spark.createDataFrame(table).repartition(3)
@@ -107,7 +113,7 @@ def digest(table: object, plan: object, spark: object) -> str:
     answer = release.to_dict()
     answer.pop("seconds")
     for content in (answer, release.certificate.content):
-        content.get("guarantee", {}).pop("ledger_head", None)  # the one thing that is drawn by lot
+        content.get("guarantee", {}).pop("ledger_head", None)  # the only random part
     parts = [json.dumps([rows.column_names, [str(t) for t in rows.schema.types], rows.to_pylist()], default=str)]
     parts += [json.dumps(close(content)) for content in (answer, json.loads(release.certificate.to_json()))]
     if spark is None:
@@ -117,10 +123,10 @@ def digest(table: object, plan: object, spark: object) -> str:
 
 def main() -> None:
     """Print one line per case."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
-    asked.add_argument("--only", default="", help="cases whose name has this in it")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    given = parser.parse_args()
     settings = EngineSettings(name="duckdb")
     if given.engine == "spark":
         options = {"spark.sql.shuffle.partitions": "3"}

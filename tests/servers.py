@@ -1,4 +1,4 @@
-"""Servers on this machine, private to whoever starts them: for tests, and for benchmarks."""
+"""Local servers for tests and benchmarks, private to the process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from pathlib import Path
 
 
 class NoServer(Exception):
-    """Why there is none."""
+    """A server cannot be started; the message has the reason."""
 
 
 @contextlib.contextmanager
 def postgres(*settings: str) -> Iterator[str]:
-    """A PostgreSQL of one's own on a private socket; its address. ``settings`` are further ones, as name=value."""
+    """Start a PostgreSQL server on a private socket; yield its address.
+
+    ``settings`` are further ones, as name=value.
+    """
     found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb")) or [shutil.which("initdb")]
     if not found[-1]:
         raise NoServer("no PostgreSQL server is installed (scripts/postgres)")
@@ -52,9 +55,10 @@ def postgres(*settings: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def object_store(key: str, secret: str, *buckets: str) -> Iterator[tuple[str, Path]]:
-    """A store that speaks S3 on a port of this machine: its address, and the folder whose folders are its buckets.
+    """Start an S3 server on a local port; yield its address and folder.
 
-    What is there can be seen in the folder; it is changed through the server alone, which remembers what it has.
+    The subfolders of the folder are the buckets. Tests may read them, but must write through the server, which caches
+    its state.
     """
     program = shutil.which("rclone", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if program is None:
@@ -64,8 +68,8 @@ def object_store(key: str, secret: str, *buckets: str) -> Iterator[tuple[str, Pa
         (folder / bucket).mkdir()
     command = [program, "serve", "s3", str(folder), "--addr", "127.0.0.1:0", "--auth-key", f"{key},{secret}",
                "--config", ""]  # fmt: skip
-    told = (folder / "log").open("w")
-    started = subprocess.Popen(command, stderr=told)
+    log = (folder / "log").open("w")
+    started = subprocess.Popen(command, stderr=log)
     try:
         for _ in range(1000):
             if found := re.search(r"http://127\.0\.0\.1:\d+", (folder / "log").read_text()):
@@ -77,5 +81,5 @@ def object_store(key: str, secret: str, *buckets: str) -> Iterator[tuple[str, Pa
     finally:
         started.kill()
         started.wait()
-        told.close()
+        log.close()
         shutil.rmtree(folder, ignore_errors=True)

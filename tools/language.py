@@ -1,4 +1,4 @@
-"""Count what the rules of naming and prose in CONTRIBUTING.md can count.
+"""Count violations of the rules of naming and prose in CONTRIBUTING.md.
 
     python tools/language.py                 # counts for the project
     python tools/language.py --list PATH ... # every finding below the paths, with file and line
@@ -30,7 +30,7 @@ BANNED_IN_NAMES = frozenset(
     worth
     """.split()
 )
-"""Words of a snake-case name; a phrase counts where its words follow each other."""
+"""Words of a snake-case name; a phrase counts where its words are consecutive."""
 ALLOWED_NAMES = frozenset({"at_most", "most_common"})
 """Names of other libraries, or of contracts with users."""
 BANNED_IN_FIRST_LINES = re.compile(
@@ -42,7 +42,7 @@ QUESTION_WORDS = re.compile(r"(what|who|whose|where|when|how|whether|which|why)\
 
 
 class Finding(NamedTuple):
-    """One breach of a rule."""
+    """One violation of a rule."""
 
     rule: str
     path: str
@@ -64,7 +64,10 @@ def is_banned(name: str) -> bool:
 
 
 def _definitions(tree: ast.Module) -> Iterator[tuple[str, int]]:
-    """Yield every name that a module defines: of classes, functions, parameters and variables."""
+    """Yield every name that a module defines.
+
+    These are names of classes, functions, parameters and variables.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, node.lineno
@@ -88,23 +91,23 @@ def _docstrings(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def findings_in(path: Path) -> Iterator[Finding]:
-    """Yield what breaks a rule in one module."""
+    """Yield the violations of rules in one module."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    shown = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+    displayed = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
     if is_banned(path.stem):
-        yield Finding("banned word in a name", shown, 1, path.stem)
+        yield Finding("banned word in a name", displayed, 1, path.stem)
     for name, line in _definitions(tree):
         if is_banned(name):
-            yield Finding("banned word in a name", shown, line, name)
+            yield Finding("banned word in a name", displayed, line, name)
         if name.startswith("test_") and len(name) > MAX_TEST_NAME:
-            yield Finding("test name too long", shown, line, name)
+            yield Finding("test name too long", displayed, line, name)
     for first, line in _docstrings(tree):
         if BANNED_IN_FIRST_LINES.search(first):
-            yield Finding("banned word in a first line", shown, line, first)
+            yield Finding("banned word in a first line", displayed, line, first)
         if len(first) > MAX_FIRST_LINE:
-            yield Finding("first line too long", shown, line, first)
+            yield Finding("first line too long", displayed, line, first)
         if QUESTION_WORDS.match(first):
-            yield Finding("first line asks a question", shown, line, first)
+            yield Finding("first line asks a question", displayed, line, first)
 
 
 def modules_below(paths: list[Path]) -> list[Path]:
@@ -114,7 +117,7 @@ def modules_below(paths: list[Path]) -> list[Path]:
 
 
 def shared_names() -> Counter[str]:
-    """Count the classes and public functions of the package that share a name with another one."""
+    """Count classes and public functions of the package that share a name."""
     names: Counter[str] = Counter()
     for path in modules_below([PACKAGE]):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -124,7 +127,7 @@ def shared_names() -> Counter[str]:
 
 
 def counts() -> dict[str, int]:
-    """Count what a test holds to its limits."""
+    """Count the figures that a test compares with its limits."""
     modules = modules_below([PACKAGE])
     rules = Counter(
         finding.rule for path in modules_below([ROOT / folder for folder in FOLDERS]) for finding in findings_in(path)

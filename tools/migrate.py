@@ -1,11 +1,11 @@
-"""Rewrite sources for the current names of shoal's modules, classes and functions.
+"""Rewrite sources for the current names of modules, classes and functions.
 
     python tools/migrate.py FILE_OR_FOLDER ...     # rewrites imports and names in .py, .md, .toml and .ipynb files
     python tools/migrate.py --move                 # moves the modules of this project first
-    python tools/migrate.py --names FILE PLACE ... # only the names that another file lists
+    python tools/migrate.py --names FILE PATH ...  # only the names that another file lists
 
-``renames.toml`` beside this file lists old and new names. Names that are ambiguous on their own list the files in which
-they change. Running it twice changes nothing more.
+``renames.toml`` in the same folder lists old and new names. Names that are ambiguous on their own list the files in
+which they change. Running it twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ def old_modules() -> list[str]:
 
 
 def move() -> None:
-    """Move every module to its new place with ``git mv``; new packages get an empty ``__init__.py``."""
+    """Move every module to its new path with ``git mv``.
+
+    New packages get an empty ``__init__.py``.
+    """
     package = ROOT / "src" / "shoal"
     staged = []
     for old in old_modules():
@@ -66,7 +69,7 @@ def move() -> None:
     def path(name: str) -> Path:
         return package.joinpath(*name.split(".")).with_suffix(".py")
 
-    for old, _ in staged:  # out of the way first: a module may take the name of another one's folder
+    for old, _ in staged:  # to temporary names first: a module may get the name of another one's folder
         subprocess.run(["git", "mv", path(old), str(path(old)) + ".moving"], check=True, cwd=ROOT)
     for old, new in staged:
         path(new).parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +80,10 @@ _DOTTED = re.compile(r"\bshoal((?:\.[a-z_][a-z0-9_]*)+)")
 
 
 def rewrite_dotted(text: str) -> str:
-    """Rewrite ``shoal.old.module`` wherever it stands, but not the groups of entry points."""
+    """Rewrite ``shoal.old.module`` everywhere in a text.
+
+    The groups of entry points are left alone.
+    """
 
     def new(match: re.Match[str]) -> str:
         whole = match.group(0)
@@ -92,7 +98,10 @@ def rewrite_dotted(text: str) -> str:
 
 
 def rewrite_module_imports(text: str) -> str:
-    """Rewrite ``from shoal.package import module`` where the module has moved, and its name in the file."""
+    """Rewrite ``from shoal.package import module`` for modules that moved.
+
+    The name of the module is replaced in the whole file.
+    """
     try:
         tree = ast.parse(text)
     except SyntaxError:
@@ -137,7 +146,11 @@ def _alias(name: str, asname: str | None) -> str:
 
 
 def rename_tokens(text: str, renamed: dict[str, str], *, attributes: bool = True) -> str:
-    """Replace names in code, in names that are quoted in docstrings and comments, and in arguments that are names."""
+    """Replace names in code, docstrings, comments and some strings.
+
+    In docstrings and comments only names in backticks are replaced; strings are replaced where they are arguments that
+    name parameters or attributes.
+    """
     out, last = [], (1, 0)
     lines = text.splitlines(keepends=True)
     named = _strings_that_are_names(text)
@@ -168,7 +181,10 @@ _STATEMENT_START = ("", "ENCODING", "NEWLINE", "INDENT", "DEDENT")
 
 
 def _strings_that_are_names(text: str) -> set[tuple[int, int]]:
-    """Find strings that name parameters of tests or attributes: in parametrize, setattr, getattr and the like."""
+    """Find strings that name parameters of tests or attributes.
+
+    These are arguments of parametrize, setattr, getattr and the like.
+    """
     found: set[tuple[int, int]] = set()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
@@ -188,7 +204,7 @@ def _strings_that_are_names(text: str) -> set[tuple[int, int]]:
 
 
 def rename_names(path: Path, text: str, names: list[dict[str, object]]) -> str:
-    """Apply the renames of names that hold for a file."""
+    """Apply the renames that are in force for a file."""
     try:
         inside = path.resolve().relative_to(ROOT.resolve())
     except ValueError:
@@ -220,22 +236,22 @@ def rewrite_paths(text: str) -> str:
     return _PATHS.sub(lambda m: "src/shoal/" + new_module(m.group(1).replace("/", ".")).replace(".", "/") + ".py", text)
 
 
-def files_below(places: list[str]) -> list[Path]:
-    """List the text files below the places, as git knows them where there is a repository."""
+def files_below(paths: list[str]) -> list[Path]:
+    """List the text files below some paths, as git lists them if it can."""
     found = []
-    for place in map(Path, places):
-        if place.is_file():
-            found.append(place)
+    for path in map(Path, paths):
+        if path.is_file():
+            found.append(path)
             continue
         listed = subprocess.run(
-            ["git", "ls-files", "-co", "--exclude-standard"], cwd=place, capture_output=True, text=True
+            ["git", "ls-files", "-co", "--exclude-standard"], cwd=path, capture_output=True, text=True
         )
         names = (
             listed.stdout.splitlines()
             if listed.returncode == 0
-            else [str(p.relative_to(place)) for p in place.rglob("*")]
+            else [str(p.relative_to(path)) for p in path.rglob("*")]
         )
-        found += [place / name for name in names if (place / name).is_file() and Path(name).suffix in SUFFIXES]
+        found += [path / name for name in names if (path / name).is_file() and Path(name).suffix in SUFFIXES]
     here = Path(__file__).parent
     return [path for path in found if path.resolve().parent != here and path.name not in ("CHANGELOG.md",)]
 
@@ -244,7 +260,7 @@ _KNOWN: set[str] = set()
 
 
 def main() -> None:
-    """Rewrite what is named on the command line."""
+    """Rewrite the files named on the command line."""
     if sys.version_info < (3, 13):
         sys.exit("Run this with Python 3.13 or later: it must see the names inside f-strings.")
     arguments = [argument for argument in sys.argv[1:] if argument != "--move"]
@@ -253,11 +269,11 @@ def main() -> None:
         at = arguments.index("--names")
         names = tomllib.loads(Path(arguments[at + 1]).read_text(encoding="utf-8"))["names"]
         del arguments[at : at + 2]
-    places = arguments or [str(ROOT)]
+    paths = arguments or [str(ROOT)]
     _KNOWN.update(old.removesuffix(".__init__") for old in RENAMES.get("known_modules", old_modules()))
     if "--move" in sys.argv:
         move()
-    for path in files_below(places):
+    for path in files_below(paths):
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -1,1 +1,1 @@
-"""What makes the documentation site of the pages in docs/: reference pages, tutorials as pages, pictures, checks."""
+"""Generators of the documentation site: pages, pictures and checks."""

@@ -1,9 +1,9 @@
-"""Is a built site whole, and does it ask nothing of any other host?
+"""Check a built site: links must resolve, and nothing is loaded elsewhere.
 
     python -m docs.making.checking site
 
-Links between pages must lead to a file and, where they name a part of it, to that part. What a page loads (scripts,
-styles, pictures, fonts) must be in the site. Links that a reader may follow to other hosts are allowed.
+Links between pages must lead to a file and, where they name a part of it, to that part. Resources that a page loads
+(scripts, styles, pictures, fonts) must be in the site. Links that a reader may follow to other hosts are allowed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["faults"]
-
-LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "object": "data"}
-NAMED = {"canonical", "next", "prev", "search", "index", "author"}
-"""What a ``link`` may stand for without being loaded."""
+RESOURCE_ATTRIBUTES = {
+    "script": "src",
+    "img": "src",
+    "iframe": "src",
+    "source": "src",
+    "link": "href",
+    "object": "data",
+}
+UNLOADED_RELATIONS = {"canonical", "next", "prev", "search", "index", "author"}
+"""Relations of a ``link`` element that load nothing."""
 
 
 class _Page(HTMLParser):
-    """The links of a page, what it loads, and the names of its parts."""
+    """The links of a page, the resources it loads, and the names of its parts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,34 +40,38 @@ class _Page(HTMLParser):
         self.parts |= {given[key] for key in ("id", "name") if key in given}
         if tag == "a" and "href" in given:
             self.links.append(given["href"])
-        if tag in LOADING and LOADING[tag] in given and given.get("rel") not in NAMED:
-            self.loads.append(given[LOADING[tag]])
+        if (
+            tag in RESOURCE_ATTRIBUTES
+            and RESOURCE_ATTRIBUTES[tag] in given
+            and given.get("rel") not in UNLOADED_RELATIONS
+        ):
+            self.loads.append(given[RESOURCE_ATTRIBUTES[tag]])
 
 
 def faults(site: Path) -> list[str]:
-    """What is wrong with a site, a sentence each."""
+    """List the faults of a site, one sentence each."""
     pages = {file.resolve(): _Page() for file in site.rglob("*.html")}
     found = []
     for file, page in pages.items():
         page.feed(file.read_text(encoding="utf-8"))
     for file, page in pages.items():
         where = file.relative_to(site.resolve())
-        found += [f"{where} loads {one} from another host" for one in page.loads if _is_elsewhere(one)]
+        found += [f"{where} loads {one} from another host" for one in page.loads if _is_external(one)]
         for link in (*page.links, *page.loads):
-            if why := _broken(link, file, pages):
+            if why := _link_fault(link, file, pages):
                 found.append(f"{where} leads to {link}: {why}")
     for style in site.rglob("*.css"):
         for one in re.findall(r"(?:url\(|@import)\s*['\"]?([^'\")\s]+)", style.read_text(encoding="utf-8")):
-            if _is_elsewhere(one):
+            if _is_external(one):
                 found.append(f"{style.relative_to(site)} loads {one} from another host")
     return found
 
 
-def _is_elsewhere(link: str) -> bool:
+def _is_external(link: str) -> bool:
     return bool(urlsplit(link).netloc)
 
 
-def _broken(link: str, file: Path, pages: dict[Path, _Page]) -> str:
+def _link_fault(link: str, file: Path, pages: dict[Path, _Page]) -> str:
     split = urlsplit(link)
     if split.scheme or split.netloc:
         return ""
@@ -77,6 +86,6 @@ def _broken(link: str, file: Path, pages: dict[Path, _Page]) -> str:
 
 
 if __name__ == "__main__":
-    told = faults(Path(sys.argv[1]))
-    print("\n".join(told) or "The site is whole and asks nothing of other hosts.")
-    sys.exit(bool(told))
+    found = faults(Path(sys.argv[1]))
+    print("\n".join(found) or "The site is whole and asks nothing of other hosts.")
+    sys.exit(bool(found))

@@ -1,8 +1,8 @@
-"""Notebooks without a server: their code is run here, their outputs are kept in the file, and they are shown as pages.
+"""Execution of notebooks without a server, and notebooks as pages.
 
-    python -m docs.making.notebooks docs/tutorials/*.ipynb    # runs them and writes their outputs anew
+    python -m docs.making.notebooks docs/tutorials/*.ipynb    # runs them and rewrites their outputs
 
-A cell's output is what it prints and what its last expression shows, as text and, where it can, as HTML.
+The output of a cell is the text that it prints and the value of its last expression, as text and, if possible, as HTML.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["outputs", "page", "read"]
-
 Cell = dict[str, Any]
 
 
 def read(file: Path) -> list[Cell]:
-    """The cells of a notebook."""
+    """Read the cells of a notebook."""
     cells: list[Cell] = json.loads(file.read_text(encoding="utf-8"))["cells"]
     return cells
 
 
 def outputs(cells: list[Cell]) -> Iterator[list[dict[str, Any]]]:
-    """Run the code of a notebook, in a folder of its own, and give the outputs of each cell with code."""
+    """Run the code of a notebook; yield the outputs of each code cell.
+
+    The code runs in a temporary folder.
+    """
     scope: dict[str, Any] = {"__name__": "__main__"}
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for number, cell in enumerate(cells):
@@ -43,15 +44,15 @@ def _run(code: str, name: str, scope: dict[str, Any]) -> list[dict[str, Any]]:
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     printed, value = io.StringIO(), None
-    with contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as told:
+    with contextlib.redirect_stdout(printed), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         exec(compile(tree, name, "exec"), scope)
         if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), name, "eval"), scope)
-    said = printed.getvalue() + "".join(f"{one.category.__name__}: {one.message}\n" for one in told)
+    text = printed.getvalue() + "".join(f"{one.category.__name__}: {one.message}\n" for one in caught)
     found: list[dict[str, Any]] = []
-    if said:
-        found.append({"output_type": "stream", "name": "stdout", "text": said.splitlines(keepends=True)})
+    if text:
+        found.append({"output_type": "stream", "name": "stdout", "text": text.splitlines(keepends=True)})
     if value is not None:
         data = {"text/plain": repr(value).splitlines(keepends=True)}
         if hasattr(value, "_repr_html_"):
@@ -61,18 +62,18 @@ def _run(code: str, name: str, scope: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write(file: Path) -> None:
-    """Run a notebook and keep what it gave."""
-    book = json.loads(file.read_text(encoding="utf-8"))
-    made = outputs(book["cells"])
-    for cell in book["cells"]:
+    """Run a notebook and save its outputs in its file."""
+    notebook = json.loads(file.read_text(encoding="utf-8"))
+    made = outputs(notebook["cells"])
+    for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             cell["outputs"] = next(made)
-    list(made)  # so that the folder goes
-    file.write_text(json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    list(made)  # exhausted, so that the folder is removed
+    file.write_text(json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def page(file: Path) -> str:
-    """A notebook as Markdown: its texts, its code, and below it what it gave."""
+    """Convert a notebook to Markdown: texts, code and outputs."""
     parts = []
     for cell in read(file):
         source = "".join(cell["source"])

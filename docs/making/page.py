@@ -1,8 +1,9 @@
-"""The pictures of docs/web.md: the page as it is, taken by a browser from a server of its own.
+"""Screenshots of docs/web.md, taken by a browser.
 
     python -m docs.making.page    # writes docs/pictures/web-*.png; needs chromium and playwright
 
-The invented census is gone the whole way with, the patients where a picture must be small.
+A new server is started in a temporary folder. The synthetic census is used for the whole workflow, the patients where a
+picture must be small.
 """
 
 from __future__ import annotations
@@ -15,15 +16,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-__all__ = ["take_pictures"]
-
 FOLDER = Path(__file__).parents[1] / "pictures"
 IDLE = "main:not(:has([data-watch])):not(:has([data-start])):not(:has([data-levels]))"
-TALLEST = 1500
+MAX_HEIGHT = 1500
 
 
 def take_pictures() -> None:
-    """Start a server in a folder of its own, go the way, and keep a picture of every step."""
+    """Start a server, walk through all steps, and save a screenshot of each."""
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium") or shutil.which("google-chrome")
@@ -41,26 +40,26 @@ def take_pictures() -> None:
                 assert found is not None
                 with sync_playwright() as driver:
                     chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-                    _go(chromium, found[0])
+                    _walk_through(chromium, found[0])
             finally:
                 server.terminate()
 
 
-def _go(chromium: Any, link: str) -> None:
+def _walk_through(chromium: Any, link: str) -> None:
     context = chromium.new_context(viewport={"width": 1360, "height": 860})
     context.set_default_timeout(240_000)
     page = context.new_page()
     page.goto(link)
-    _keep(page, "start")
+    _save_screenshot(page, "start")
     page.click("[data-sample=patients]")
     page.wait_for_url("**/columns")
     at = page.url.rpartition("/")[0]
     _settle(page)
-    _keep(page, "columns")
+    _save_screenshot(page, "columns")
     for step, name in (("table", "table"), ("hierarchies?column=country", "tree"), ("promise", "promise")):
         page.goto(f"{at}/{step}")
         _settle(page)
-        _keep(page, name)
+        _save_screenshot(page, name)
     page.goto(f"{at}/hierarchies?column=age")
     _settle(page)
     page.select_option("#kind", "intervals")
@@ -68,41 +67,41 @@ def _go(chromium: Any, link: str) -> None:
     page.click("#hierarchy-form button.main")
     page.wait_for_selector("#width-0")
     _settle(page)
-    _keep(page, "hierarchies")
+    _save_screenshot(page, "hierarchies")
     page.click("[data-undo]")
     page.goto(f"{at}/run")
     _settle(page)
     page.click("#release")
     page.wait_for_selector("main table caption")
     _settle(page)
-    _keep(page, "run")
+    _save_screenshot(page, "run")
     page.goto(f"{at}/explore")
     page.click("#explore-form button")
     page.wait_for_selector(".lanes .released")
-    _keep(page, "race")
+    _save_screenshot(page, "race")
     page.wait_for_selector("main:not(:has([data-lanes]))")
     page.click("[data-run*=minimal]")
     page.wait_for_selector(".lattice")
     _settle(page)
-    _keep(page, "explore", 2200)
+    _save_screenshot(page, "explore", 2200)
     for step in ("compare", "attack", "publish"):
         page.goto(f"{at}/{step}")
         _settle(page)
         if step != "publish":
-            _keep(page, step)
-    page.set_viewport_size({"width": 1360, "height": TALLEST})  # what is not in view of a frame is not drawn
+            _save_screenshot(page, step)
+    page.set_viewport_size({"width": 1360, "height": MAX_HEIGHT})  # parts of a frame outside the viewport are not drawn
     page.wait_for_timeout(2000)
     page.screenshot(path=FOLDER / "web-publish.png")
     page.set_viewport_size({"width": 1360, "height": 860})
     page.emulate_media(color_scheme="dark")
     page.goto(f"{at}/compare")
     _settle(page)
-    _keep(page, "dark")
+    _save_screenshot(page, "dark")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{at}/promise?lang=de")
     _settle(page)
-    _keep(page, "phone")
+    _save_screenshot(page, "phone")
     context.close()
 
 
@@ -113,10 +112,10 @@ def _settle(page: Any) -> None:
     page.wait_for_selector('#sentence:not(:has-text("…"))')
 
 
-def _keep(page: Any, name: str, tallest: int = TALLEST) -> None:
+def _save_screenshot(page: Any, name: str, max_height: int = MAX_HEIGHT) -> None:
     page.evaluate("scrollTo(0, 0)")
     size = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
-    clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], tallest)}
+    clip = {"x": 0, "y": 0, "width": size[0], "height": min(size[1], max_height)}
     page.screenshot(path=FOLDER / f"web-{name}.png", full_page=True, clip=clip)
 
 

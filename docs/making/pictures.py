@@ -1,8 +1,8 @@
-"""The pictures of docs/concepts.md: what each model is against, as SVG of our own.
+"""SVG pictures of docs/concepts.md: the attack that each model prevents.
 
     python -m docs.making.pictures    # writes docs/pictures/concept-*.svg
 
-People are discs, a sensitive value is a disc's colour and letter (so that colour alone says nothing), a group is a box.
+A disc is a person, its colour and letter a sensitive value (colour alone carries no information), a box a group.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-
-__all__ = ["PICTURES", "svg"]
 
 FOLDER = Path(__file__).parents[1] / "pictures"
 INK, FAINT, PAPER, GOOD, BAD = "#22303c", "#5c6b78", "#ffffff", "#2f7d4f", "#b5432a"
@@ -24,13 +22,13 @@ COLOURS = {
     "F": "#4f8a3c",
     "": "#8fa3b3",
 }
-"""Of HIV, cancer, liver (hepatitis), asthma, gout, flu, and a person of whom nothing is said."""
+"""Colours of HIV, cancer, liver (hepatitis), asthma, gout, flu, and no given value."""
 
 Parts = list[str]
 
 
-def _text(x: float, y: float, said: str, *, colour: str = INK, size: int = 13, weight: str = "normal") -> str:
-    return f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}">{escape(said)}</text>'
+def _text(x: float, y: float, text: str, *, colour: str = INK, size: int = 13, weight: str = "normal") -> str:
+    return f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight}">{escape(text)}</text>'
 
 
 def _disc(x: float, y: float, letter: str = "") -> str:
@@ -46,16 +44,16 @@ def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
     )
 
 
-def _group(x: float, y: float, label: str, letters: str, colour: str, said: Sequence[str]) -> Parts:
-    """A box of people who look alike, its label above, and what it means below."""
+def _group(x: float, y: float, label: str, letters: str, colour: str, lines: Sequence[str]) -> Parts:
+    """Draw a box of people, its label above and its explanation below."""
     width = 34 * len(letters) + 18
     parts = [_text(x + 4, y - 9, label, colour=FAINT), _box(x, y, width, 46, colour)]
-    parts += [_disc(x + 26 + 34 * place, y + 23, letter) for place, letter in enumerate(letters)]
-    return parts + [_text(x + 4, y + 66 + 18 * line, one, colour=colour) for line, one in enumerate(said)]
+    parts += [_disc(x + 26 + 34 * position, y + 23, letter) for position, letter in enumerate(letters)]
+    return parts + [_text(x + 4, y + 66 + 18 * number, line, colour=colour) for number, line in enumerate(lines)]
 
 
 def svg(title: str, height: int, parts: Parts) -> str:
-    """A picture 680 wide, on paper of its own so that it can be seen on a dark page."""
+    """Build a picture 680 wide with a background for dark pages."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 680 {height}" width="680" height="{height}" '
         f'font-family="system-ui, sans-serif" role="img"><title>{escape(title)}</title>'
@@ -74,9 +72,9 @@ def _linking() -> str:
         _text(220, 30, "The raw table, without names", weight="bold"),
         _text(470, 30, "The release, k = 5", weight="bold"),
     ]
-    for place, row in enumerate(("31, 14240", "34, 14241", "37, 14247", "38, 14240", "39, 14245")):
-        y = 56 + 30 * place
-        parts += [_disc(234, y - 4), _text(256, y, row, colour=BAD if place == 1 else INK)]
+    for position, row in enumerate(("31, 14240", "34, 14241", "37, 14247", "38, 14240", "39, 14245")):
+        y = 56 + 30 * position
+        parts += [_disc(234, y - 4), _text(256, y, row, colour=BAD if position == 1 else INK)]
         parts += [_disc(494, y - 4), _text(516, y, "30-39, 1424*", colour=GOOD)]
     parts.append(_box(470, 34, 150, 154, GOOD))
     parts.append(f'<path d="M128 52 L214 80" stroke="{BAD}" stroke-width="2" fill="none"/>')
@@ -96,31 +94,31 @@ def _homogeneity() -> str:
 
 
 def _similarity() -> str:
-    said = ["Three different values, all severe:", "HIV, cancer (C), hepatitis (L)."]
-    parts = _group(20, 40, "30-39, 1424*", "HCLCH", BAD, said)
-    said = ["Severe and harmless ones (flu, gout):", "several categories, and enough weight."]
-    parts += _group(350, 40, "30-39, 1424*", "HCFGF", GOOD, said)
+    lines = ["Three different values, all severe:", "HIV, cancer (C), hepatitis (L)."]
+    parts = _group(20, 40, "30-39, 1424*", "HCLCH", BAD, lines)
+    lines = ["Severe and harmless ones (flu, gout):", "several categories, and enough weight."]
+    parts += _group(350, 40, "30-39, 1424*", "HCFGF", GOOD, lines)
     return svg("Different values that mean the same, and categories", 142, parts)
 
 
-def _bars(x: float, title: str, shares: Sequence[tuple[str, str, float]], colour: str, said: Sequence[str]) -> Parts:
+def _bars(x: float, title: str, shares: Sequence[tuple[str, str, float]], colour: str, lines: Sequence[str]) -> Parts:
     parts = [_text(x, 30, title, weight="bold")]
-    for place, (letter, name, share) in enumerate(shares):
-        y = 44 + 32 * place
+    for position, (letter, name, share) in enumerate(shares):
+        y = 44 + 32 * position
         parts += [
             _text(x, y + 16, name),
             f'<rect x="{x + 66}" y="{y}" width="{max(2, 150 * share):g}" height="22" rx="3" fill="{COLOURS[letter]}"/>',
         ]
         parts.append(_text(x + 74 + 150 * share, y + 16, f"{share:.0%}", colour=FAINT))
-    return parts + [_text(x, 164 + 18 * line, one, colour=colour) for line, one in enumerate(said)]
+    return parts + [_text(x, 164 + 18 * number, line, colour=colour) for number, line in enumerate(lines)]
 
 
 def _skewness() -> str:
     whole = (("H", "HIV", 0.01), ("A", "asthma", 0.29), ("F", "flu", 0.70))
     group = (("H", "HIV", 0.50), ("A", "asthma", 0.20), ("F", "flu", 0.30))
     parts = _bars(20, "The whole release", whole, FAINT, ["What anybody may know."])
-    said = ["Diverse, and yet: whoever is in it", "is fifty times as likely to have HIV."]
-    return svg("Shares in the release and in one group", 196, parts + _bars(350, "One group", group, BAD, said))
+    lines = ["Diverse, and yet: whoever is in it", "is fifty times as likely to have HIV."]
+    return svg("Shares in the release and in one group", 196, parts + _bars(350, "One group", group, BAD, lines))
 
 
 def _people() -> str:

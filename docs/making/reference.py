@@ -1,7 +1,8 @@
-"""Reference pages, made from the code: every public name, every key of a plan, every command, every error.
+"""Reference pages generated from the code.
 
-Each is a page of MyST Markdown. Public names are told by their docstrings (Sphinx's autodoc); the rest is told from the
-schema of plan files, the command line's own parser and the source's ``raise`` statements. So nothing is said twice.
+Each is a page of MyST Markdown. Public names are documented by their docstrings (Sphinx's autodoc). Plan keys come from
+the schema of plan files, commands from the parser of the command line, error messages from the ``raise`` statements of
+the source. So nothing has to be written twice.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import shoal
-
-__all__ = ["NAMES", "pages"]
 
 SOURCE = Path(shoal.__file__).parent
 NAMES: dict[str, tuple[str, str, str]] = {
@@ -60,12 +59,12 @@ NAMES: dict[str, tuple[str, str, str]] = {
         "ShoalWarning",
     ),
 }
-"""The public names by page: title, a sentence, and the names in the order in which they are shown."""
+"""The public names by page: title, a sentence, and the names in their order on the page."""
 
 
 def pages() -> dict[str, str]:
-    """All pages by name, as Markdown."""
-    made = {key: _names(title, said, names.split()) for key, (title, said, names) in NAMES.items() if key != "errors"}
+    """Build all reference pages by name, as Markdown."""
+    made = {key: _names(title, text, names.split()) for key, (title, text, names) in NAMES.items() if key != "errors"}
     made["learn"] = _learn()
     made["plan-keys"] = _plan_keys()
     made["commands"] = _commands()
@@ -76,26 +75,30 @@ def pages() -> dict[str, str]:
 # -- public names ----------------------------------------------------------------------------------------------------
 
 
-def _names(title: str, said: str, names: list[str]) -> str:
+def _names(title: str, text: str, names: list[str]) -> str:
     return "\n".join(
-        [f"# {title}", "", said, "", "```{eval-rst}", ".. currentmodule:: shoal", "", *_told(names), "```", ""]
+        [f"# {title}", "", text, "", "```{eval-rst}", ".. currentmodule:: shoal", "", *_directives(names), "```", ""]
     )
 
 
-def _told(names: list[str]) -> Iterator[str]:
+def _directives(names: list[str]) -> Iterator[str]:
     for name in names:
         value = getattr(shoal, name)
         yield f".. auto{'class' if inspect.isclass(value) else 'function'}:: {name}"
         if inspect.isclass(value) and not issubclass(value, BaseException | Warning):
             yield "   :members:"
-            hidden = [member for member in ("sheet", "check", "decide", "warm", "room") if hasattr(value, member)]
+            hidden = [
+                member
+                for member in ("summary", "check", "decide", "warm", "min_memory_bytes")
+                if hasattr(value, member)
+            ]
             if hidden:
                 yield f"   :exclude-members: {', '.join(hidden)}"
         yield ""
 
 
 def _learn() -> str:
-    said = (
+    text = (
         "Anonymization as a step of scikit-learn; `pip install 'shoal[learn]'`. The estimator keeps to scikit-learn's"
     )
     block = [
@@ -105,7 +108,7 @@ def _learn() -> str:
         ".. autoclass:: Anonymizer",
         "   :members: fit, transform",
     ]
-    return "\n".join(["# scikit-learn", "", f"{said} own checks where they can hold.", "", *block, "```", ""])
+    return "\n".join(["# scikit-learn", "", f"{text} own checks where they can hold.", "", *block, "```", ""])
 
 
 # -- keys of plans ---------------------------------------------------------------------------------------------------
@@ -129,8 +132,8 @@ def _plan_keys() -> str:
     lines += ["| key | what it makes | beside it |", "|---|---|---|"]
     for one in parts["Hierarchy"]["oneOf"]:
         key, *options = one["properties"]
-        beside = ", ".join(f"`{option}` ({_kind(one['properties'][option])})" for option in options)
-        lines.append(f"| `{key}` | {_cell(one['properties'][key]['description'])} | {_cell(beside)} |")
+        listed = ", ".join(f"`{option}` ({_kind(one['properties'][option])})" for option in options)
+        lines.append(f"| `{key}` | {_cell(one['properties'][key]['description'])} | {_cell(listed)} |")
     lines += ["", "## Models", "", "Each is one `[[models]]`; `known` may stand beside any of them.", ""]
     for one in parts["Model"]["anyOf"][1:]:
         lines += _named(one, "known")
@@ -140,10 +143,10 @@ def _plan_keys() -> str:
     return "\n".join(lines)
 
 
-def _named(one: Mapping[str, Any], *left: str) -> list[str]:
-    kept = {key: value for key, value in one["properties"].items() if key not in ("name", *left)}
+def _named(one: Mapping[str, Any], *omitted: str) -> list[str]:
+    properties = {key: value for key, value in one["properties"].items() if key not in ("name", *omitted)}
     lines = [f"### `{one['properties']['name']['const']}`", "", _sentence(one["description"]), ""]
-    return lines + (_table({**one, "properties": kept}) if kept else [])
+    return lines + (_table({**one, "properties": properties}) if properties else [])
 
 
 def _table(part: Mapping[str, Any]) -> list[str]:
@@ -164,7 +167,7 @@ REFERENCES = {
     "Model": "a model",
     "Method": "a method",
 }
-"""What the parts of the schema are called."""
+"""Names of the schema's parts for readers."""
 
 
 def _default(value: Any) -> str:
@@ -174,7 +177,7 @@ def _default(value: Any) -> str:
 
 
 def _kind(value: Mapping[str, Any]) -> str:
-    """What may stand there, in words."""
+    """Describe the permitted values of a key in words."""
     if "$ref" in value:
         return REFERENCES[value["$ref"].rpartition("/")[2]]
     if "const" in value:
@@ -201,12 +204,12 @@ def _bounds(value: Mapping[str, Any]) -> str:
     return low + (f" below {value['exclusiveMaximum']:g}" if "exclusiveMaximum" in value else high)
 
 
-def _sentence(said: str) -> str:
-    return said.replace("``", "`")
+def _sentence(text: str) -> str:
+    return text.replace("``", "`")
 
 
-def _cell(said: str) -> str:
-    return _sentence(said).replace("|", "\\|")
+def _cell(text: str) -> str:
+    return _sentence(text).replace("|", "\\|")
 
 
 # -- commands --------------------------------------------------------------------------------------------------------
@@ -230,26 +233,26 @@ def _commands() -> str:
 
 def _command(called: str, command: Any, mark: str) -> list[str]:
     lines = [f"{mark} {called}", "", _paragraphs(command.help), ""]
-    shown = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
-    if shown:
+    parameters = [one for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+    if parameters:
         lines += ["| option | what it means |", "|---|---|"]
-        for one in shown:
+        for one in parameters:
             opts = (
                 [*one.opts, *one.secondary_opts]
                 if one.param_type_name == "option"
                 else [(one.metavar or one.name).upper()]
             )
-            said = " ".join((getattr(one, "help", None) or "").split())
-            lines.append(f"| {', '.join(f'`{opt}`' for opt in opts)} | {_cell(said)} |")
+            text = " ".join((getattr(one, "help", None) or "").split())
+            lines.append(f"| {', '.join(f'`{opt}`' for opt in opts)} | {_cell(text)} |")
         lines.append("")
     for name, inner in sorted(getattr(command, "commands", {}).items()):
         lines += _command(f"{called} {name}", inner, mark + "#")
     return lines
 
 
-def _paragraphs(said: str | None) -> str:
-    """A command's help, whose paragraphs may be indented, as running text."""
-    parts = re.split(r"\n\s*\n", inspect.cleandoc((said or "").replace("\b", "")))
+def _paragraphs(text: str | None) -> str:
+    """Convert the help of a command to paragraphs without indentation."""
+    parts = re.split(r"\n\s*\n", inspect.cleandoc((text or "").replace("\b", "")))
     return "\n\n".join(" ".join(part.split()) for part in parts)
 
 
@@ -261,30 +264,33 @@ def _errors() -> str:
     drawn = inspect.cleandoc(inspect.getmodule(shoal.ShoalError).__doc__ or "")
     first, tree, *rest = re.split(r"\n\n", drawn)
     lines = [f"# {title}", "", first, "", "```text", inspect.cleandoc(tree), "```", "", *rest, ""]
-    lines += ["```{eval-rst}", ".. currentmodule:: shoal", "", *_told(names.split()), "```", ""]
+    lines += ["```{eval-rst}", ".. currentmodule:: shoal", "", *_directives(names.split()), "```", ""]
     lines += ["## Every message", "", "From the source, by module; what stands in angle brackets is filled in.", ""]
-    for room, found in sorted(messages().items()):
-        lines += [f"### {room}", "", "| error | message |", "|---|---|"]
-        lines += [f"| `{kind}` | {_literal(said)} |" for kind, said in dict.fromkeys(found)] + [""]
+    for package, found in sorted(messages().items()):
+        lines += [f"### {package}", "", "| error | message |", "|---|---|"]
+        lines += [f"| `{kind}` | {_literal(text)} |" for kind, text in dict.fromkeys(found)] + [""]
     return "\n".join(lines)
 
 
 def messages() -> dict[str, list[tuple[str, str]]]:
-    """The messages of all errors that are raised with a text of their own, by the room of the source."""
+    """Collect the messages of all raised errors by module or package."""
     found: dict[str, list[tuple[str, str]]] = {}
     for file in sorted(SOURCE.rglob("*.py")):
-        room = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        package = file.relative_to(SOURCE).parts[0].removesuffix(".py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
                 continue
-            kind, said = ast.unparse(node.exc.func), _template(node.exc.args[0])
-            if said and kind.endswith("Error") and not kind.startswith(("Attribute", "Type", "Value", "Key")):
-                found.setdefault(room, []).append((kind, said))
+            kind, text = ast.unparse(node.exc.func), _template(node.exc.args[0])
+            if text and kind.endswith("Error") and not kind.startswith(("Attribute", "Type", "Value", "Key")):
+                found.setdefault(package, []).append((kind, text))
     return found
 
 
 def _template(node: ast.expr) -> str:
-    """The text of a message with ‹…› where a value is filled in; nothing where it is not a text."""
+    """Return the text of a message, with ‹…› where a value is filled in.
+
+    Return an empty text if the node is no text.
+    """
     if isinstance(node, ast.Constant):
         return str(node.value)
     if not isinstance(node, ast.JoinedStr):
@@ -292,6 +298,6 @@ def _template(node: ast.expr) -> str:
     return "".join(str(part.value) if isinstance(part, ast.Constant) else "‹…›" for part in node.values)
 
 
-def _literal(said: str) -> str:
-    """Text that no mark of Markdown changes."""
-    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", " ".join(said.split()))
+def _literal(text: str) -> str:
+    """Escape all Markdown characters in a text."""
+    return re.sub(r"([\\`*_{}\[\]<>#|$~])", r"\\\1", " ".join(text.split()))

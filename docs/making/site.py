@@ -1,6 +1,7 @@
-"""What is a page of the site without being one of docs/: reference, tutorials, and the project's own pages.
+"""Pages of the site that are not in docs/.
 
-They are written to docs/made/ when the site is built. Links that hold in the project's folder are made to hold there.
+These are reference pages, tutorials, and the project's own pages. They are written to docs/made/ when the site is
+built. Links that are valid in the project's folder are rewritten for that folder.
 """
 
 from __future__ import annotations
@@ -11,23 +12,21 @@ from pathlib import Path
 
 from docs.making import notebooks, reference
 
-__all__ = ["OWN", "TUTORIALS", "made_pages", "mend_links", "write_pages"]
-
 DOCS = Path(__file__).parents[1]
 OWN = ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
-"""Pages that stand beside docs/."""
+"""Pages in the project's root folder."""
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 
 
 def made_pages() -> dict[str, str]:
-    """All pages of docs/made/ by name."""
+    """Build all pages of docs/made/ by name."""
     tutorials = {file.stem: notebooks.page(file) for file in TUTORIALS}
     own = {name: (DOCS.parent / f"{name}.md").read_text(encoding="utf-8") for name in OWN}
     return reference.pages() | tutorials | own
 
 
 def write_pages() -> None:
-    """Write docs/made/ anew."""
+    """Rewrite the folder docs/made/."""
     folder = DOCS / "made"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -36,7 +35,7 @@ def write_pages() -> None:
 
 
 def mend_links(page: str, text: str) -> str:
-    """The text of a page with links as the site has them.
+    """Rewrite the links of a page for the site.
 
     >>> mend_links("start", "[a](tutorials/survey.ipynb), [b](../SECURITY.md#x)")
     '[a](made/survey.md), [b](made/SECURITY.md#x)'

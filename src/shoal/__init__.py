@@ -1,10 +1,10 @@
-"""shoal: tables about people, made fit to publish.
+"""Statistical disclosure control for tables about people.
 
     import shoal
     release = shoal.anonymize(frame, quasi_identifiers=["age", "zip"], sensitive="illness", k=5)
     release.table, release.certificate, release.utility, release.risk
 
-The public names are listed below and loaded when they are first used, so that ``import shoal`` is quick.
+The public names are listed below and imported on first use, so that ``import shoal`` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``python -m shoal``: the command line, where its script is not on the path."""
+"""Command line as ``python -m shoal``, for shells without its script."""
 
 from shoal.cli import main
 

@@ -1,18 +1,18 @@
-"""Everything that shoal raises on purpose.
+"""Exceptions and warnings of shoal.
 
     ShoalError                      exit status
       InputError                    2    the table, the plan or a hierarchy is not usable as given
         TableError                  2    the source cannot be read as a table
         PlanError                   2    the plan is wrong or does not fit the table
         HierarchyError              2    a hierarchy is wrong or does not fit its column
-        OutputError                 2    the release cannot be written where it was asked for
+        OutputError                 2    the release cannot be written to the requested path
       InfeasibleError               3    no release of this method meets the models within the limits
-      VerificationError             70   a method yielded a table that its models reject: a fault in shoal
+      VerificationError             70   a method returned a table that its models reject: a bug in shoal
 
-A ShoalWarning is given where something was decided for the user that the user should know of.
+A ShoalWarning reports a decision that shoal made for the user and that the user should know.
 
-Messages say what must hold, what was found and what to try. They name columns, counts and row numbers,
-never a value of a row: logs and terminals are read by more people than the table may be.
+Messages state what must hold, what was found and what to try. They name columns, counts and row numbers,
+never a value of a row: logs and terminals have more readers than the table may have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def counted(number: int, thing: str) -> str:
-    """A number of things in words.
+    """Return a number of things as a phrase.
 
     >>> counted(1, "group"), counted(2000, "group")
     ('1 group', '2,000 groups')
@@ -40,13 +40,16 @@ def counted(number: int, thing: str) -> str:
 
 
 class ShoalError(Exception):
-    """Base of all errors of shoal; ``exit_status`` is what the command line ends with."""
+    """Base class of all errors of shoal.
+
+    ``exit_status`` is the exit status of the command line.
+    """
 
     exit_status = 70
 
 
 class InputError(ShoalError):
-    """What the user gave is not usable; the message says what to change."""
+    """Input that is not usable; the message says what to change."""
 
     exit_status = 2
 
@@ -64,18 +67,18 @@ class HierarchyError(InputError):
 
 
 class OutputError(InputError):
-    """The release cannot be written where it was asked for."""
+    """The release cannot be written to the requested path."""
 
 
 class InfeasibleError(ShoalError):
-    """No release of this method meets the models within the limits given."""
+    """No release of this method meets the models within the given limits."""
 
     exit_status = 3
 
 
 class VerificationError(ShoalError):
-    """A method yielded a table that its models reject. Nothing was written."""
+    """A method returned a table that its models reject; nothing was written."""
 
 
 class ShoalWarning(UserWarning):
-    """Something was decided that was not asked for, such as which columns are left out."""
+    """A decision that the user did not request, such as columns left out."""

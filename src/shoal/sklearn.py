@@ -1,11 +1,11 @@
-"""Anonymization as a step of scikit-learn: fit learns a recoding, transform applies it and verifies what it gives back.
+"""Anonymization as a transformer of scikit-learn.
 
     make_pipeline(Anonymizer(k=5), DecisionTreeClassifier()).fit(X, y)
 
-The recoding is one of whole columns (``full-domain``): a level of each column's hierarchy, found on the data of
-``fit``, that can be applied to any further data. Rows stay in their order, for the labels beside them; so what a
-transformer gives is for learning, and a table for the public is made by :func:`shoal.anonymize`. Needs scikit-learn
-(``shoal[learn]``).
+``fit`` learns a recoding, ``transform`` applies it and verifies its result. The recoding is ``full-domain``: one level
+of each column's hierarchy, found on the data of ``fit``, that can be applied to any further data. Rows stay in
+their order, to match their labels. So the output of a transformer is for learning; use :func:`shoal.anonymize` for a
+table that is published. Needs scikit-learn (``shoal[learn]``).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.methods import FullDomain
 from shoal.models import make_model
 from shoal.pipeline import run as pipeline
-from shoal.plan.coerce import AskedColumn, AskedModels, as_column, as_models
+from shoal.plan.coerce import ColumnLike, ModelsLike, as_column, as_models
 from shoal.plan.plan import Plan, build_hierarchy
 from shoal.schema import TOP, Column, Role, Schema
 from shoal.utility.coded_tables import open_tables
-from shoal.utility.labels import number_of, read_label
+from shoal.utility.labels import parse_number, read_label
 from shoal.utility.measures import MeasureName
 
 __all__ = ["Anonymizer"]
@@ -42,27 +42,27 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     Parameters
     ----------
     k
-        The smallest group.
+        The size of the smallest group.
     hierarchies
-        Of columns by name, or by number where they have no names; drafted from the data where none is given.
+        Hierarchies by column name, or by number for columns without names; drafted from the data by default.
     models
-        Models about sizes of groups, beside k-anonymity.
+        Models on the size of groups, in addition to k-anonymity.
     loss
-        The loss that is least: see :class:`shoal.FullDomain`.
+        The loss measure to minimize: see :class:`shoal.FullDomain`.
     encode
-        ``midpoint`` gives numbers: the middle of an interval, the end of an open one, 0 where a column is hidden.
-        ``label`` gives the labels that a release would show.
+        ``midpoint`` gives numbers: the middle of an interval, the end of an open one, 0 for a suppressed column.
+        ``label`` gives the labels of a release.
     time_limit
-        Seconds after which the best levels so far are taken; of many columns not all levels can be tried.
+        Seconds after which the best levels so far are used; not all levels of a wide table can be tried.
     verify
-        Whether ``transform`` refuses data in which, recoded, a group fails a model; ``fit_transform`` always does.
+        Whether ``transform`` refuses data if a group fails a model after recoding; ``fit_transform`` always does.
 
     Attributes
     ----------
     levels_
-        The level of each column by name (``x0``, ``x1`` where it has none), 0 being the value itself.
+        The level of each column by name (``x0``, ``x1`` for columns without names); level 0 is the value itself.
     plan_
-        What is asked for, with the hierarchies.
+        The plan, with the hierarchies.
 
     Examples
     --------
@@ -77,8 +77,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self,
         k: int = 5,
         *,
-        hierarchies: Mapping[str | int, AskedColumn] | None = None,
-        models: AskedModels | None = None,
+        hierarchies: Mapping[str | int, ColumnLike] | None = None,
+        models: ModelsLike | None = None,
         loss: MeasureName = "ncp",
         encode: Literal["midpoint", "label"] = "midpoint",
         time_limit: float | None = None,
@@ -93,7 +93,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         self.verify = verify
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the levels of least loss at which the data meets the models; ``y`` is not looked at."""
+        """Find the levels of least loss that meet the models; ``y`` is ignored."""
         values = self._validated(X, reset=True)
         if self.encode not in ("midpoint", "label"):
             raise PlanError(f"The encoding must be midpoint or label; found {self.encode!r}.")
@@ -110,12 +110,15 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return self
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """The rows in their order, each column at its level; raises where a group of them fails a model."""
+        """Recode the rows in their order, each column at its level.
+
+        Raises if a group of them fails a model.
+        """
         check_is_fitted(self)
         return self._recode(self._validated(X, reset=False), verified=self.verify)
 
     def fit_transform(self, X: Any, y: Any = None, **parameters: Any) -> npt.NDArray[Any]:
-        """Fit, and the same data recoded; its groups are always verified."""
+        """Fit, and recode the same data; its groups are always verified."""
         self.fit(X, y)
         return self._recode(self._validated(X, reset=False), verified=True)
 
@@ -124,27 +127,30 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         return np.asarray(validate_data(self, X, reset=reset, dtype=kind))
 
     def _names(self, count: int) -> tuple[str, ...]:
-        """The columns as the data calls them, or by number where that does not tell them apart."""
+        """Return the names of the columns, or numbers if they are ambiguous."""
         own = tuple(str(name) for name in getattr(self, "feature_names_in_", ()))
-        return own if all(own) and len(set(own)) == count else tuple(f"x{place}" for place in range(count))
+        return own if all(own) and len(set(own)) == count else tuple(f"x{number}" for number in range(count))
 
     def _given(self, names: tuple[str, ...]) -> dict[str, Column]:
-        """The columns that the user described, by our names."""
+        """Return the columns that the user described, by our names."""
         own = [str(name) for name in getattr(self, "feature_names_in_", names)]
         found = {}
-        for key, asked in (self.hierarchies or {}).items():
+        for key, hierarchy in (self.hierarchies or {}).items():
             if key not in own and not (isinstance(key, int) and 0 <= key < len(names)):
                 raise PlanError(f"The data must have a column {key!r}, of which a hierarchy is given; it has none.")
-            column = as_column(asked)
+            column = as_column(hierarchy)
             if column.role is not Role.QUASI_IDENTIFIER:
                 raise PlanError("Every column of the data is a quasi-identifier; leave others out before.")
             found[names[key if isinstance(key, int) else own.index(key)]] = column
         return found
 
     def _recode(self, values: npt.NDArray[Any], *, verified: bool) -> npt.NDArray[Any]:
-        """The rows at the levels that were learned; where it is asked for, checked as any released table is."""
+        """Recode the rows to the learned levels.
+
+        If ``verified``, the result is checked like any released table.
+        """
         names = self._names(values.shape[1])
-        shown: list[list[str | None]] = []
+        recoded: list[list[str | None]] = []
         with open_tables(None) as tables:
             columns = tables.rows(_table(values, names), names)
         for column in columns:
@@ -152,9 +158,11 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
             ladder = self.plan_.schema.ladder(column.name, known, None in column.values)
             level = self.levels_[column.name]
             labels = [ladder.labels[level][code] for code in ladder.codes[level]]
-            shown.append([labels[code] for code in column.code])
+            recoded.append([labels[code] for code in column.code])
         if verified:
-            released = pa.table({name: pa.array(cells, pa.string()) for name, cells in zip(names, shown, strict=True)})
+            released = pa.table(
+                {name: pa.array(cells, pa.string()) for name, cells in zip(names, recoded, strict=True)}
+            )
             result = pipeline.check(released, self.plan_.models, quasi_identifiers=names)
             if not result.holds:
                 raise InfeasibleError(
@@ -163,8 +171,8 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
                     f"where nobody sees the result."
                 )
         if self.encode == "label":
-            return np.array(shown, dtype=object).T
-        return np.array([[_number(cell) for cell in column] for column in shown], np.float64).T
+            return np.array(recoded, dtype=object).T
+        return np.array([[_number(cell) for cell in column] for column in recoded], np.float64).T
 
 
 def _table(values: npt.NDArray[Any], names: tuple[str, ...]) -> pa.Table:
@@ -175,8 +183,8 @@ def _table(values: npt.NDArray[Any], names: tuple[str, ...]) -> pa.Table:
 
 
 def _number(label: str | None) -> float:
-    """The middle of what a label covers."""
-    number = number_of(label)
+    """Return the middle of the region that a label covers."""
+    number = parse_number(label)
     if number is not None:
         return number
     region = read_label(label or TOP)

@@ -1,12 +1,16 @@
-"""Whether a model, method, hierarchy, format or engine of one's own keeps what shoal relies on: run these in a test.
+"""Conformance checks for extensions of shoal.
+
+They cover models, methods, hierarchies, formats and engines.
+
+Run these in the tests of a package that extends shoal:
 
     from shoal.testing import check_format, check_hierarchy, check_method, check_model
 
     def test_my_model():
         check_model(AtMost(2))
 
-Each raises AssertionError with what was broken, on random tables that are the same in every run. They are what shoal's
-own models, methods and hierarchies are held to.
+Each raises AssertionError with the broken requirement, on random tables that are the same in every run. shoal's
+own models, methods and hierarchies must pass the same checks.
 """
 
 from __future__ import annotations
@@ -25,12 +29,12 @@ from shoal.errors import InfeasibleError, PlanError, TableError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats import Format, Options, Writing
-from shoal.io.formats.sandbox import load_apart
+from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Model, combine, make_model
 from shoal.pipeline.run import anonymize, check
 from shoal.plan.plan import Plan
-from shoal.runtime.validation import make
+from shoal.runtime.validation import build_from_section
 from shoal.schema import TOP, BaseHierarchy, Categories, Column, Role, Schema, Tree, Widths
 from shoal.table import FrequencySet, read_frequency_set
 
@@ -50,21 +54,26 @@ SCHEMA = Schema(
         "note": Column(Role.OTHER),
     }
 )
-"""The columns of the tables that are tried; the sensitive one has categories, an order and a hierarchy."""
+"""The columns of the test tables; the sensitive one has categories, an order and a hierarchy."""
 
 
 def table_of(rows: int, seed: int) -> pa.Table:
-    """A random table of these columns; every other seed leaves cells out."""
+    """Return a random table with the columns of :data:`SCHEMA`.
+
+    Every odd seed leaves some cells missing.
+    """
     random = np.random.default_rng(seed)
 
-    def holes(values: Sequence[Any], share: float) -> list[Any]:
+    def with_missing(values: Sequence[Any], share: float) -> list[Any]:
         return [None if seed % 2 and random.random() < share else value for value in values]
 
     return pa.table(
         {
-            "age": pa.array(holes(random.integers(20, 60, rows).tolist(), 0.1), pa.int64()),
-            "place": pa.array(holes(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
-            "secret": pa.array(holes(random.choice(VALUES, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()),
+            "age": pa.array(with_missing(random.integers(20, 60, rows).tolist(), 0.1), pa.int64()),
+            "place": pa.array(with_missing(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
+            "secret": pa.array(
+                with_missing(random.choice(VALUES, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()
+            ),
             "note": [f"note {i % 7}" for i in range(rows)],
         }
     )
@@ -76,7 +85,11 @@ def _frequencies(rows: int, seed: int) -> FrequencySet:
 
 
 def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav", "mondrian")) -> None:
-    """Hold a model to its declarations: verdicts that do not change, unions, its plan, and methods that keep it."""
+    """Check a model's declarations.
+
+    Verdicts are deterministic, declared properties of unions hold, the fields of the model define it, and methods meet
+    it.
+    """
     assert model.name, "a model has a name"
     assert replace(model) == model, "a model is a frozen dataclass that its fields make again"
     for seed in range(12):
@@ -84,7 +97,7 @@ def check_model(model: Model, *, methods: Sequence[str] = ("full-domain", "mdav"
         model.check(frequencies.domains)
         _check_unions(model, frequencies, seed)
     for name in methods:
-        check_method(make(METHODS, {"name": name}, "method"), models=(model,), tables=((60, 1),))
+        check_method(build_from_section(METHODS, {"name": name}, "method"), models=(model,), tables=((60, 1),))
 
 
 def _check_unions(model: Model, frequencies: FrequencySet, seed: int) -> None:
@@ -96,16 +109,16 @@ def _check_unions(model: Model, frequencies: FrequencySet, seed: int) -> None:
     assert first.holds.shape == (groups.count,), "a verdict is an array of booleans, one for each group"
     assert (first.holds == second.holds).all(), "the same groups get the same verdict"
     for condition in first.conditions:
-        kept = condition.value >= condition.bound if condition.at_least else condition.value <= condition.bound
-        assert kept[first.holds].all(), f"a group that holds keeps the bound of {condition.parameter!r}"
+        within_bound = condition.value >= condition.bound if condition.at_least else condition.value <= condition.bound
+        assert within_bound[first.holds].all(), f"a group that holds keeps the bound of {condition.parameter!r}"
     pairs = [(a, b) for a in range(groups.count) for b in range(a)]
     for a, b in pairs:
         joined: npt.NDArray[np.int64] = np.where(fine == a, b, fine)
         joined = np.unique(joined, return_inverse=True)[1].astype(np.int64)
         after = model.assess(frequencies.groups_of(joined, int(joined.max()) + 1)).holds[joined[fine == b][0]]
-        if model.absorbs and (first.holds[a] or first.holds[b]):
+        if model.closed_under_superset and (first.holds[a] or first.holds[b]):
             assert after, "absorbs: the union of a group that meets the model with any group meets it"
-        if model.unites and first.holds[a] and first.holds[b]:
+        if model.closed_under_union and first.holds[a] and first.holds[b]:
             assert after, "unites: the union of two groups that meet the model meets it"
 
 
@@ -115,7 +128,10 @@ def check_method(
     models: Sequence[Model] | None = None,
     tables: Sequence[tuple[int, int]] = ((60, 1), (200, 2)),
 ) -> None:
-    """Hold a method to what every method must do: with each of shoal's models, or with ``models``."""
+    """Check the requirements of every method.
+
+    With each of shoal's models, or with ``models``.
+    """
     size = make_model("k-anonymity", k=3)
     tried = [(size, model) for model in (_samples() if models is None else models)]
     for rows, seed in tables:
@@ -125,9 +141,11 @@ def check_method(
                 plan = Plan(SCHEMA, combine(chosen).parts, method, seed=seed)
                 release = anonymize(table, plan)
             except (PlanError, InfeasibleError):
-                continue  # it may say that it cannot
-            released, told = release.table, release.certificate
-            assert told["released"] == released.num_rows == rows - told["suppressed"], "no row is lost untold"
+                continue  # a method may refuse a plan
+            released, certificate = release.table, release.certificate
+            assert certificate["released"] == released.num_rows == rows - certificate["suppressed"], (
+                "no row is lost untold"
+            )
             assert check(released, chosen, quasi_identifiers=["age", "place"], sensitive=_sensitive()).holds
             assert anonymize(table, plan).table.equals(released), "the same table, plan and seed give the same rows"
             shuffled = table.take(np.random.default_rng(5).permutation(rows))
@@ -154,7 +172,10 @@ def _samples() -> list[Model]:
 
 
 def check_hierarchy(hierarchy: BaseHierarchy, values: Sequence[str]) -> None:
-    """Hold a hierarchy to what a ladder must be: levels that nest, from the value itself to `*`; and to its plan."""
+    """Check that a hierarchy binds to nested levels, and its plan section.
+
+    Levels run from the value itself to `*`.
+    """
     for missing in (False, True):
         ladder = hierarchy.bind(list(values), missing, column="tried")
         assert ladder.labels[0][: len(values)] == tuple(values), "level 0 is the value itself"
@@ -176,10 +197,12 @@ def check_hierarchy(hierarchy: BaseHierarchy, values: Sequence[str]) -> None:
 
 
 def check_format(form: Format, folder: Path) -> None:
-    """Hold a format to what is asked of shoal's own; ``folder`` is an empty one, for the files that are made.
+    """Check a format by the requirements of shoal's own formats.
 
-    What is written is read back as it was, by another process; missing values stay missing; the same table has the
-    same bytes at any time; and a file that is cut off is refused, without a word of what it holds.
+    ``folder`` is an empty one, for the files that are written. A written table is read back unchanged, by another
+    process;
+    missing values stay missing; the same table has the same bytes at any time; and a truncated file is refused, with an
+    error that quotes none of its content.
     """
     assert form.module is not None, "a format of one's own names the module that reads and writes it"
     assert form.reads, "what cannot be read back cannot be verified, and is not written"
@@ -190,14 +213,14 @@ def check_format(form: Format, folder: Path) -> None:
     path = folder / f"one{form.suffixes[0]}"
     with open_engine() as engine:
         table = engine.to_arrow(engine.read(Source(frame=table_of(60, 1))))
-    told = importlib.import_module(form.module).write(table, path, Writing())
+    options = importlib.import_module(form.module).write(table, path, Writing())
     again = folder / f"two{form.suffixes[0]}"
     importlib.import_module(form.module).write(table, again, Writing())
     assert path.read_bytes() == again.read_bytes(), "the same table has the same bytes"
     again.unlink()
     passed = folder / "passed"
     passed.mkdir()
-    back, _ = load_apart(form, path, told, passed)
+    back, _ = load_in_sandbox(form, path, options, passed)
     assert back.column_names == table.column_names, "the columns come back in their order"
     assert back.num_rows == table.num_rows, "all rows come back"
     for name in table.column_names:
@@ -205,26 +228,29 @@ def check_format(form: Format, folder: Path) -> None:
     whole = path.read_bytes()
     for share in (3, 2):
         path.write_bytes(whole[: len(whole) // share - 1])
-        words = _refusal(form, path, told, passed)
+        words = _refusal(form, path, options, passed)
         assert words is not None, "a file that is cut off is refused"
         assert not any(word in words for word in ("note 1", "secret")), "an error quotes nothing of a file"
 
 
-def _refusal(form: Format, path: Path, told: Options, passed: Path) -> str | None:
+def _refusal(form: Format, path: Path, options: Options, passed: Path) -> str | None:
     try:
-        load_apart(form, path, told, passed)
+        load_in_sandbox(form, path, options, passed)
     except TableError as error:
         return str(error)
     return None
 
 
 def check_engine(name: str, *, methods: Sequence[str] = ("full-domain", "mondrian", "mdav")) -> None:
-    """Hold an engine, which is installed under a name, to DuckDB's answers: the same rows and the same certificates."""
+    """Check that an installed engine gives the same results as DuckDB.
+
+    The engine is given by its name; rows and certificates must be the same.
+    """
     size = make_model("k-anonymity", k=3)
     for rows, seed in ((60, 1), (60, 2)):
         table = table_of(rows, seed)
         for method in methods:
-            plan = Plan(SCHEMA, (size,), make(METHODS, {"name": method}, "method"), seed=seed)
+            plan = Plan(SCHEMA, (size,), build_from_section(METHODS, {"name": method}, "method"), seed=seed)
             ours, theirs = (
                 anonymize(table, replace(plan, engine=EngineSettings(name=engine))) for engine in ("duckdb", name)
             )

@@ -76,7 +76,7 @@ MODELS = {
     ),
     "beta": (
         (shoal.KAnonymity(2), shoal.BetaLikeness(1.5)),
-        lambda group, table: slow.beta_alike(group, table, 1.5, False),
+        lambda group, table: slow.beta_like(group, table, 1.5, False),
     ),
 }
 

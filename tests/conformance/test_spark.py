@@ -127,15 +127,15 @@ def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_p
     ours = shoal.anonymize(table, plan)
     small = shoal.anonymize(frame, plan)
     assert len(repeated) == 1
-    monkeypatch.setattr("shoal.io.engines.spark.FEW_REPEATED", ours.table.num_rows - 1)
+    monkeypatch.setattr("shoal.io.engines.spark.MAX_REPEATED_ROWS", ours.table.num_rows - 1)
     large = shoal.anonymize(frame, plan)
     assert len(repeated) == 1
     assert small.table.schema == large.table.schema
     for theirs in (small, large):
         assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
         assert theirs.certificate.to_json() == ours.certificate.to_json()
-    monkeypatch.setattr("shoal.io.engines.spark.FEW_REPEATED", ours.table.num_rows)
-    monkeypatch.setattr("shoal.io.engines.spark.FEW_COMBINATIONS", 1)
+    monkeypatch.setattr("shoal.io.engines.spark.MAX_REPEATED_ROWS", ours.table.num_rows)
+    monkeypatch.setattr("shoal.io.engines.spark.MAX_COMBINATIONS_AT_ONCE", 1)
     shoal.anonymize(frame, plan)
     assert len(repeated) == 1
 

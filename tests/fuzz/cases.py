@@ -1,7 +1,7 @@
-"""Cases: a few files and the commands that are run on them, made of one seed.
+"""Cases for fuzzing: files and the commands to run, from one seed.
 
-Each begins as a table and a plan that fit each other, and is then made odd in a few places. In every table stand
-secrets, which no error may tell.
+Each starts with a table and a plan that match, and is then modified at some points. Every table contains secrets, which
+no error may disclose.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Case", "make_case"]
-
 
 @dataclass(frozen=True)
 class Case:
-    """Files by name, commands in order, and what must not be told."""
+    """Files by name, commands in order, and secrets."""
 
     files: dict[str, bytes]
     commands: tuple[tuple[str, ...], ...]
@@ -29,7 +27,7 @@ class Case:
     finding: str = ""
 
     def to_json(self) -> str:
-        """As it is kept in the corpus."""
+        """Format a case for the corpus."""
         files = {}
         for name, raw in self.files.items():
             try:
@@ -41,7 +39,7 @@ class Case:
 
     @classmethod
     def from_json(cls, text: str) -> Case:
-        """What `to_json` wrote."""
+        """Parse a case written by `to_json`."""
         content = json.loads(text)
         files = {
             name: raw["text"].encode() if "text" in raw else base64.b64decode(raw["base64"])
@@ -52,13 +50,13 @@ class Case:
 
 
 def make_case(seed: int) -> Case:
-    """The case of a seed."""
+    """Make the case of a seed."""
     chance = random.Random(seed)
     secrets = (f"Qz{chance.getrandbits(40):010x}", str(chance.randrange(10**11, 10**12)))
     header, rows = _table(chance, secrets)
     document = _plan(chance, header)
     if chance.random() < 0.4:
-        _tell_more(chance, rows, document)
+        _add_people(chance, rows, document)
     parquet = chance.random() < 0.3
     name = "source.parquet" if parquet else "source.csv"
     document["source"]["path"] = name
@@ -80,9 +78,9 @@ def make_case(seed: int) -> Case:
 
 # -- tables ----------------------------------------------------------------------------------------
 
-PLACES = ["aa", "ab", "ba", "bb", "bc"]
-ILLS = ["flu", "gout", "rash", "HIV"]
-ODD = ["", " ", "NA", "-0", "0.0", "-0.0", "1e400", "nan", "inf", "1_000", "9" * 30, "é", "é", "=1+1", "x" * 300,
+REGIONS = ["aa", "ab", "ba", "bb", "bc"]
+ILLNESSES = ["flu", "gout", "rash", "HIV"]
+ODD_VALUES = ["", " ", "NA", "-0", "0.0", "-0.0", "1e400", "nan", "inf", "1_000", "9" * 30, "é", "é", "=1+1", "x" * 300,
        "\u202e", "'", '"', "a,b", "a\nb", "20", "020", "٣", "1.0", "0x10", "*", "20-29", "2020-02-30"]  # fmt: skip
 
 
@@ -90,10 +88,12 @@ def _table(chance: random.Random, secrets: tuple[str, ...]) -> tuple[list[str], 
     rows = []
     for number in range(chance.choice([0, 1, 3, 12, 40, 40, 40, 80, 80])):
         day = f"{chance.randrange(1990, 1994)}-{chance.randrange(1, 13):02d}-{chance.randrange(1, 29):02d}"
-        rows.append([f"n{number}", str(chance.randrange(18, 70)), chance.choice(PLACES), day, chance.choice(ILLS)])
+        rows.append(
+            [f"n{number}", str(chance.randrange(18, 70)), chance.choice(REGIONS), day, chance.choice(ILLNESSES)]
+        )
     for _ in range(chance.choice([0, 0, 0, 1, 3])):
         if rows:
-            chance.choice(rows)[chance.randrange(5)] = chance.choice(ODD)
+            chance.choice(rows)[chance.randrange(5)] = chance.choice(ODD_VALUES)
     for secret in secrets:
         if rows:
             chance.choice(rows)[chance.choice([0] * 12 + [1, 2, 3, 4])] = secret
@@ -109,17 +109,17 @@ def _plain(header: list[str], rows: list[list[str]]) -> bytes:
 def _csv(chance: random.Random, header: list[str], rows: list[list[str]]) -> bytes:
     text = io.StringIO()
     delimiter = chance.choice([",", ",", ",", ";", "\t", "|"])
-    kept = [header] if chance.random() < 0.96 else []
+    first = [header] if chance.random() < 0.96 else []
     csv.writer(
         text, delimiter=delimiter, lineterminator=chance.choice(["\n", "\n", "\r\n", "\r"]),
         quoting=chance.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
-    ).writerows([*kept, *rows])  # fmt: skip
+    ).writerows([*first, *rows])  # fmt: skip
     raw = text.getvalue().encode(chance.choice(["utf-8"] * 18 + ["utf-16", "utf-8-sig"]), "replace")
     return _damage(chance, raw) if chance.random() < 0.15 else raw
 
 
 def _damage(chance: random.Random, raw: bytes) -> bytes:
-    """Bytes that are cut, doubled, changed or put in."""
+    """Cut, duplicate, change or insert some bytes."""
     for _ in range(chance.choice([1, 1, 2, 5])):
         at = chance.randrange(len(raw) + 1)
         piece = raw[at : at + chance.randrange(1, 20)]
@@ -135,8 +135,8 @@ def _parquet(chance: random.Random, header: list[str], rows: list[list[str]]) ->
     import pyarrow.parquet as pq
 
     columns = []
-    for place in range(len(header)):
-        texts = [row[place] or None for row in rows]
+    for position in range(len(header)):
+        texts = [row[position] or None for row in rows]
         columns.append(_typed(chance, texts, pa))
     sink = io.BytesIO()
     pq.write_table(pa.table(columns, names=header), sink)
@@ -145,7 +145,10 @@ def _parquet(chance: random.Random, header: list[str], rows: list[list[str]]) ->
 
 
 def _typed(chance: random.Random, texts: list[str | None], pa: Any) -> Any:
-    """A column of some type that its texts can be read in; text where they cannot."""
+    """Return a column of a random type that its texts can be read in.
+
+    It is a text column if they cannot.
+    """
     whole = [int(text) if text and text.isascii() and text.isdigit() and len(text) < 18 else None for text in texts]
     kinds = ["text"] * 4 + ["int", "int", "float", "decimal", "date", "time", "dictionary", "bool", "null"]
     kind = "list" if chance.random() < 0.01 else chance.choice(kinds)
@@ -202,7 +205,7 @@ def _plan(chance: random.Random, header: list[str]) -> dict[str, Any]:
     method = _method(chance)
     if "levels" in method:
         method["levels"] = {name: 1 for name in hierarchies if columns[name]["role"] == "quasi-identifier"}
-    narrow = method["name"] in KEEP_K_ONLY or "missing" in method
+    narrow = method["name"] in K_ONLY_METHODS or "missing" in method
     if columns["ill"]["role"] == "sensitive" and chance.random() < (0.1 if narrow else 0.8):
         models.append(_model(chance))
     return {
@@ -211,8 +214,11 @@ def _plan(chance: random.Random, header: list[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _tell_more(chance: random.Random, rows: list[list[str]], document: dict[str, Any]) -> None:
-    """Say whose rows they are, what is published of people, and what an intruder knows; odd together now and then."""
+def _add_people(chance: random.Random, rows: list[list[str]], document: dict[str, Any]) -> None:
+    """Add people, pseudonyms and knowledge of an intruder to a plan.
+
+    Some combinations are invalid.
+    """
     columns, models = document["columns"], document["models"]
     if chance.random() < 0.6:
         people = max(1, len(rows) // chance.choice([1, 2, 4]))
@@ -229,9 +235,9 @@ def _tell_more(chance: random.Random, rows: list[list[str]], document: dict[str,
     quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier"]
     linked = columns["name"].get("pseudonym", False)
     if quasi and chance.random() < (0.05 if linked else 0.5):
-        most = chance.randrange(1, len(quasi) + 1)
+        known_count = chance.randrange(1, len(quasi) + 1)
         for model in models:
-            model["known"] = most if chance.random() < 0.95 else chance.choice(STRANGE)
+            model["known"] = known_count if chance.random() < 0.95 else chance.choice(STRANGE_VALUES)
         document["method"] = chance.choice([{"name": "hidden-cells"}, {"name": "full-domain"}, document["method"]])
     elif quasi and chance.random() < (0.05 if linked else 0.4):
         known = chance.sample(quasi, chance.randrange(1, len(quasi) + 1))
@@ -245,7 +251,7 @@ def _tell_more(chance: random.Random, rows: list[list[str]], document: dict[str,
         document["method"]["name"] = chance.choice(["${HOME}", "$${x", "${}", "${a b}", "${" * 50])
 
 
-KEEP_K_ONLY = ("mdav", "univariate", "cbfs", "v-mdav", "k-first", "anti-unification")
+K_ONLY_METHODS = ("mdav", "univariate", "cbfs", "v-mdav", "k-first", "anti-unification")
 
 
 def _model(chance: random.Random) -> dict[str, Any]:
@@ -278,7 +284,7 @@ def _method(chance: random.Random) -> dict[str, Any]:
     ])  # fmt: skip
 
 
-STRANGE: list[Any] = [
+STRANGE_VALUES: list[Any] = [
     0, -1, 1, 2, 2**31, 2**63, 10**30, 0.5, -0.0, float("inf"), float("nan"), 1e308, True, False, "", "x", "5", "nan",
     "k-anonymity", "age", "ill", [], [0], [[]], ["a", "a"], [1, "b"], {}, {"a": 1}, {"name": "mdav"}, "\u202e",
     "a" * 500,
@@ -286,7 +292,7 @@ STRANGE: list[Any] = [
 
 
 def _disturb(chance: random.Random, document: dict[str, Any]) -> None:
-    """Change, drop or add one thing somewhere in a document."""
+    """Change, drop or add one value anywhere in a document."""
     node: Any = document
     while True:
         keys = list(node) if isinstance(node, dict) else list(range(len(node)))
@@ -299,15 +305,15 @@ def _disturb(chance: random.Random, document: dict[str, Any]) -> None:
             continue
         break
     how = chance.random()
-    if key == "path":  # a file that is not there is of no interest
+    if key == "path":  # a missing file is not an interesting case
         return
     if how < 0.7:
-        node[key] = copy.deepcopy(chance.choice(STRANGE))
+        node[key] = copy.deepcopy(chance.choice(STRANGE_VALUES))
     elif how < 0.85:
         del node[key]
     elif isinstance(node, dict):
         node[chance.choice(["role", "k", "l", "time_limit", "weights", "publish", "exact", "age", "x"])] = (
-            copy.deepcopy(chance.choice(STRANGE))
+            copy.deepcopy(chance.choice(STRANGE_VALUES))
         )
 
 
@@ -340,7 +346,7 @@ def _recoding(chance: random.Random) -> bytes:
 
 
 def _ledger(chance: random.Random) -> bytes:
-    """A ledger with an entry, whole or with some cells changed by other means."""
+    """Make a ledger with one entry, sometimes with manipulated cells."""
     import sqlite3
     import tempfile
     from pathlib import Path
@@ -368,13 +374,13 @@ def _ledger(chance: random.Random) -> bytes:
 
 # -- commands --------------------------------------------------------------------------------------
 
-WRITTEN = [
+MODEL_TEXTS = [
     "k-anonymity k=2", "l-diversity l=2 kind=entropy", "t-closeness t=nan", "beta-likeness beta=1",
     "delta-disclosure delta=1e-300", "recursive", "",
 ]  # fmt: skip
 
 
-CHANGES = [
+SET_OPTIONS = [
     "seed=3", "seed", "=", "columns.age.role=drop", "columns.age=1", "models=[]", "models.0.k=9", "method.name=\n[a]",
     "seed=1\nmethod.name='x'", "columns.'ill'.role=\"other\"", "[a]=1", "a.b.c.d=[[[[[[", "seed=" + "[" * 5000,
     "columns.age.hierarchy={ intervals = [0] }", "\0=1", "engine.threads=9" + "9" * 400, "source.path=-",
@@ -385,18 +391,18 @@ def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[st
     form = ("--json",) if chance.random() < 0.6 else ()
     ask = ("--ledger", "ledger", "--rho", chance.choice(["1/500", "0.002", "0", "x", "1e-400", "1/0"]))
     value = chance.choice(["flu", "", "x", "20", "1.0", "nan", "-0.0", "é", "9" * 40])
-    part, most = chance.choice(["0.1", "1", "0", "nan"]), chance.choice(["99", "1e400", "-5", "x"])
+    part, upper = chance.choice(["0.1", "1", "0", "nan"]), chance.choice(["99", "1e400", "-5", "x"])
     pool = [
         ("plan", source, "-o", "drafted.toml"),
         ("minimal", "plan.toml"),
         ("check", source, "--plan", "plan.toml"),
-        ("check", source, "-q", "age,place", "-s", "ill", "-m", chance.choice(WRITTEN)),
+        ("check", source, "-q", "age,place", "-s", "ill", "-m", chance.choice(MODEL_TEXTS)),
         ("attack", source, "--plan", "plan.toml", "--original", "good.csv"),
         ("attack", "good.csv", "-q", "age", "-s", "ill", "--external", source, "--fraction", part),
         ("compare", "good.csv", source, "--plan", "plan.toml", "--queries", "20"),
         ("release", "plan.toml", "--recoding", "kept.recoding", "--overwrite"),
         ("query", "count", source, *ask, "--where", f"ill={value}"),
-        ("query", "sum", source, *ask, "--column", "age", "--lower", "0", "--upper", most),
+        ("query", "sum", source, *ask, "--column", "age", "--lower", "0", "--upper", upper),
         ("query", "histogram", source, *ask, "--column", "ill", "--values", f"flu,{value}"),
         ("ledger", "show", "ledger"),
         ("release", source),
@@ -410,6 +416,6 @@ def _commands(chance: random.Random, source: str, output: str) -> tuple[tuple[st
     ]
     first = ("release", "plan.toml")
     if chance.random() < 0.1:
-        first += ("--set", chance.choice(CHANGES))
+        first += ("--set", chance.choice(SET_OPTIONS))
     chosen = [first, *chance.sample(pool, 2), chance.choice(after)]
     return tuple((*command, *form) for command in chosen)

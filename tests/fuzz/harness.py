@@ -1,4 +1,7 @@
-"""Run a command in this process and keep everything that it tells: what is printed, logged, warned and written."""
+"""Run a command in this process and capture all of its output.
+
+This includes the log, warnings and files.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Outcome", "call", "files_of", "places_of", "within"]
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended, and what it told."""
+    """Exit status and captured output of a command."""
 
     status: int
     out: str
@@ -26,13 +27,16 @@ class Outcome:
     log: str
 
     @property
-    def told(self) -> dict[str, str]:
-        """All of it, by where it was told."""
+    def outputs(self) -> dict[str, str]:
+        """The captured texts by stream."""
         return {"standard output": self.out, "standard error": self.err, "the log": self.log}
 
 
 def call(arguments: Sequence[str]) -> Outcome:
-    """Run ``shoal`` with these arguments; an error that leaves its edge is status 70."""
+    """Run ``shoal`` with these arguments.
+
+    An exception that leaves the command is reported as status 70.
+    """
     from shoal.cli.app import run
 
     out, err, log = io.StringIO(), io.StringIO(), io.StringIO()
@@ -49,7 +53,7 @@ def call(arguments: Sequence[str]) -> Outcome:
                 run()
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
-            except Exception as error:  # what leaves `run` is a traceback on the terminal
+            except Exception as error:  # an exception that leaves `run` is a traceback on the terminal
                 status = 70
                 print(f"Traceback: {type(error).__name__}: {error}", file=err)
     finally:
@@ -61,7 +65,7 @@ def call(arguments: Sequence[str]) -> Outcome:
 
 @contextlib.contextmanager
 def within(folder: Path) -> Iterator[None]:
-    """Work in a folder for a while."""
+    """Change to a folder temporarily."""
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -71,18 +75,21 @@ def within(folder: Path) -> Iterator[None]:
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """Every file in a folder by its path in it, hidden ones included."""
+    """Read every file of a folder, hidden ones included, by path."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
     }
 
 
-def places_of(secrets: Iterable[str], told: dict[str, str]) -> list[str]:
-    """Where a secret was told. Numbers are looked for in all the ways in which they are commonly written."""
+def find_leaks(secrets: Iterable[str], texts: dict[str, str]) -> list[str]:
+    """List the secrets that some texts contain, each with the text's name.
+
+    Numbers are searched for in all common notations.
+    """
     return [
-        f"{secret} in {place}"
+        f"{secret} in {name}"
         for secret in secrets
-        for place, text in told.items()
+        for name, text in texts.items()
         if any(form.casefold() in text.casefold() for form in _forms(secret))
     ]
 

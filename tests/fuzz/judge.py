@@ -1,6 +1,7 @@
-"""Was a case answered rightly? Plain Python over the files, from the definitions; nothing of the package is used.
+"""Evaluate the outcome of a case independently of the package.
 
-A right answer is status 0 or 1 with what it says being true, or status 2 or 3 with one line and no value in it.
+Plain Python over the files, from the definitions. A correct outcome is status 0 or 1 with a true answer, or status 2 or
+3 with one line that contains no value.
 """
 
 from __future__ import annotations
@@ -16,23 +17,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.harness import Outcome, places_of
+from tests.fuzz.harness import Outcome, find_leaks
 from tests.reference import models as slow
-
-__all__ = ["judge"]
 
 Group = list[Any]
 UNPUBLISHED = ("identifier", "drop", "person", "household")
 
 
 def judge(folder: Path, arguments: Sequence[str], done: Outcome, secrets: Sequence[str]) -> str | None:
-    """What is wrong with an outcome, in a few words; None where nothing is."""
+    """Describe the fault of an outcome, or return None."""
     if done.status not in (0, 1, 2, 3):
         return f"status {done.status}: {done.err.strip()[-300:]}"
     if done.status >= 2:
         if not done.err.startswith("Error: ") or done.err.count("\n") != 1:
             return f"status {done.status} without one line of an error: {done.err[:300]!r}"
-        leaks = places_of(secrets, done.told)
+        leaks = find_leaks(secrets, done.outputs)
         return f"told a value: {leaks[0]}" if leaks else None
     if "--json" in arguments:
         try:
@@ -51,7 +50,7 @@ def _refuse(name: str) -> None:
 def _judge_release(folder: Path, plan: Path) -> str | None:
     document = tomllib.loads((folder / plan).read_text(encoding="utf-8-sig"))
     if document.get("method", {}).get("patterns") or document.get("method", {}).get("missing") == "loose":
-        return None  # these groups are not rows that share all values
+        return None  # groups of these methods are not rows that share all values
     released = folder / document["output"]["path"]
     columns = document["columns"]
     header, rows = _read(released)
@@ -69,7 +68,7 @@ def _judge_release(folder: Path, plan: Path) -> str | None:
     people = any(column["role"] in ("person", "household") for column in columns.values())
     for model in document.get("models", []):
         if "known" in model or document.get("keys") or (people and model["name"] != "k-anonymity"):
-            continue  # not of rows that share all values; of k people there are at least k rows
+            continue  # such groups are not rows that share all values; k people have at least k rows
         wrong = _judge_model(model, columns, header, groups)
         if wrong:
             return wrong
@@ -82,8 +81,8 @@ def _judge_model(model: dict[str, Any], columns: dict[str, Any], header: list[st
         small = min(map(len, groups), default=model["k"])
         return f"a group of {small} where k is {model['k']}" if small < model["k"] else None
     for name in about:
-        place = header.index(name)
-        table = [[_fold(row[place]) for row in group] for group in groups]
+        position = header.index(name)
+        table = [[_fold(row[position]) for row in group] for group in groups]
         for group in table:
             if not _meets(model, group, table, columns[name]):
                 return f"{model} does not hold of {name} in a group of {len(group)}"
@@ -91,7 +90,10 @@ def _judge_model(model: dict[str, Any], columns: dict[str, Any], header: list[st
 
 
 def _meets(model: dict[str, Any], group: Group, table: list[Group], column: dict[str, Any]) -> bool:
-    """Whether a group meets a model; what has no slow definition here is believed."""
+    """Return whether a group meets a model.
+
+    Models without a reference definition here are taken to hold.
+    """
     name = model["name"]
     classes = [[_fold(str(value)) for value in values] for values in column.get("categories", [])]
     if name == "p-sensitive":
@@ -112,13 +114,13 @@ def _meets(model: dict[str, Any], group: Group, table: list[Group], column: dict
     if name == "t-closeness" and model.get("distance", "equal") == "equal":
         everyone = slow.shares([value for other in table for value in slow.known(other)])
         inside = slow.shares(slow.known(group)) if slow.known(group) else {}
-        apart = sum(abs(inside.get(value, Fraction(0)) - share) for value, share in everyone.items()) / 2
-        return bool(inside) and apart <= Fraction(str(model["t"]))
+        distance = sum(abs(inside.get(value, Fraction(0)) - share) for value, share in everyone.items()) / 2
+        return bool(inside) and distance <= Fraction(str(model["t"]))
     return True
 
 
 def _fold(value: Any) -> Any:
-    """What stands in a cell; None where nobody would see anything there."""
+    """Return the value of a cell, or None if it has no visible character."""
     if value is None or all(unicodedata.category(sign) in ("Cc", "Cf", "Zs") for sign in value):
         return None
     return value
@@ -138,8 +140,8 @@ def _read(path: Path) -> tuple[list[str], list[list[Any]]]:
 
 
 def _groups(header: list[str], rows: list[list[Any]], quasi: list[str]) -> list[Group]:
-    places = [header.index(name) for name in quasi]
+    positions = [header.index(name) for name in quasi]
     found: dict[tuple[Any, ...], Group] = defaultdict(list)
     for row in rows:
-        found[tuple(row[place] for place in places)].append(row)
+        found[tuple(row[position] for position in positions)].append(row)
     return list(found.values())

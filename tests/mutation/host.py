@@ -1,8 +1,9 @@
-"""A process that has imported everything and collected all tests: a mutant in a function costs a fork and its tests.
+"""Process with all modules imported and all tests collected.
 
-The fault is compiled, and the function gets the code that has it. What a function did while modules were imported is
-done already and would not change: mutants of such functions, and those outside of functions, need a fresh import, and
-are left to whoever asks. The file has the fault meanwhile too, for processes that a test starts.
+A mutant of a function costs only a fork and its tests. The fault is compiled, and the function gets the code with the
+fault. Calls made while modules were imported are over and would not change: mutants of such functions, and those
+outside functions, need a fresh import, and are left to the caller. The file has the fault too in the meantime, for
+processes that a test starts.
 """
 
 from __future__ import annotations
@@ -20,29 +21,27 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tests.mutation.mutate import Mutant
-from tests.mutation.tracing import FOLLOWED, Timed, TooLong, Tracer
-
-__all__ = ["Host", "Noting"]
+from tests.mutation.tracing import TRACE_VARIABLE, TimeLimits, TooLong, Tracer
 
 
-class Noting:
-    """What a child says of its tests: which is at work, and which failed, by the clock or not."""
+class TestLog:
+    """Log of a child's tests: started, failed, or timed out."""
 
-    def __init__(self, note: Path, limits: dict[str, float]) -> None:
-        self.note = note
+    def __init__(self, path: Path, limits: dict[str, float]) -> None:
+        self.path = path
         self.limits = limits
-        self.timed = Timed()
+        self.timed = TimeLimits()
 
-    def say(self, word: str, test: str) -> None:
-        with self.note.open("a") as file:
+    def write(self, word: str, test: str) -> None:
+        with self.path.open("a") as file:
             file.write(json.dumps([word, test]) + "\n")
 
     def passes(self, item: Any, nextitem: Any) -> bool:
-        """Run one test within its limits."""
+        """Run one test within its limits; return whether it passes."""
         from _pytest.runner import runtestprotocol
 
         seconds = self.limits.get(item.nodeid, 1.0)
-        self.say("begun", item.nodeid)
+        self.write("begun", item.nodeid)
         self.timed.start(6 + 5 * seconds, 60 + 30 * seconds)
         try:
             failed = any(report.failed for report in runtestprotocol(item, nextitem=nextitem))
@@ -51,12 +50,15 @@ class Noting:
         finally:
             self.timed.stop()
         if failed:
-            self.say("clock" if self.timed.late else "killed", item.nodeid)
+            self.write("clock" if self.timed.late else "killed", item.nodeid)
         return not failed
 
 
 class Host:
-    """The pytest plugin that has the tests collected, and then lets ``work`` be done in place of running them."""
+    """Pytest plugin that collects the tests and then calls ``work``.
+
+    The tests themselves are not run.
+    """
 
     def __init__(self, tree: Path, work: Callable[[Host], None]) -> None:
         self.source = tree / "src" / "shoal"
@@ -67,11 +69,11 @@ class Host:
         self._list = tree / "imported"
         self._tracer = Tracer(f"{self.source}/")
         self._list.write_text("")
-        os.environ[FOLLOWED] = str(self._list)
+        os.environ[TRACE_VARIABLE] = str(self._list)
         self._tracer.start()
 
     def pytest_runtestloop(self, session: Any) -> bool:
-        """Instead of all tests."""
+        """Replace pytest's loop over all tests."""
         import shoal
 
         for module in pkgutil.walk_packages(shoal.__path__, "shoal."):
@@ -79,7 +81,7 @@ class Host:
                 with contextlib.suppress(ImportError):
                     importlib.import_module(module.name)
         self._tracer.stop()
-        del os.environ[FOLLOWED]
+        del os.environ[TRACE_VARIABLE]
         self.entered = {tuple(line.split("\t")) for line in self._list.read_text().splitlines()}  # type: ignore[misc]
         self.items = {item.nodeid: item for item in session.items}
         below = f"{self.source}/"
@@ -90,26 +92,29 @@ class Host:
         return True
 
     def can_plant(self, mutant: Mutant, tests: list[str]) -> bool:
-        """Whether a function of a module that is loaded can get the fault, and its tests are collected."""
+        """Return whether a loaded function can get the fault.
+
+        Its tests must be collected too.
+        """
         top = mutant.function.partition(".<locals>.")[0]
-        places = {(mutant.module, top), (mutant.module, mutant.function)}
+        names = {(mutant.module, top), (mutant.module, mutant.function)}
         there = (mutant.module, top) in self.functions and self.items.keys() >= set(tests)
-        return bool(top) and there and not places & self.entered
+        return bool(top) and there and not names & self.entered
 
     def plant(self, mutant: Mutant) -> None:
-        """Give the function the code that has the fault."""
+        """Give the function the code with the fault."""
         top = mutant.function.partition(".<locals>.")[0]
         faulty = compile(mutant.text, str(self.source / mutant.module), "exec", dont_inherit=True)
         made = {code.co_firstlineno: code for code in _codes(faulty) if code.co_qualname == top}
         for function in self.functions[mutant.module, top]:
             function.__code__ = made[function.__code__.co_firstlineno]
 
-    def meet(self, mutant: Mutant, names: list[str], noting: Noting) -> int:
-        """Plant a fault, and run tests up to the first that fails."""
+    def run_mutant(self, mutant: Mutant, names: list[str], log: TestLog) -> int:
+        """Plant a fault, and run tests up to the first failure."""
         self.plant(mutant)
         items = [self.items[name] for name in names]
         for item, following in zip(items, [*items[1:], None], strict=True):
-            if not noting.passes(item, following):
+            if not log.passes(item, following):
                 return 1
         return 0
 

@@ -1,8 +1,8 @@
-"""Small faults that can be put into a module, one at a time: the ways in which a line is likely to be wrong.
+"""Small faults of the kinds that a line of code is likely to have.
 
-A mutant replaces the text of one expression or statement; every other character of the file stays as it is. Names,
-messages, annotations and decorators are left alone: no behaviour that is promised hangs on them. So is ``strict`` of
-``zip``, which says what holds whatever is given.
+A mutant replaces the text of one expression or statement; every other character of the file is unchanged. Names,
+messages, annotations and decorators are left alone: no promised behaviour depends on them. So is ``strict`` of ``zip``,
+which is an assertion.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Mutant", "mutants_of", "replaced_line"]
-
-COMPARED: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+COMPARISON_MUTATIONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE), ast.LtE: (ast.Lt, ast.Gt), ast.Gt: (ast.GtE, ast.LtE), ast.GtE: (ast.Gt, ast.Lt),
     ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,), ast.IsNot: (ast.Is,),
     ast.In: (ast.NotIn,), ast.NotIn: (ast.In,),
 }  # fmt: skip
-COMPUTED: dict[type[ast.operator], type[ast.operator]] = {
+OPERATOR_MUTATIONS: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
     ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.LShift: ast.RShift,
     ast.RShift: ast.LShift, ast.Pow: ast.Mult,
 }  # fmt: skip
-TURNED = {
+FUNCTION_MUTATIONS = {
     "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "all": "any", "any": "all",
     "argmin": "argmax", "argmax": "argmin", "floor": "ceil", "ceil": "floor", "zeros": "ones", "ones": "zeros",
 }  # fmt: skip
@@ -34,32 +32,32 @@ TURNED = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault: where it is, and the file's text with it."""
+    """One fault: its location, and the file's text with it."""
 
     module: str
     function: str
-    """The qualified name of the function that holds it, empty where it stands outside all functions."""
+    """Qualified name of the function that contains it; empty outside all functions."""
     line: int
     before: str
-    """The line in which it begins, as it stands in the file."""
+    """The line in which it begins, as in the file."""
     after: str
     """The same line with the fault."""
     text: str
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """What names it as long as the line itself stays: no line number."""
+        """Identification that does not depend on the line number."""
         return self.module, self.function, self.before, self.after
 
 
 def mutants_of(root: Path, module: str) -> list[Mutant]:
-    """All mutants of one module, in the order of the file."""
+    """List all mutants of one module in the order of the file."""
     source = (root / module).read_bytes()
-    return list(_Walk(module, source).mutants())
+    return list(_ModuleMutator(module, source).mutants())
 
 
-def replaced_line(root: Path, module: str, function: str, before: str, after: str) -> Mutant:
-    """The mutant in which another line stands in the place of one that the function has once."""
+def replace_line(root: Path, module: str, function: str, before: str, after: str) -> Mutant:
+    """Return the mutant that replaces a line occurring once in a function."""
     source = (root / module).read_text()
     lines = source.splitlines(keepends=True)
     inside = {node.lineno - 1 for node, name in _nodes(ast.parse(source), "", "") if name == function}
@@ -68,8 +66,8 @@ def replaced_line(root: Path, module: str, function: str, before: str, after: st
     return Mutant(module, function, number + 1, before, after, "".join(lines))
 
 
-class _Walk:
-    """One file, its nodes and the functions they stand in."""
+class _ModuleMutator:
+    """One file, its nodes and their functions."""
 
     def __init__(self, module: str, source: bytes) -> None:
         self.module = module
@@ -82,8 +80,8 @@ class _Walk:
     def mutants(self) -> Iterator[Mutant]:
         for node, function in _nodes(ast.parse(self.source), "", ""):
             for new in _statements(node) if isinstance(node, ast.stmt) else _expressions(node):
-                shown = ast.unparse(new)
-                yield self._replaced(node, function, f"({shown})" if isinstance(new, ast.expr) else shown)
+                code = ast.unparse(new)
+                yield self._replaced(node, function, f"({code})" if isinstance(new, ast.expr) else code)
 
     def _replaced(self, node: ast.expr | ast.stmt, function: str, new: str) -> Mutant:
         assert node.end_lineno is not None
@@ -96,7 +94,10 @@ class _Walk:
 
 
 def _nodes(node: ast.AST, scope: str, function: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The nodes that can be mutated, each with its function; a message or a type is not gone into."""
+    """Yield the nodes that can be mutated, each with its function.
+
+    Messages and types are skipped.
+    """
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         name = f"{scope}{node.name}"
         if isinstance(node, ast.FunctionDef):
@@ -133,15 +134,15 @@ def _statements(node: ast.stmt) -> Iterator[ast.stmt]:
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
     match node:
         case ast.Compare(ops=ops):
-            for place, operator in enumerate(ops):
-                for other in COMPARED[type(operator)]:
-                    yield _with(node, ops=[*ops[:place], other(), *ops[place + 1 :]])
+            for position, operator in enumerate(ops):
+                for other in COMPARISON_MUTATIONS[type(operator)]:
+                    yield _copy_with(node, ops=[*ops[:position], other(), *ops[position + 1 :]])
         case ast.BoolOp(op=operator):
-            yield _with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
+            yield _copy_with(node, op=ast.Or() if isinstance(operator, ast.And) else ast.And())
         case ast.UnaryOp(op=ast.Not() | ast.USub(), operand=operand):
             yield operand
-        case ast.BinOp(op=operator) if type(operator) in COMPUTED and not _is_text(node):
-            yield _with(node, op=COMPUTED[type(operator)]())
+        case ast.BinOp(op=operator) if type(operator) in OPERATOR_MUTATIONS and not _is_text(node):
+            yield _copy_with(node, op=OPERATOR_MUTATIONS[type(operator)]())
         case ast.Constant(value=bool() as value):
             yield ast.Constant(not value)
         case ast.Constant(value=int() | float() as value):
@@ -154,16 +155,16 @@ def _expressions(node: ast.AST) -> Iterator[ast.expr]:
 
 def _calls(node: ast.Call) -> Iterator[ast.expr]:
     match node.func:
-        case ast.Name(id=name) if name in TURNED:
-            yield _with(node, func=ast.Name(TURNED[name]))
-        case ast.Attribute(attr=name) if name in TURNED:
-            yield _with(node, func=_with(node.func, attr=TURNED[name]))
-    for place, keyword in enumerate(node.keywords):
+        case ast.Name(id=name) if name in FUNCTION_MUTATIONS:
+            yield _copy_with(node, func=ast.Name(FUNCTION_MUTATIONS[name]))
+        case ast.Attribute(attr=name) if name in FUNCTION_MUTATIONS:
+            yield _copy_with(node, func=_copy_with(node.func, attr=FUNCTION_MUTATIONS[name]))
+    for position, keyword in enumerate(node.keywords):
         if keyword.arg and keyword.arg != "strict":
-            yield _with(node, keywords=[*node.keywords[:place], *node.keywords[place + 1 :]])
+            yield _copy_with(node, keywords=[*node.keywords[:position], *node.keywords[position + 1 :]])
 
 
-def _with(node: Any, **changed: object) -> Any:
+def _copy_with(node: Any, **changed: object) -> Any:
     other = copy.copy(node)
     for name, value in changed.items():
         setattr(other, name, value)
@@ -171,7 +172,10 @@ def _with(node: Any, **changed: object) -> Any:
 
 
 def _is_text(node: ast.BinOp) -> bool:
-    """Text is put together with `+`, and types with `|`: the other operator only makes them fall over."""
+    """Return whether an operation concatenates texts or unites types.
+
+    The other operator would only raise an error there.
+    """
     return any(
         isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str | None))
         for side in (node.left, node.right)

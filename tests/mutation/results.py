@@ -1,7 +1,7 @@
-"""What became of mutants: one line of JSON for each, so that a run can be broken off and gone on with.
+"""Results of mutants: one line of JSON each, so that a run can resume.
 
-A kill is told again as long as the module, the fault and the file of the test that noticed it are the same; a survivor
-as long as no test that it meets is new or changed. What is told again is said in the report.
+A kill is reused as long as the module, the fault and the file of the test that detected it are the same; a survivor as
+long as no test of it is new or changed. The report counts the reused results.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tests.mutation.mutate import Mutant
-from tests.mutation.rooms import ROOMS, digest, equivalent
+from tests.mutation.rooms import AREAS, digest, equivalent
 from tests.mutation.serving import Test, Tests
 
-__all__ = ["SURVIVED", "Result", "Results", "identity", "met_by", "report"]
-
-WANTED = 0.95
+MIN_DETECTION_RATE = 0.95
 SURVIVED = "SURVIVED"
 
 
 @dataclass(frozen=True)
 class Result:
-    """The outcome of one mutant: killed, clock (a test did not come to its end), or SURVIVED."""
+    """Outcome of one mutant: killed, clock or SURVIVED.
+
+    ``clock`` means that a test exceeded its time.
+    """
 
     mutant: str
     module: str
@@ -33,25 +34,25 @@ class Result:
     after: str
     outcome: str
     by: str
-    """The test that noticed it; empty where the module could not even be imported."""
+    """Test that detected it; empty if the module could not even be imported."""
     met: str
-    """A digest of the tests that it was to meet; of the file of the test that noticed it."""
+    """Digest of the tests to run, or of the file of the test that detected it."""
     tests: int
     seconds: float
 
 
 def identity(mutant: Mutant) -> str:
-    """What names a mutant: its module with the fault."""
+    """Return the digest of a mutant's module and text."""
     return digest(mutant.module.encode(), mutant.text.encode())
 
 
-def met_by(tests: list[Test]) -> str:
-    """A digest of tests and the files they stand in."""
+def tests_digest(tests: list[Test]) -> str:
+    """Return the digest of tests and their files."""
     return digest(*(f"{test.name} {test.file}".encode() for test in sorted(tests, key=lambda test: test.name)))
 
 
 class Results:
-    """The file of outcomes."""
+    """File of results."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,13 +61,13 @@ class Results:
         self._read = 0
 
     def read(self) -> None:
-        """Know what was added to the file since."""
+        """Read the lines that were added to the file."""
         lines = self.path.read_text().splitlines() if self.path.exists() else []
         self.known |= {one.mutant: one for one in (Result(**json.loads(line)) for line in lines[self._read :])}
         self._read = len(lines)
 
     def forget(self) -> None:
-        """Believe nothing that the file has so far."""
+        """Ignore everything that the file has so far."""
         self.read()
         self.known.clear()
 
@@ -75,18 +76,21 @@ class Results:
         with self.path.open("a") as file:
             file.write(json.dumps(asdict(result)) + "\n")
 
-    def valid(self, mutant: Mutant, tests: Tests, meets: list[Test]) -> Result | None:
-        """What is known of a mutant, where it still can be said."""
+    def valid(self, mutant: Mutant, tests: Tests, selected: list[Test]) -> Result | None:
+        """Return the known result of a mutant if it is still valid."""
         found = self.known.get(identity(mutant))
         if found is None:
             return None
         if found.outcome == SURVIVED:
-            return found if found.met == met_by(meets) else None
-        killer = tests.named.get(found.by) or (meets[0] if meets and not found.by else None)
-        return found if killer is not None and met_by([killer]) == found.met else None
+            return found if found.met == tests_digest(selected) else None
+        killer = tests.named.get(found.by) or (selected[0] if selected and not found.by else None)
+        return found if killer is not None and tests_digest([killer]) == found.met else None
 
-    def proven(self, mutant: Mutant) -> dict[str, int]:
-        """The tests that noticed faults in the same module, how often; in the same function they count ten times."""
+    def kill_counts(self, mutant: Mutant) -> dict[str, int]:
+        """Count how often each test detected faults in the same module.
+
+        Faults in the same function count ten times.
+        """
         counts: Counter[str] = Counter()
         for one in self.known.values():
             if one.module == mutant.module and one.outcome == "killed" and one.by:
@@ -95,28 +99,28 @@ class Results:
 
 
 def report(results: list[tuple[str, Result]], again: int, seed: int, seconds: float) -> int:
-    """Print survivors and the rate by room and module; the status."""
+    """Print survivors and detection rates; return the exit status."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     inside: dict[str, set[str]] = defaultdict(set)
-    for room, one in results:
-        inside[room].add(one.module)
-        for name in (room, f"  {one.module}"):
+    for area, one in results:
+        inside[area].add(one.module)
+        for name in (area, f"  {one.module}"):
             counts[name][one.outcome] += 1
     for _, one in sorted(results, key=lambda pair: (pair[1].module, pair[1].line)):
         if one.outcome == SURVIVED:
             entered = "" if one.tests else " (no test enters it)"
             print(f"{one.module}:{one.line} in {one.function or 'the module'}{entered}\n- {one.before}\n+ {one.after}")
     print(f"\n{'':44}{'mutants':>9}{'killed':>9}{'clock':>9}{'survived':>9}{'noticed':>9}")
-    for room in ROOMS:
-        for name in (room, *sorted(f"  {module}" for module in inside[room])) if room in inside else ():
+    for area in AREAS:
+        for name in (area, *sorted(f"  {module}" for module in inside[area])) if area in inside else ():
             _row(name, counts[name])
-    total = sum((counts[room] for room in inside), Counter())
+    total = sum((counts[area] for area in inside), Counter())
     _row("all", total)
     print(
         f"seed {seed}, {seconds:.0f} s; {again} outcomes of an earlier run; {len(equivalent())} mutants are listed as "
         f"changing nothing and were not drawn."
     )
-    return 0 if total[SURVIVED] <= (1 - WANTED) * total.total() else 1
+    return 0 if total[SURVIVED] <= (1 - MIN_DETECTION_RATE) * total.total() else 1
 
 
 def _row(name: str, counts: Counter[str]) -> None:

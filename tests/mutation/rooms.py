@@ -1,7 +1,7 @@
-"""The rooms that faults are put into, the tests that are asked about each, and the sample that is drawn.
+"""Areas of the source to mutate, their tests, and the random sample.
 
-A mutant's place in the sample hangs on the seed and on itself alone: where a line is changed, the rest of the sample
-stays as it was, and what is known of it needs no second run.
+The rank of a mutant in the sample depends on the seed and on the mutant alone: if a line changes, the rest of the
+sample stays the same, and its results can be reused.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mutation.mutate import Mutant, mutants_of, replaced_line
-
-__all__ = ["PROJECT", "ROOMS", "SERVING", "Key", "digest", "equivalent", "modules", "once", "sample"]
+from tests.mutation.mutate import Mutant, mutants_of, replace_line
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src" / "shoal"
 Key = tuple[str, str, str, str]
 
-ROOMS: dict[str, tuple[str, ...]] = {
+AREAS: dict[str, tuple[str, ...]] = {
     "models": ("models/*.py",),
     "verification": ("verification/*.py", "verification/independent/*.py"),
     "table": ("table/*.py",),
@@ -28,8 +26,8 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "budget": ("budget/*.py", "risk/release_audits.py"),
     "kernels": ("kernels/*.py", "bounds/kernels/*.py", "methods/*/kernels/*.py"),
 }
-# the tests that are asked about a room; of these only those that enter a mutant's function meet it
-SERVING: dict[str, tuple[str, ...]] = {
+# test files of an area; of these, only tests that enter a mutant's function are run
+TEST_FILES: dict[str, tuple[str, ...]] = {
     "models": ("test_models*", "test_papers_tables", "test_gate", "test_categories", "test_people_models",
                "test_known*", "test_people", "test_linked_rows"),
     "verification": ("test_gate*", "test_verify*", "test_papers_tables", "test_known*", "test_people_models",
@@ -46,50 +44,53 @@ SERVING: dict[str, tuple[str, ...]] = {
 
 
 def modules() -> Iterator[tuple[str, str]]:
-    """Every room's modules."""
-    for room, patterns in ROOMS.items():
+    """Yield every area and module."""
+    for area, patterns in AREAS.items():
         for path in sorted({path for pattern in patterns for path in SOURCE.glob(pattern)}):
-            yield room, str(path.relative_to(SOURCE))
+            yield area, str(path.relative_to(SOURCE))
 
 
 def equivalent() -> dict[Key, str]:
-    """The mutants that change nothing, with the reason."""
-    listed = _listed("equivalent.toml")
+    """Read the mutants that change nothing, with the reason."""
+    listed = _read_list("equivalent.toml")
     return {(one["module"], one["function"], one["before"], one["after"]): one["reason"] for one in listed}
 
 
-def once() -> list[tuple[str, Mutant]]:
-    """The mutants that once survived, with their rooms."""
-    room_of = {module: room for room, module in modules()}
-    return [(room_of[one["module"]], replaced_line(SOURCE, **one)) for one in _listed("once.toml")]
+def former_survivors() -> list[tuple[str, Mutant]]:
+    """Read the mutants that survived earlier, with their areas."""
+    area_of = {module: area for area, module in modules()}
+    return [(area_of[one["module"]], replace_line(SOURCE, **one)) for one in _read_list("once.toml")]
 
 
-def _listed(name: str) -> list[dict[str, str]]:
+def _read_list(name: str) -> list[dict[str, str]]:
     return tomllib.loads((Path(__file__).parent / name).read_text()).get("mutant", [])
 
 
 def sample(count: int, seed: int, only: str) -> list[tuple[str, Mutant]]:
-    """So many mutants, drawn evenly from the rooms; small rooms give what they have and the others the rest."""
+    """Draw mutants evenly from the areas.
+
+    Small areas contribute all of their mutants, and the others the rest.
+    """
     known = equivalent()
     pools: dict[str, list[tuple[str, Mutant]]] = {}
-    for room, module in modules():
-        if only in ("", room) or module.startswith(only):
+    for area, module in modules():
+        if only in ("", area) or module.startswith(only):
             times: Counter[Key] = Counter()
             for mutant in mutants_of(SOURCE, module):
                 if mutant.key not in known:
                     times[mutant.key] += 1
-                    lot = digest(str((seed, mutant.key, times[mutant.key])).encode())
-                    pools.setdefault(room, []).append((lot, mutant))
+                    rank = digest(str((seed, mutant.key, times[mutant.key])).encode())
+                    pools.setdefault(area, []).append((rank, mutant))
     chosen: list[tuple[str, Mutant]] = []
-    for place, room in enumerate(sorted(pools, key=lambda room: len(pools[room]))):
-        share = min(len(pools[room]), (count - len(chosen)) // (len(pools) - place))
-        drawn = sorted(pools[room], key=lambda drawn: drawn[0])
-        chosen += [(room, mutant) for _, mutant in drawn[:share]]
+    for position, area in enumerate(sorted(pools, key=lambda area: len(pools[area]))):
+        share = min(len(pools[area]), (count - len(chosen)) // (len(pools) - position))
+        drawn = sorted(pools[area], key=lambda drawn: drawn[0])
+        chosen += [(area, mutant) for _, mutant in drawn[:share]]
     return chosen
 
 
 def digest(*contents: bytes) -> str:
-    """A short name for contents."""
+    """Return a short digest of contents."""
     made = hashlib.sha256()
     for content in contents:
         made.update(len(content).to_bytes(8) + content)

@@ -1,7 +1,8 @@
-"""Which functions of shoal a test enters: written down at the first entry, so that children that are killed tell too.
+"""Trace which functions of shoal a test enters.
 
-Runs as a pytest plugin (one file of functions per test, and one line per test in the report), and in every Python that
-a test starts, by way of ``sitecustomize`` and the environment. It imports nothing of the tests' own.
+A function is written to a file at its first entry, so that the traces of killed children are complete. The module runs
+as a pytest plugin (one file of functions per test, and one line per test in the report), and in every Python process
+that a test starts, by way of ``sitecustomize`` and the environment. It imports nothing of the tests.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import sys
 import threading
 from pathlib import Path
 
-FOLLOWED = "SHOAL_TOUCHED"
-"""The file to which functions are written, set while a test runs."""
+TRACE_VARIABLE = "SHOAL_TOUCHED"
+"""Environment variable with the file of entered functions, set while a test runs."""
 
 
-VARIANTS = 12
-"""Of a test with parameters, so many variants are followed or a few more."""
+MAX_TRACED_VARIANTS = 12
+"""Approximate number of traced variants of a test with parameters."""
 
 
 class Tracer:
-    """Notes functions that are entered in files below a folder."""
+    """Trace function that logs functions of files below a folder."""
 
     def __init__(self, below: str) -> None:
         self.below = below
@@ -33,7 +34,7 @@ class Tracer:
         code = frame.f_code
         if code not in self.seen:
             self.seen.add(code)
-            if code.co_filename.startswith(self.below) and (path := os.environ.get(FOLLOWED)):
+            if code.co_filename.startswith(self.below) and (path := os.environ.get(TRACE_VARIABLE)):
                 file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
                 os.write(file, f"{code.co_filename[len(self.below) :]}\t{code.co_qualname}\n".encode())
                 os.close(file)
@@ -49,11 +50,17 @@ class Tracer:
 
 
 class TooLong(BaseException):
-    """A test had its time; no `except Exception` takes this for a fault of its own."""
+    """A test exceeded its time.
+
+    It is no Exception, so that no `except Exception` of a test catches it.
+    """
 
 
-class Timed:
-    """Limits for one test: seconds of a processor, and of the clock, which a test that waits for ever needs."""
+class TimeLimits:
+    """Time limits for one test.
+
+    Processor time is limited, and wall-clock time for a test that waits forever.
+    """
 
     def __init__(self) -> None:
         self.late = False
@@ -61,39 +68,42 @@ class Timed:
     def start(self, seconds: float, clock: float) -> None:
         self.late = False
         for number in (signal.SIGPROF, signal.SIGALRM):
-            signal.signal(number, self._ring)
-        signal.setitimer(signal.ITIMER_PROF, seconds, 1)  # again and again, should something swallow it
+            signal.signal(number, self._interrupt)
+        signal.setitimer(signal.ITIMER_PROF, seconds, 1)  # repeatedly, in case an exception is swallowed
         signal.setitimer(signal.ITIMER_REAL, clock, 5)
 
     def stop(self) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def _ring(self, number, frame):
+    def _interrupt(self, number, frame):
         self.late = True
         raise TooLong
 
 
-class Touched:
-    """The pytest plugin: every test with its outcome, its seconds and the functions it entered."""
+class TraceTests:
+    """Pytest plugin that traces every test.
 
-    def __init__(self, report: Path, below: str, limit: float, of_all: float) -> None:
+    It reports the outcome, the seconds and the functions that the test entered.
+    """
+
+    def __init__(self, report: Path, below: str, limit: float, total: float) -> None:
         self.report = report
         self.tracer = Tracer(below)
         self.limit = limit
-        self.left = of_all
-        self.timed = Timed()
+        self.left = total
+        self.timed = TimeLimits()
 
     def pytest_collection_modifyitems(self, items):
-        """Of a test with many parameters some variants will do."""
+        """Select some variants of tests with many parameters."""
         variants = collections.Counter(getattr(item, "originalname", item.name) for item in items)
-        seen, kept = collections.Counter(), []
+        seen, selected = collections.Counter(), []
         for item in items:
             name = getattr(item, "originalname", item.name)
-            if seen[name] % (1 + variants[name] // VARIANTS) == 0:
-                kept.append(item)
+            if seen[name] % (1 + variants[name] // MAX_TRACED_VARIANTS) == 0:
+                selected.append(item)
             seen[name] += 1
-        items[:] = kept
+        items[:] = selected
 
     def pytest_runtest_protocol(self, item, nextitem):
         from _pytest.runner import runtestprotocol
@@ -102,7 +112,7 @@ class Touched:
             return True
         path = self.report.with_suffix(".functions")
         path.write_text("")
-        os.environ[FOLLOWED] = str(path)
+        os.environ[TRACE_VARIABLE] = str(path)
         started = _processor_time()
         self.timed.start(self.limit, 20 * self.limit)
         self.tracer.start()
@@ -114,7 +124,7 @@ class Touched:
         finally:
             self.tracer.stop()
             self.timed.stop()
-            del os.environ[FOLLOWED]
+            del os.environ[TRACE_VARIABLE]
         functions = sorted(set(path.read_text().splitlines()))
         with self.report.open("a") as file:
             seconds = _processor_time() - started
@@ -124,11 +134,14 @@ class Touched:
 
 
 def _processor_time() -> float:
-    """Of this process and its children that ended: it does not depend on what else the machine does."""
+    """Return the processor time of this process and its ended children.
+
+    It does not depend on the load of the machine.
+    """
     return sum(os.times()[:4])
 
 
 def start_here(below: str) -> None:
-    """Follow this process where a test asked for it."""
-    if os.environ.get(FOLLOWED):
+    """Trace this process if a test requested it."""
+    if os.environ.get(TRACE_VARIABLE):
         Tracer(below).start()

@@ -1,7 +1,8 @@
-"""Anti-unification on tuples and sets, slowly: Armengol and Torra, "Generalization-based k-anonymization", section 3.
+"""Reference implementation of anti-unification on tuples and sets.
 
-A row is (values of the quasi-identifiers, class, records). A pattern is a tuple of values with ``STAR`` for ``*``. The
-names in capitals of the paper's figures are kept where a function is one of them.
+Armengol and Torra, "Generalization-based k-anonymization", section 3. A row is (values of the quasi-identifiers, class,
+records). A pattern is a tuple of values with ``STAR`` for ``*``. Functions that are figures of the paper have the names
+that the figures give them.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ Accept = Callable[[list[int]], bool]
 
 
 def anti_unification(records: Sequence[Values]) -> Values:
-    """The values that all records share, ``*`` elsewhere."""
+    """Return the values that all records share, ``*`` elsewhere."""
     return tuple(column[0] if len(set(column)) == 1 else STAR for column in zip(*records, strict=True))
 
 
@@ -32,7 +33,10 @@ def fits(values: Values, pattern: Values) -> bool:
 def anonymize(
     rows: Sequence[Row], k: int, indifferent: int, order: Sequence[str]
 ) -> tuple[dict[tuple[Values, Any], tuple[int, int]], list[int]]:
-    """Figure 1. Returns {(pattern, class): (records it was built from, pass)} and for each row its pass or -1."""
+    """Find patterns (figure 1).
+
+    Return {(pattern, class): (records it was built from, pass)} and for each row its pass or -1.
+    """
     patterns: dict[tuple[Values, Any], tuple[int, int]] = {}
     identified = [-1] * len(rows)
     for turn, condition in enumerate(order):
@@ -42,7 +46,10 @@ def anonymize(
 
 
 def analyze_partition(rows, row_class, k, indifferent, condition, turn, patterns, identified) -> None:
-    """Figure 3 for one set of the correct partition: again and again on what is left, until nothing new is found."""
+    """Analyze one set of the correct partition (figure 3).
+
+    Repeat on the remaining rows until nothing new is found.
+    """
     while True:
         left = [i for i, row in enumerate(rows) if row[1] == row_class and identified[i] == -1]
         if sum(rows[i][2] for i in left) < k:
@@ -58,7 +65,10 @@ def analyze_partition(rows, row_class, k, indifferent, condition, turn, patterns
 
 
 def analyze_set(rows, members, k, indifferent, condition, found) -> None:
-    """Figure 4: a pattern if few enough attributes differ, else the sets of every partition in P_cond."""
+    """Analyze a set of rows (figure 4).
+
+    The result is a pattern if few enough attributes differ, else the sets of every partition in P_cond.
+    """
     pattern = anti_unification([rows[i][0] for i in members])
     if stars(pattern) <= indifferent and stars(pattern) < len(pattern):
         found[pattern] = members
@@ -82,7 +92,11 @@ def analyze_set(rows, members, k, indifferent, condition, found) -> None:
 
 
 def overlap(rows: Sequence[Row], patterns) -> tuple[dict, dict, int, int]:
-    """Support and own records of each (pattern, class); records that fit one of their class; those disclosed."""
+    """Count the records that fit patterns.
+
+    Return support and exclusive records of each (pattern, class), the number of records that fit a pattern of their
+    class, and the number of those disclosed.
+    """
     support = dict.fromkeys(patterns, 0)
     own = dict.fromkeys(patterns, 0)
     fitting = disclosed = 0
@@ -99,7 +113,7 @@ def overlap(rows: Sequence[Row], patterns) -> tuple[dict, dict, int, int]:
 
 
 def left_without_small_patterns(rows: Sequence[Row], patterns, k: int) -> int:
-    """Records that fit no pattern of their class with k records of its own."""
+    """Count records outside all patterns with k exclusive records."""
     own = overlap(rows, patterns)[1]
     large = [known for known in patterns if own[known] >= k]
     return sum(
@@ -110,7 +124,10 @@ def left_without_small_patterns(rows: Sequence[Row], patterns, k: int) -> int:
 
 
 def assign(rows: Sequence[Row], patterns, k: int, accept: Accept | None = None) -> list[Values | None]:
-    """The pattern of each row, by the rule that the kernel states: prefer, join, let the smallest die, try again."""
+    """Assign rows to patterns by the rule of the kernel.
+
+    Rows join the pattern they prefer, the smallest groups are dissolved, and the rest tries again.
+    """
     groups = sorted({pattern for pattern, _ in patterns})
     support = {group: sum(row[2] for row in rows if fits(row[0], group)) for group in groups}
 
@@ -142,7 +159,10 @@ def size(rows: Sequence[Row], members: Sequence[int]) -> int:
 
 
 def joined(waiting, wishes, living) -> dict[Values, list[int]]:
-    """Every waiting row in the first living group of its wishes; each living group is a key."""
+    """Assign every waiting row to its most preferred group that is alive.
+
+    Each group that is alive is a key.
+    """
     members: dict[Values, list[int]] = {group: [] for group in living}
     for i in waiting:
         first = next((group for group in wishes[i] if group in living), None)
@@ -152,7 +172,10 @@ def joined(waiting, wishes, living) -> dict[Values, list[int]]:
 
 
 def settle(rows, waiting, wishes, living, k, accept) -> dict[Values, list[int]]:
-    """Let groups die, the small ones one by one and then the smaller half of those that fail."""
+    """Dissolve groups until all of them are valid.
+
+    Small groups are dissolved one by one, then the smaller half of those that fail.
+    """
     living = set(living)
     while True:
         members = joined(waiting, wishes, living)
@@ -172,7 +195,10 @@ def settle(rows, waiting, wishes, living, k, accept) -> dict[Values, list[int]]:
 
 
 def sweep(rows: Sequence[Row], k: int, number: int) -> dict[Values, int]:
-    """Every pattern of exactly so many ``*`` (not all) that k records fit, with the records."""
+    """Count the records of every pattern with exactly ``number`` stars.
+
+    Patterns of stars alone, and patterns that fewer than k records fit, are left out.
+    """
     records: dict[Values, int] = defaultdict(int)
     width = len(rows[0][0]) if rows else 0
     for values, _, count in rows:
@@ -189,7 +215,10 @@ def form_groups(
     accept: Accept | None = None,
     keep_rest: bool = False,
 ) -> list[Values | None]:
-    """What each row publishes, or None: search, sweep, with ``keep_rest`` more ``*`` and one last group."""
+    """Return the published pattern of each row, or None.
+
+    The steps are the search, the sweep, and with ``keep_rest`` more ``*`` and one last group.
+    """
     width = len(rows[0][0])
     group_of: list[Any] = assign(rows, anonymize(rows, k, indifferent, order)[0], k, accept)
     fewest = min(indifferent, width - 1)
@@ -197,7 +226,7 @@ def form_groups(
         for turn in range(len(rows) + 1):
             rest = [i for i in range(len(rows)) if group_of[i] is None]
             classless = [(rows[i][0], 0, rows[i][2]) for i in rest]
-            inner = None if accept is None else lambda places, rest=rest: accept([rest[i] for i in places])
+            inner = None if accept is None else lambda members, rest=rest: accept([rest[i] for i in members])
             swept = {(pattern, 0): 0 for pattern in sweep(classless, k, number)}
             for i, group in zip(rest, assign(classless, swept, k, inner), strict=True):
                 group_of[i] = group and (number, turn, group)
@@ -213,10 +242,11 @@ def form_groups(
 
 
 def merge_rest(rows, group_of, k, accept) -> list[Any]:
-    """The rows without a group become one; the cheapest groups join it until it has k records and is accepted.
+    """Form one group of the rows without a group.
 
-    The kernel numbers groups by stage and inside a stage by pattern; ties go to the lower number, so the same order is
-    made here: groups of the search (patterns) come first, then (``*``, turn, pattern).
+    The cheapest groups join it until it has k records and is accepted. The kernel numbers groups by stage and inside a
+    stage by pattern; ties go to the lower number. The same order is used here: groups of the search (patterns) come
+    first, then (``*``, turn, pattern).
     """
     numbered = sorted(
         set(group_of) - {None},
@@ -228,30 +258,33 @@ def merge_rest(rows, group_of, k, accept) -> list[Any]:
         if size(rows, rest) >= k and (accept is None or accept(rest)):
             return merged
         costs = []
-        for place, group in enumerate(numbered):
+        for number, group in enumerate(numbered):
             inside = [i for i, other in enumerate(merged) if other == group]
             if inside:
-                together = stars(anti_unification([rows[i][0] for i in inside + rest]))
+                merged_stars = stars(anti_unification([rows[i][0] for i in inside + rest]))
                 cost = sum(
-                    size(rows, part) * (together - stars(anti_unification([rows[i][0] for i in part])))
+                    size(rows, part) * (merged_stars - stars(anti_unification([rows[i][0] for i in part])))
                     for part in (inside, rest)
                 )
-                costs.append((cost, place))
+                costs.append((cost, number))
         if not costs:
             return group_of
         cheapest = numbered[min(costs)[1]]
         merged = ["rest" if group == cheapest else group for group in merged]
 
 
-def rare_columns(rows: Sequence[Row], discarded: Sequence[int], k: int, most: int) -> dict[tuple[int, ...], int]:
-    """Discarded records per smallest set of columns in which fewer than k records are like them."""
+def rare_columns(rows: Sequence[Row], discarded: Sequence[int], k: int, max_columns: int) -> dict[tuple[int, ...], int]:
+    """Count discarded records per minimal set of columns that makes them rare.
+
+    A set makes a record rare if fewer than k records share its values.
+    """
     records: dict[tuple[int, ...], int] = defaultdict(int)
     for i in discarded:
         smallest: list[tuple[int, ...]] = []
-        for number in range(1, most + 1):
+        for number in range(1, max_columns + 1):
             for columns in combinations(range(len(rows[i][0])), number):
-                alike = sum(row[2] for row in rows if all(row[0][a] == rows[i][0][a] for a in columns))
-                if alike < k and not any(set(known) <= set(columns) for known in smallest):
+                matching = sum(row[2] for row in rows if all(row[0][a] == rows[i][0][a] for a in columns))
+                if matching < k and not any(set(known) <= set(columns) for known in smallest):
                     smallest.append(columns)
         for columns in smallest:
             records[columns] += rows[i][2]
@@ -259,7 +292,10 @@ def rare_columns(rows: Sequence[Row], discarded: Sequence[int], k: int, most: in
 
 
 def cells(rows: Sequence[Row], patterns) -> list[int]:
-    """Records by what patterns of their class they fit, where that is at least one; sorted sizes."""
+    """Group records by the patterns of their class that they fit.
+
+    Return the sorted sizes; records that fit none are left out.
+    """
     sizes: dict[tuple[Any, ...], int] = defaultdict(int)
     for values, row_class, records in rows:
         fitting = tuple(known for known in patterns if known[1] == row_class and fits(values, known[0]))

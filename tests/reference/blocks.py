@@ -1,10 +1,10 @@
-"""Slow, plain versions of the splitter and of the rule that joins its leaves."""
+"""Reference implementation of the splitter and of joining its leaves."""
 
 from __future__ import annotations
 
 
 def leaf_of(forest, point, stratum):
-    """One point down one tree."""
+    """Return the leaf of a point in the tree of its stratum."""
     node = forest.root[stratum]
     while forest.dimension[node] >= 0:
         below = point[forest.dimension[node]] <= forest.cut[node]
@@ -13,21 +13,25 @@ def leaf_of(forest, point, stratum):
 
 
 def leaves_under(forest, node):
+    """List the leaves below a node."""
     if forest.dimension[node] < 0:
         return [int(forest.leaf[node])]
     return leaves_under(forest, forest.left[node]) + leaves_under(forest, forest.right[node])
 
 
-def join(forest, rows, holds, most):
-    """Sets of leaves, by the rule as it is written, node by node from the top."""
+def join(forest, rows, holds, max_rows):
+    """Return sets of leaves by the rule, node by node from the root."""
 
     def size(leaves):
         return sum(int(rows[leaf]) for leaf in leaves)
 
     def resolve(node):
-        """Blocks under a node, and whether they hold; if they do not, it is one block."""
+        """Return the blocks under a node, and whether they meet the models.
+
+        If they do not, there is one block.
+        """
         leaves = leaves_under(forest, node)
-        if forest.dimension[node] < 0 or size(leaves) <= most:
+        if forest.dimension[node] < 0 or size(leaves) <= max_rows:
             return [leaves], holds(leaves)
         left, left_holds = resolve(forest.left[node])
         right, right_holds = resolve(forest.right[node])

@@ -1,6 +1,7 @@
-"""The optimum itself, by going through all partitions of a small table: what no bound may exceed.
+"""Optimum by enumeration of all partitions of a small table.
 
-Rows are numbers 0, 1, ...; a set of rows is a whole number of which bit i says whether it holds row i.
+No lower bound may exceed it. Rows are numbers 0, 1, ...; a set of rows is an integer whose bit i is set if it contains
+row i.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ import numpy as np
 
 
 def members(chosen):
-    """The rows of a set."""
+    """List the rows of a set."""
     return [i for i in range(chosen.bit_length()) if chosen >> i & 1]
 
 
 def least_partition(rows, group_loss, may_be):
-    """The least sum of group losses over all partitions of a set of rows into allowed groups; infinite: there is none.
+    """Return the least sum of group losses over all allowed partitions.
 
-    ``group_loss`` gives the loss of a set of rows, ``may_be`` whether it may be a group.
+    It is infinite if there is none. ``group_loss`` returns the loss of a set of rows, ``may_be`` whether it may be a
+    group.
     """
     found = {0: 0.0}
 
@@ -40,15 +42,16 @@ def least_partition(rows, group_loss, may_be):
     return best(rows)
 
 
-def label_loss(codes, ladders, costs, shown):
-    """What one row of a group loses that shows the closest common ancestors, or ranges, of its codes, (rows, q).
+def label_loss(codes, ladders, costs, published):
+    """Return the loss of one row of a group with common labels.
 
-    ``costs[a](share, height)`` is the loss of a label in column a; None of ``ladders[a].labels[0]`` is missing.
+    A label is the closest common ancestor, or the range, of the codes of the group, (rows, q). ``costs[a](share,
+    height)`` is the loss of a label in column a; None in ``ladders[a].labels[0]`` is missing.
     """
     total = 0.0
     for a, ladder in enumerate(ladders):
         column = [row[a] for row in codes]
-        if shown[a] == "range":
+        if published[a] == "range":
             low, high = min(column), max(column)
             mixed = low != high and ladder.labels[0][high] is None
             share = 1.0 if mixed else float(ladder.share[0][low : high + 1].sum())
@@ -63,15 +66,15 @@ def label_loss(codes, ladders, costs, shown):
 
 
 def squares(points):
-    """The sum of squared distances of points to their mean."""
+    """Return the sum of squared distances of points to their mean."""
     return float(((points - points.mean(axis=0)) ** 2).sum()) if len(points) else 0.0
 
 
 def least_costs(codes, count, lifts, costs, least, holds):
-    """Of each item the cost of the cheapest cell that may hold a group: all nodes of the lattice, one by one.
+    """Return for each item the cost of the cheapest cell that may be a group.
 
-    ``lifts[a][level][leaf]`` is the code at a level and ``costs[a][level][code]`` what it costs; ``holds`` is asked of
-    the items of a cell.
+    All nodes of the lattice are enumerated. ``lifts[a][level][leaf]`` is the code at a level and
+    ``costs[a][level][code]`` its cost; ``holds`` evaluates the items of a cell.
     """
     found = np.full(len(count), np.inf)
     for node in np.ndindex(*(len(levels) for levels in lifts)):
@@ -84,12 +87,12 @@ def least_costs(codes, count, lifts, costs, least, holds):
     return found
 
 
-def distance_of_others(points, copies, top, others):
-    """Of each point how far the `others`-th nearest other row is, by all pairs."""
+def nearest_row_distances(points, copies, top, others):
+    """Return for each point the distance of its `others`-th nearest row."""
     found = []
     for i, point in enumerate(points):
         away = sorted(
-            sum(min(most, abs(x - y)) for x, y, most in zip(point, other, top, strict=True))
+            sum(min(limit, abs(x - y)) for x, y, limit in zip(point, other, top, strict=True))
             for j, other in enumerate(points)
             for _ in range(copies[j] - (i == j))
         )

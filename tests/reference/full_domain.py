@@ -1,7 +1,8 @@
-"""Full-domain generalization, slow and obvious: every node of the lattice, rows as tuples, losses as defined.
+"""Reference implementation of full-domain generalization.
 
-A table is a list of (quasi-identifier values, sensitive value); a hierarchy maps each value to its labels, level by
-level, the value itself first and `*` last, and says which leaf values the domain has.
+It enumerates every node of the lattice, with rows as tuples and losses as defined. A table is a list of
+(quasi-identifier values, sensitive value); a hierarchy maps each value to its labels, level by level, the value itself
+first and `*` last, and says which leaf values the domain has.
 """
 
 from __future__ import annotations
@@ -19,38 +20,48 @@ def recode(table, hierarchies, node):
 
 def groups_at(table, hierarchies, node):
     groups = defaultdict(list)
-    for place, labels in enumerate(recode(table, hierarchies, node)):
-        groups[labels].append(place)
+    for row, labels in enumerate(recode(table, hierarchies, node)):
+        groups[labels].append(row)
     return dict(groups)
 
 
 def suppress(table, groups, holds):
-    """Drop failing groups until none fails; ``holds(values_of_group, all_groups)`` judges one group."""
-    kept = dict(groups)
+    """Drop failing groups until none fails.
+
+    ``holds(values_of_group, all_groups)`` evaluates one group.
+    """
+    remaining = dict(groups)
     while True:
-        values = {labels: [table[place][1] for place in places] for labels, places in kept.items()}
-        failing = [labels for labels in kept if not holds(values[labels], list(values.values()))]
+        values = {labels: [table[row][1] for row in rows_of_group] for labels, rows_of_group in remaining.items()}
+        failing = [labels for labels in remaining if not holds(values[labels], list(values.values()))]
         if not failing:
-            return kept
+            return remaining
         for labels in failing:
-            del kept[labels]
+            del remaining[labels]
 
 
-def loss(name, table, hierarchies, domains, node, kept, gs=0.5):
-    """``gs`` shifts the balance between generalized rows (0) and suppressed ones (1); not for measures by group."""
+def loss(name, table, hierarchies, domains, node, remaining, gs=0.5):
+    """Return the loss of a node by a measure.
+
+    ``gs`` shifts the balance between generalized rows (0) and suppressed ones (1); it has no effect on measures by
+    group.
+    """
     rows = len(table)
-    kept_factor, out_factor = min(1.0, 2 * (1 - gs)), min(1.0, 2 * gs)
+    released_factor, suppressed_factor = min(1.0, 2 * (1 - gs)), min(1.0, 2 * gs)
     heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
-    inside = {place for places in kept.values() for place in places}
+    inside = {row for rows_of_group in remaining.values() for row in rows_of_group}
     if name == "discernibility":
-        return sum(len(places) ** 2 for places in kept.values()) + (rows - len(inside)) * rows
+        return sum(len(rows_of_group) ** 2 for rows_of_group in remaining.values()) + (rows - len(inside)) * rows
     if name == "average-class-size":
-        return rows / (len(kept) + (len(inside) < rows))
+        return rows / (len(remaining) + (len(inside) < rows))
     if name == "height":
         return sum(node) / sum(heights)
     if name in ("precision", "distortion-ratio"):
         levels = [
-            [kept_factor * level if i in inside else out_factor * top for level, top in zip(node, heights, strict=True)]
+            [
+                released_factor * level if i in inside else suppressed_factor * top
+                for level, top in zip(node, heights, strict=True)
+            ]
             for i in range(rows)
         ]
         if name == "precision":
@@ -60,33 +71,33 @@ def loss(name, table, hierarchies, domains, node, kept, gs=0.5):
         return sum(map(sum, levels)) / rows / sum(heights)
     per_column = []
     for j, (h, domain) in enumerate(zip(hierarchies, domains, strict=True)):
-        total = least = most = 0.0
+        total = least = highest = 0.0
         occurs = Counter(values[j] for values, _ in table)
         for i, (values, _) in enumerate(table):
             level = node[j] if i in inside else heights[j]
             covered = [leaf for leaf in domain if h[leaf][level] == h[values[j]][level]]
             if name == "ncp":
-                total += (kept_factor if i in inside else out_factor) * len(covered) / len(domain)
-                least += kept_factor / len(domain)
-                most += 1
+                total += (released_factor if i in inside else suppressed_factor) * len(covered) / len(domain)
+                least += released_factor / len(domain)
+                highest += 1
             else:
                 total += math.log2(sum(occurs[leaf] for leaf in covered) / occurs[values[j]])
-                most += math.log2(rows / occurs[values[j]])
-        per_column.append(max(0.0, (total - least) / (most - least)) if most > least else 0.0)
+                highest += math.log2(rows / occurs[values[j]])
+        per_column.append(max(0.0, (total - least) / (highest - least)) if highest > least else 0.0)
     if name == "ncp":
         return math.prod(x + 1 for x in per_column) ** (1 / len(per_column)) - 1
     return sum(per_column) / len(per_column)
 
 
 def solutions(name, table, hierarchies, domains, holds, limit, gs=0.5):
-    """Every node that is a solution, with its loss."""
+    """Return every node that is a solution, with its loss."""
     heights = [len(next(iter(h.values()))) - 1 for h in hierarchies]
     found = {}
     for node in itertools.product(*(range(height + 1) for height in heights)):
-        kept = suppress(table, groups_at(table, hierarchies, node), holds)
-        inside = sum(map(len, kept.values()))
-        if kept and len(table) - inside <= limit:
-            found[node] = loss(name, table, hierarchies, domains, node, kept, gs)
+        remaining = suppress(table, groups_at(table, hierarchies, node), holds)
+        inside = sum(map(len, remaining.values()))
+        if remaining and len(table) - inside <= limit:
+            found[node] = loss(name, table, hierarchies, domains, node, remaining, gs)
     return found
 
 
@@ -99,13 +110,16 @@ def minimal(nodes):
 
 
 def not_below(lowest, highest, failed):
-    """Every node of a lattice that is at or below none of some nodes."""
+    """Return the nodes of a lattice that are at or below none of some nodes."""
     nodes = itertools.product(*(range(low, high + 1) for low, high in zip(lowest, highest, strict=True)))
     return {node for node in nodes if not any(all(a <= b for a, b in zip(node, one, strict=True)) for one in failed)}
 
 
 def rows_in_small_groups(codes, counts, least):
-    """How many rows are in groups of fewer than ``least`` rows; rows of a group have equal codes."""
+    """Count the rows in groups of fewer than ``least`` rows.
+
+    Rows of a group have equal codes.
+    """
     sizes = Counter()
     for labels, count in zip(codes, counts, strict=True):
         sizes[tuple(labels)] += count

@@ -1,9 +1,8 @@
-"""The verifier of identifiability: small universes enumerated with exact fractions, and slow twins.
+"""Exact verification of identifiability on small universes.
 
-``worst_posterior`` states ρ-differential identifiability as it is defined: for every D' of n - 1 known
-individuals, every output R and every candidate t, the probability of t given R and D', with all candidates
-equally likely at first. ``explore`` follows every sequence of random choices of a sampler and adds up exact
-probabilities.
+``worst_posterior`` states ρ-differential identifiability by its definition: for every D' of n - 1 known individuals,
+every output R and every candidate t, the probability of t given R and D', with a uniform prior over the candidates.
+``explore`` follows every sequence of random choices of a sampler and adds up exact probabilities.
 """
 
 from __future__ import annotations
@@ -20,7 +19,10 @@ Mechanism = Callable[[tuple[int, ...]], Outcomes]
 
 
 class SeededSource:
-    """Random bits that a test can repeat. Never for a release: the shipped source has no seed."""
+    """Reproducible random bits for tests.
+
+    Never for a release: the source of the package has no seed.
+    """
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -28,7 +30,7 @@ class SeededSource:
     def below(self, limit: int) -> int:
         return self.random.randrange(limit)
 
-    def take(self, size: int) -> bytes:
+    def randbytes(self, size: int) -> bytes:
         return self.random.randbytes(size)
 
 
@@ -52,12 +54,15 @@ class _ScriptedSource:
             return choice
         raise _Exhausted(limit)
 
-    def take(self, size: int) -> bytes:
+    def randbytes(self, size: int) -> bytes:
         return bytes(self.below(256) for _ in range(size))
 
 
 def explore(program: Callable[[_ScriptedSource], Hashable], least: Fraction) -> tuple[Outcomes, Fraction]:
-    """Return the exact probability of each outcome, over all branches likelier than ``least``, and what is left."""
+    """Return the exact probability of each outcome, and the remainder.
+
+    Branches with a probability below ``least`` are not followed.
+    """
     outcomes: Outcomes = {}
     left = Fraction(0)
     pending: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
@@ -87,7 +92,7 @@ def worlds(universe: Sequence[int], n: int) -> Iterator[tuple[tuple[int, ...], l
 
 
 def worst_posterior(universe: Sequence[int], n: int, mechanism: Mechanism) -> Fraction:
-    """Return the highest probability with which an informed intruder can name an individual."""
+    """Return the highest probability of identification, n - 1 rows known."""
     worst = Fraction(0)
     for known, candidates in worlds(universe, n):
         likelihoods = [mechanism(tuple(sorted((*known, candidate)))) for candidate in candidates]
@@ -98,7 +103,10 @@ def worst_posterior(universe: Sequence[int], n: int, mechanism: Mechanism) -> Fr
 
 
 def worst_uninformed_posterior(universe: Sequence[int], n: int, mechanism: Mechanism) -> Fraction:
-    """Return the same for an intruder who knows n and the universe, and no row."""
+    """Return the highest probability of identification with no row known.
+
+    The intruder knows n and the universe.
+    """
     databases = list(itertools.combinations(universe, n))
     likelihoods = [mechanism(database) for database in databases]
     worst = Fraction(0)
@@ -115,7 +123,7 @@ def worst_uninformed_posterior(universe: Sequence[int], n: int, mechanism: Mecha
 
 
 def both(first: Mechanism, second: Mechanism) -> Mechanism:
-    """Return the mechanism that tells the outputs of two, drawn independently."""
+    """Return the mechanism with the independent outputs of two others."""
 
     def mechanism(database: tuple[int, ...]) -> Outcomes:
         one, two = first(database), second(database)
@@ -125,7 +133,10 @@ def both(first: Mechanism, second: Mechanism) -> Mechanism:
 
 
 def mixture(chance: Fraction, first: Mechanism, second: Mechanism) -> Mechanism:
-    """Return the mechanism that tells the output of the first with this chance, else of the second."""
+    """Return the mixture of two mechanisms.
+
+    It gives the output of the first with probability ``chance``, else that of the second.
+    """
 
     def mechanism(database: tuple[int, ...]) -> Outcomes:
         outcomes: Outcomes = {}
@@ -146,12 +157,15 @@ def constant(database: tuple[int, ...]) -> Outcomes:
 
 
 def grid(cell_of: Callable[[int], int]) -> Mechanism:
-    """Publish every row's cell."""
+    """Publish the cell of every row."""
     return lambda database: {tuple(sorted(map(cell_of, database))): Fraction(1)}
 
 
 def two_sided_geometric(ratio: Fraction, value: int, lowest: int, highest: int) -> Outcomes:
-    """Value plus noise, clamped to a window, which is post-processing: the ends collect the tails."""
+    """Return the distribution of a value plus noise, clamped to a window.
+
+    Clamping is post-processing: the ends collect the tails.
+    """
     outcomes: Outcomes = {}
     for output in range(lowest, highest + 1):
         if lowest < output < highest:
@@ -180,7 +194,10 @@ def geometric_histogram(ratio: Fraction, cell_of: Callable[[int], int], cells: i
 
 
 def permute_and_flip(ratio: Fraction, cell_of: Callable[[int], int], cells: int) -> Mechanism:
-    """Tell a cell with many rows; a cell d below the fullest is taken with probability ratio^d when visited."""
+    """Publish a cell with many rows.
+
+    A cell with d rows less than the fullest is accepted with probability ratio^d when visited.
+    """
 
     def mechanism(database: tuple[int, ...]) -> Outcomes:
         counts = Counter(map(cell_of, database))
@@ -202,7 +219,10 @@ def permute_and_flip(ratio: Fraction, cell_of: Callable[[int], int], cells: int)
 
 
 def mondrian_groups(values: Sequence[int], k: int) -> list[list[int]]:
-    """Return the groups of positions: cut at the median while both halves keep k rows."""
+    """Return Mondrian's groups of positions.
+
+    It cuts at the median while both halves have k rows.
+    """
 
     def cut(positions: list[int]) -> list[list[int]]:
         positions = sorted(positions, key=lambda position: (values[position], position))
@@ -215,7 +235,10 @@ def mondrian_groups(values: Sequence[int], k: int) -> list[list[int]]:
 
 
 def mdav_groups(values: Sequence[int], k: int) -> list[list[int]]:
-    """Return MDAV's groups of positions: k around the farthest from the mean, k around the farthest from that."""
+    """Return MDAV's groups of positions.
+
+    It takes k rows around the row farthest from the mean, then k rows around the row farthest from that.
+    """
     rest, groups = list(range(len(values))), []
 
     def nearest(position: int) -> list[int]:
@@ -237,7 +260,7 @@ def mdav_groups(values: Sequence[int], k: int) -> list[list[int]]:
 
 
 def mondrian(k: int) -> Mechanism:
-    """Publish the interval from the smallest to the largest value of each group."""
+    """Publish the interval from the least to the largest value of each group."""
 
     def mechanism(database: tuple[int, ...]) -> Outcomes:
         groups = mondrian_groups(database, k)
@@ -274,30 +297,34 @@ def delta(bound: Fraction, k: int, beta: Fraction, last: int) -> Fraction:
     )
 
 
-def sampled_cells(sizes: Sequence[int], beta: Fraction, k: int, tell_dropped: bool) -> Outcomes:
-    """Return the distribution of the published counts: binomial, and 0 below k; with the number dropped if told."""
+def sampled_cells(sizes: Sequence[int], beta: Fraction, k: int, publish_dropped: bool) -> Outcomes:
+    """Return the distribution of the published counts of a sampled grid.
+
+    Counts are binomial, and 0 below k; with ``publish_dropped`` the number of dropped rows is published too.
+    """
     outcomes: Outcomes = {}
-    for kept in itertools.product(*(range(size + 1) for size in sizes)):
-        chance = math.prod((binomial(size, beta, j) for size, j in zip(sizes, kept, strict=True)), start=Fraction(1))
-        published = tuple(j if j >= k else 0 for j in kept)
-        output = (published, sum(kept) - sum(published)) if tell_dropped else published
+    for drawn in itertools.product(*(range(size + 1) for size in sizes)):
+        chance = math.prod((binomial(size, beta, j) for size, j in zip(sizes, drawn, strict=True)), start=Fraction(1))
+        published = tuple(j if j >= k else 0 for j in drawn)
+        output = (published, sum(drawn) - sum(published)) if publish_dropped else published
         outcomes[output] = outcomes.get(output, Fraction(0)) + chance
     return outcomes
 
 
 def sampled_grid_posterior(
-    cells: tuple[int, int], n: int, k: int, beta: Fraction, rho: Fraction, tell_dropped: bool = False
+    cells: tuple[int, int], n: int, k: int, beta: Fraction, rho: Fraction, publish_dropped: bool = False
 ) -> tuple[Fraction, Fraction]:
-    """Return, for a universe of two cells, the worst posterior within ρ, and the largest probability beyond it.
+    """Return the worst posterior within ρ, and the worst excess probability.
 
-    Individuals of a cell are exchangeable, so D' is given by how many of its rows lie in each cell.
+    The universe has two cells. Individuals of a cell are exchangeable, so D' is given by how many of its rows lie in
+    each cell.
     """
     within, beyond = Fraction(0), Fraction(0)
     for first in range(max(0, n - 1 - cells[1]), min(cells[0], n - 1) + 1):
         known = (first, n - 1 - first)
         candidates = [cells[i] - known[i] for i in (0, 1)]
         likelihoods = [
-            sampled_cells([known[i] + (i == world) for i in (0, 1)], beta, k, tell_dropped) for world in (0, 1)
+            sampled_cells([known[i] + (i == world) for i in (0, 1)], beta, k, publish_dropped) for world in (0, 1)
         ]
         for world in (0, 1):
             if not candidates[world]:
@@ -318,7 +345,10 @@ def sampled_grid_posterior(
 
 
 def chi_square_passes(observed: Sequence[int], expected: Sequence[float]) -> bool:
-    """Return whether the counts fit the probabilities at the level 0.001; quantile by Wilson and Hilferty."""
+    """Return whether counts fit probabilities at the level 0.001.
+
+    The quantile is the approximation of Wilson and Hilferty.
+    """
     total = sum(observed)
     statistic = sum((o - total * e) ** 2 / (total * e) for o, e in zip(observed, expected, strict=True))
     freedom = len(observed) - 1
@@ -327,11 +357,17 @@ def chi_square_passes(observed: Sequence[int], expected: Sequence[float]) -> boo
 
 
 def drop_loss(counts: Sequence[int], losses: Sequence[Fraction], k: int) -> Fraction:
-    """Return the loss of a grid release: each row its cell's loss, or 1 if its cell has fewer than k rows."""
+    """Return the loss of a grid release.
+
+    Each row has its cell's loss, or 1 if its cell has fewer than k rows.
+    """
     return sum((count * (loss if count >= k else 1) for count, loss in zip(counts, losses, strict=True)), Fraction(0))
 
 
 def recoding_score(counts: Sequence[int], losses: Sequence[float], k: int, units: int) -> int:
-    """The score of a grid: minus what its rows lose in whole units; a row in a cell of fewer than k loses 1."""
+    """Return the score of a grid: minus the loss of its rows in whole units.
+
+    A row in a cell of fewer than k rows loses 1.
+    """
     each = [round(loss * units) if count >= k else units for count, loss in zip(counts, losses, strict=True)]
     return -sum(int(count) * unit for count, unit in zip(counts, each, strict=True))

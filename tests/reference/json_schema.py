@@ -1,4 +1,4 @@
-"""As much of JSON schema as the schema of plans uses, checked the obvious way."""
+"""Validation by the subset of JSON schema that plans use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What an intruder who knows few columns can find, row by row and set by set, as the definition says it."""
+"""Reference definitions for an intruder with partial knowledge.
+
+Everything is evaluated row by row and set by set, from the definition.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from itertools import combinations
 HIDDEN = "*"
 
 
-def up_to(columns, most):
-    """All sets of at most so many columns, the empty one too."""
-    return [chosen for size in range(most + 1) for chosen in combinations(columns, size)]
+def up_to(columns, max_columns):
+    """List all sets of at most ``max_columns`` columns and the empty set."""
+    return [chosen for size in range(max_columns + 1) for chosen in combinations(columns, size)]
 
 
 def groups(released, secrets, chosen):
-    """The sensitive values of the rows that show the same visible labels on some columns."""
+    """Group the sensitive values of rows by their labels on some columns.
+
+    Rows with a hidden cell in these columns are left out.
+    """
     found = {}
     for row, secret in zip(released, secrets, strict=True):
         if all(row[j] != HIDDEN for j in chosen):
@@ -23,45 +29,49 @@ def groups(released, secrets, chosen):
 
 
 def rows_of(person, released, chosen):
-    """How many released rows can be somebody's, whose labels are known."""
+    """Count the released rows that match the known labels of a person."""
     return sum(all(row[j] in (person[j], HIDDEN) for j in chosen) for row in released)
 
 
 def owners_of(person, released, owner, chosen):
-    """Whose rows can be somebody's, whose labels are known."""
+    """List the owners of rows that match the known labels of a person."""
     rows = zip(released, owner, strict=True)
-    return [who for row, who in rows if all(row[j] in (person[j], HIDDEN) for j in chosen)]
+    return [person_of_row for row, person_of_row in rows if all(row[j] in (person[j], HIDDEN) for j in chosen)]
 
 
 def certain_rows_of(row, released, chosen):
-    """How many rows can be that of whoever is behind a row, whatever its hidden cells stand for."""
+    """Count the rows that match a row whatever its hidden cells are."""
     return sum(
         all(other[j] in ((HIDDEN,) if row[j] == HIDDEN else (row[j], HIDDEN)) for j in chosen) for other in released
     )
 
 
 def row_to_people(released, secrets, sets, holds):
-    """Whether every group of every set meets a model: ``holds`` of a group's values and the table's."""
+    """Return whether every group of every set of columns meets a model.
+
+    ``holds`` evaluates the values of a group and of the table.
+    """
     return all(holds(group, [secrets]) for chosen in sets for group in groups(released, secrets, chosen))
 
 
 def fewest_rows(people, released, sets):
-    """The fewest rows that can be somebody's, over all sets."""
+    """Return the least number of rows that match a person, over all sets."""
     return min(rows_of(person, released, chosen) for person in people for chosen in sets)
 
 
 def hide_rare(rows, counts, sets, least, often, cost, *, noting, hiding):
-    """Cells (None shows nothing) with one hidden in every row of a group below least[s], set by set, all in place.
+    """Hide one cell in every row of a group that is too small, in place.
 
-    Returns which sets hold.
+    Sets of columns are processed one by one; a group of set s is too small below least[s]; None is a hidden cell.
+    Return which sets hold.
     """
     verdicts = []
     for s, chosen in enumerate(sets):
-        shown = [tuple(row[column] for column in chosen) for row in rows]
+        visible = [tuple(row[column] for column in chosen) for row in rows]
         size = Counter()
-        for values, count in zip(shown, counts, strict=True):
+        for values, count in zip(visible, counts, strict=True):
             size[values] += count
-        rare = [None not in values and size[values] < least[s] for values in shown]
+        rare = [None not in values and size[values] < least[s] for values in visible]
         verdicts.append(not any(rare))
         for i in (i for i, fails in enumerate(rare) if fails):
             if hiding:

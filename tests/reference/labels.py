@@ -1,4 +1,4 @@
-"""Labels made from released rows alone, the slow and obvious way."""
+"""Reference implementation of labels made from released rows alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def steps():
-    """1, 2, 5, 10, ... after their tenths: all round numbers from 10**-12 on."""
+    """Yield all round numbers from 10**-12: 1, 2, 5 times powers of ten."""
     power = Fraction(1, 10**12)
     while True:
         for factor in (1, 2, 5):
@@ -15,7 +15,10 @@ def steps():
 
 
 def round_range(values, column, text):
-    """What a group of these numbers shows, where ``column`` has the released numbers of all groups."""
+    """Return the label of a group of numbers.
+
+    ``column`` has the released numbers of all groups.
+    """
     low, high = min(values), max(values)
     if low == high:
         return text[low]
@@ -47,7 +50,7 @@ def _text(number):
 
 
 def between(low, high):
-    """All tenths above ``low`` and not above ``high``."""
+    """Yield all tenths above ``low`` and not above ``high``."""
     number = (low * 10).__floor__() + 1
     while Fraction(number, 10) <= high:
         yield Fraction(number, 10)
@@ -55,7 +58,10 @@ def between(low, high):
 
 
 def roundness(number):
-    """The largest step of which the number is a multiple; nothing is rounder than 0."""
+    """Return the largest round step that divides a number.
+
+    Nothing is rounder than 0.
+    """
     if number == 0:
         return Fraction(10**9)
     return max(step for step, _ in zip(steps(), range(60), strict=False) if (number / step).denominator == 1)

@@ -1,7 +1,7 @@
-"""Slow, obvious definitions for local recoding: what a group publishes and loses, and the greedy cuts, row by row.
+"""Reference definitions for local recoding, row by row.
 
-Rows are tuples of text. A hierarchy is a mapping from a value to its labels from level 0 to the last. Everything is
-recomputed from the rows each time.
+These are the labels and losses of groups, and the greedy cuts. Rows are tuples of text. A hierarchy is a mapping from a
+value to its labels from level 0 to the last. Everything is recomputed from the rows each time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import defaultdict
 
 
 def ancestor(values, paths):
-    """The lowest level at which all values have one label, and that label."""
+    """Return the lowest level at which all values have one label, and it."""
     for level in range(len(next(iter(paths.values())))):
         labels = {paths[value][level] for value in values}
         if len(labels) == 1:
@@ -20,14 +20,17 @@ def ancestor(values, paths):
 
 
 def share(level, label, paths):
-    """The part of the declared values that a label covers, scaled so that a value itself counts 0."""
+    """Return the scaled share of the domain that a label covers.
+
+    A single value counts 0.
+    """
     covered = sum(path[level] == label for path in paths.values()) / len(paths)
     leaf = 1 / len(paths)
     return (covered - leaf) / (1 - leaf) if leaf < 1 else 0.0
 
 
 def group_cost(rows, hierarchies):
-    """What a row of a group loses: the mean over columns of the scaled shares of what is published."""
+    """Return the loss per row of a group: the mean scaled share over columns."""
     total = 0.0
     for j, paths in enumerate(hierarchies):
         total += share(*ancestor([row[j] for row in rows], paths), paths)
@@ -35,12 +38,15 @@ def group_cost(rows, hierarchies):
 
 
 def loss(groups, hierarchies):
-    """What all rows lose together."""
+    """Return the total loss of all rows."""
     return sum(len(rows) * group_cost(rows, hierarchies) for rows in groups)
 
 
 def children(rows, j, paths):
-    """Rows by the child of the label that they share in column j, in order of first appearance."""
+    """Split rows by the children of their common label in column j.
+
+    Parts are in order of first appearance.
+    """
     level, _ = ancestor([row[j] for row in rows], paths)
     parts = defaultdict(list)
     for row in rows:
@@ -49,7 +55,10 @@ def children(rows, j, paths):
 
 
 def strict_cut(rows, j, hierarchies, holds):
-    """The parts of a cut along column j, equal rows together: failing children pooled, the pool grown by children."""
+    """Cut a group along column j; equal rows stay together.
+
+    Failing children are pooled, and the pool grows by further children until it holds.
+    """
     parts = children(rows, j, hierarchies[j])
     good = [part for part in parts if holds(part)]
     pool = [row for part in parts if not holds(part) for row in part]
@@ -65,7 +74,10 @@ def strict_cut(rows, j, hierarchies, holds):
 
 
 def estimate(rows, j, hierarchies, holds, least):
-    """The loss by which cuts are compared: good children as they are, the pool with at least ``least`` rows."""
+    """Estimate the loss of a cut, for comparison with other cuts.
+
+    Good children count as they are, the pool with at least ``least`` rows.
+    """
     parts = children(rows, j, hierarchies[j])
     good = [part for part in parts if holds(part)]
     pool = [row for part in parts if not holds(part) for row in part]
@@ -78,7 +90,10 @@ def estimate(rows, j, hierarchies, holds, least):
 
 
 def strict_top_down(rows, hierarchies, holds, least):
-    """Greedy cuts of least loss; ties by fewer parts, then by the order of columns. Returns the groups."""
+    """Return the groups of greedy cuts of least loss.
+
+    Ties go to fewer parts, then to the order of columns.
+    """
     whole = len(rows) * group_cost(rows, hierarchies)
     barred = set()
     while True:
@@ -102,7 +117,7 @@ def strict_top_down(rows, hierarchies, holds, least):
 
 
 def partitions(items):
-    """All partitions of a short list."""
+    """Yield all partitions of a short list."""
     if not items:
         yield []
         return
@@ -114,7 +129,7 @@ def partitions(items):
 
 
 def least_loss(rows, hierarchies, holds):
-    """The loss of the best partition of a handful of rows; infinite where none meets the model."""
+    """Return the least loss of a valid partition; infinite if there is none."""
     best = math.inf
     for groups in partitions(rows):
         if all(map(holds, groups)):
@@ -123,7 +138,7 @@ def least_loss(rows, hierarchies, holds):
 
 
 def matching_rows(rows, wildcard="*"):
-    """For each row, how many rows agree with it wherever both show a value."""
+    """Count for each row the rows that agree wherever both have a value."""
     return [
         sum(all(a == b or wildcard in (a, b) for a, b in zip(row, other, strict=True)) for other in rows)
         for row in rows
@@ -131,7 +146,10 @@ def matching_rows(rows, wildcard="*"):
 
 
 def certain_rows(rows, wildcard="*"):
-    """For each row the smaller of: rows that show no more and agree, rows that show no less and agree."""
+    """Count for each row the rows that certainly match it.
+
+    It is the smaller of two counts: agreeing rows with no more values, and agreeing rows with no fewer values.
+    """
 
     def within(less, more):
         return all(a in (wildcard, b) for a, b in zip(less, more, strict=True))
@@ -140,10 +158,10 @@ def certain_rows(rows, wildcard="*"):
 
 
 def loose_crowd(people, rows, wildcard="*"):
-    """Of each person the rows that can be theirs, and of each row the people who can be behind it."""
+    """Count the matching rows of each person, and the people of each row."""
 
     def fits(person, row):
-        return all(shown in (value, wildcard) for value, shown in zip(person, row, strict=True))
+        return all(label in (value, wildcard) for value, label in zip(person, row, strict=True))
 
     return (
         [sum(fits(person, row) for row in rows) for person in people],
@@ -152,9 +170,10 @@ def loose_crowd(people, rows, wildcard="*"):
 
 
 def greedy_suppression(rows, k, order):
-    """Suppress column by column, the least important first, in every row that too few rows match.
+    """Suppress column by column in every row that too few rows match.
 
-    This is how sdcMicro's kAnon goes about it, under its loose reading of missing values.
+    The least important column comes first. This is the procedure of sdcMicro's kAnon, under its loose interpretation of
+    missing values.
     """
     rows = [list(row) for row in rows]
     for j in order:

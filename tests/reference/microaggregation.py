@@ -1,10 +1,11 @@
-"""Microaggregation written slowly and obviously: what the compiled kernels must agree with, row by row.
+"""Reference implementation of microaggregation.
 
-The rules that make a partition unique: squared Euclidean distance in float64, added attribute by attribute in
-column order. The centroid of the records left is a running sum divided by their count; records are subtracted in
-the order in which they leave. Farthest: largest distance, ties to the smallest row. Nearest: by (distance, row).
-A group leaves seed first, then by (distance, row). Left-over records join the group whose centroid is nearest,
-ties to the group made first; centroids are sums in row order, before any left-over record joins.
+The compiled kernels must agree with it row by row. The rules that make a partition unique: squared Euclidean distance
+in float64, added attribute by attribute in column order. The centroid of the remaining records is a running sum divided
+by their count; records are subtracted in the order in which they leave. Farthest: largest distance, ties to the
+smallest row. Nearest: by (distance, row). A group leaves seed first, then by (distance, row). Ungrouped-over records
+join the group with the nearest centroid, ties to the group made first; centroids are sums in row order, before any
+left-over record joins.
 """
 
 import itertools
@@ -31,8 +32,11 @@ def running_sum(points):
     return total
 
 
-class Left:
-    """The records in no group yet; numpy's argmin and argmax return the first, that is the smallest, row."""
+class Ungrouped:
+    """The records that are in no group yet.
+
+    numpy's argmin and argmax return the first, that is the smallest, row.
+    """
 
     def __init__(self, points):
         self.points = points
@@ -58,7 +62,7 @@ class Left:
         return self.farthest(self.total / self.here.sum())
 
 
-def take_group(left, seed, k, group, label):
+def form_group(left, seed, k, group, label):
     left.leave(seed)
     group[seed] = label
     rows = left.rows
@@ -78,33 +82,33 @@ def join_nearest(points, group, groups):
 
 
 def mdav(points, k):
-    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    left, group, label = Ungrouped(points), np.full(len(points), -1, np.int32), 0
     while left.here.sum() >= 2 * k:
         paired = left.here.sum() >= 3 * k
         seed = left.farthest_from_centroid()
-        take_group(left, seed, k, group, label)
+        form_group(left, seed, k, group, label)
         label += 1
         if paired:
-            take_group(left, left.farthest(points[seed]), k, group, label)
+            form_group(left, left.farthest(points[seed]), k, group, label)
             label += 1
     group[left.rows] = label
     return group
 
 
 def cbfs(points, k):
-    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    left, group, label = Ungrouped(points), np.full(len(points), -1, np.int32), 0
     while left.here.sum() >= k:
-        take_group(left, left.farthest_from_centroid(), k, group, label)
+        form_group(left, left.farthest_from_centroid(), k, group, label)
         label += 1
     join_nearest(points, group, label)
     return group
 
 
 def v_mdav(points, k, gamma):
-    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
+    left, group, label = Ungrouped(points), np.full(len(points), -1, np.int32), 0
     centroid = running_sum(points) / len(points)
     while left.here.sum() >= k:
-        take_group(left, left.farthest(centroid), k, group, label)
+        form_group(left, left.farthest(centroid), k, group, label)
         while np.sum(group == label) < 2 * k - 1 and left.here.any():
             members = points[group == label]
             gap = np.min([squared_distances(points, member) for member in members], axis=0)
@@ -121,7 +125,10 @@ def v_mdav(points, k, gamma):
 
 
 def rule_holds(rule, values, table):
-    """Whether one rule holds for the values of its attribute in a group; `table` are those of all records."""
+    """Return whether a rule holds for the values of its attribute in a group.
+
+    ``table`` are the values of all records.
+    """
     known = [value for value in values if value >= 0]
     if not known:
         return False
@@ -153,12 +160,15 @@ def rule_holds(rule, values, table):
     return sizes[0] / len(known) <= rule.real + 1e-12
 
 
-def rules_hold(rules, codes, rows):
+def all_rules_met(rules, codes, rows):
     return all(rule_holds(rule, codes[rows, a], codes[:, a]) for a, rule in rules)
 
 
 def contributes(rules, codes, members, row, lacking):
-    """Whether a record brings a group nearer to the rules that fail (or, unless lacking, adds any new value)."""
+    """Return whether a record brings a group nearer to the failing rules.
+
+    Unless ``lacking``, a record that adds any new value contributes too.
+    """
     for attribute, rule in rules:
         table = codes[:, attribute]
         values = table[members]
@@ -184,12 +194,12 @@ def contributes(rules, codes, members, row, lacking):
 
 
 def grow_until(points, codes, k, rules, lacking):
-    left, group, label = Left(points), np.full(len(points), -1, np.int32), 0
-    while left.here.sum() >= k and rules_hold(rules, codes, left.rows):
+    left, group, label = Ungrouped(points), np.full(len(points), -1, np.int32), 0
+    while left.here.sum() >= k and all_rules_met(rules, codes, left.rows):
         seed = left.farthest_from_centroid()
         members = [seed]
         left.leave(seed)
-        while not rules_hold(rules, codes, members):
+        while not all_rules_met(rules, codes, members):
             useful = [row for row in left.rows if contributes(rules, codes, members, row, lacking)]
             members.append(left.nearest(points[seed], np.array(useful) if useful else None))
             left.leave(members[-1])
@@ -207,13 +217,16 @@ def group_cost(points):
 
 
 def loss(points, group):
-    """100 SSE / SST."""
+    """Return 100 SSE / SST."""
     within = sum(group_cost(points[group == g]) for g in np.unique(group))
     return 100 * within / group_cost(points)
 
 
 def cheapest_cut(points, order, k):
-    """The least cost of cutting an order into runs of at least k records, by trying every cut."""
+    """Return the least cost of cutting an order into runs of k or more.
+
+    Every cut is tried.
+    """
     n, best = len(order), math.inf
     for pieces in range(1, n // k + 1):
         for cuts in itertools.combinations(range(1, n), pieces - 1):
@@ -225,8 +238,11 @@ def cheapest_cut(points, order, k):
 
 
 def nearest_point_next(points):
-    """The path from the record farthest from the centroid, always on to the nearest record not yet visited."""
-    left = Left(points)
+    """Return the path that always goes to the nearest unvisited record.
+
+    It starts at the record farthest from the centroid.
+    """
+    left = Ungrouped(points)
     path = [left.farthest_from_centroid()]
     left.leave(path[0])
     while left.here.any():
@@ -236,7 +252,10 @@ def nearest_point_next(points):
 
 
 def coordinates(values, scale):
-    """A column of numbers, some missing (None), as coordinates: the scaled number, and whether it is missing."""
+    """Scale a column of numbers to coordinates.
+
+    A row has the scaled number, and whether it is missing (None).
+    """
     known = [value for value in values if value is not None]
     if scale == "rank":
         known = [sum(other < value for other in known) + known.count(value) / 2 for value in known]
@@ -262,8 +281,11 @@ class Chance:
         return ((mixed ^ (mixed >> 31)) >> 11) / 2**53
 
 
-class Seats:
-    """Groups as lists of their members; who leaves is replaced by the last. Costs are told from the definition."""
+class GroupLists:
+    """Groups as lists of their members.
+
+    The last member takes the position of one that leaves. Costs are computed from the definition.
+    """
 
     def __init__(self, points, group, groups, k):
         self.points, self.k = points, k
@@ -289,10 +311,10 @@ class Seats:
         return sum(group_cost(self.points[members]) for members in self.seats if members)
 
     def after(self, change, *what):
-        """What a change would add to the loss; it is not made."""
-        before, kept = self.cost(), [list(members) for members in self.seats]
+        """Return the cost of a change without making it."""
+        before, saved = self.cost(), [list(members) for members in self.seats]
         change(*what)
-        cost, self.seats = self.cost() - before, kept
+        cost, self.seats = self.cost() - before, saved
         return cost
 
     def swap(self, row, other):
@@ -302,8 +324,11 @@ class Seats:
 
 
 def anneal_sized(points, group, groups, near, scale, k, temperatures, steps, seed):
-    """What the kernel of this name does, step by step; the same as long as no cost is at the very edge."""
-    seats, chance = Seats(points, group, groups, k), Chance(seed)
+    """Simulate the kernel of this name step by step.
+
+    The results agree unless a cost is on the boundary of acceptance.
+    """
+    seats, chance = GroupLists(points, group, groups, k), Chance(seed)
     first, last = temperatures
 
     def accepts(cost, heat):

@@ -1,7 +1,7 @@
-"""Every model, slow and obvious: lists of records in, exact fractions throughout.
+"""Reference definitions of all models, in exact fractions.
 
-A group is a list of sensitive values (None is missing); a table is a list of groups. Nothing here is shared with
-the package.
+A group is a list of sensitive values (None is missing); a table is a list of groups. Nothing here is shared with the
+package.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def distinct_diverse(group, ell):
 
 
 def entropy_diverse(group, ell):
-    """exp(entropy) >= l, by n^n >= l^n * prod c^c in exact numbers."""
+    """Evaluate exp(entropy) >= l exactly, as n^n >= l^n * prod c^c."""
     values = known(group)
     if not values:
         return False
@@ -75,7 +75,10 @@ def alpha_k(group, alpha, k):
 
 
 def earth_mover(inside, outside, cost):
-    """The cheapest transport of one distribution into another, by successive cheapest augmenting paths."""
+    """Return the least cost of transport between two distributions.
+
+    The algorithm uses successive cheapest augmenting paths.
+    """
     supply = {value: inside.get(value, Fraction(0)) for value in outside}
     demand = dict(outside)
     flow = {}
@@ -135,7 +138,10 @@ def ordered_cost(order):
 
 
 def tree_cost(paths):
-    """paths[value] = (value, parent, ..., root), all of one length: the level of the first common ancestor."""
+    """Return the cost function of a tree: the level of the common ancestor.
+
+    paths[value] = (value, parent, ..., root), all of one length.
+    """
     height = len(next(iter(paths.values()))) - 1
 
     def cost(a, b):
@@ -160,7 +166,7 @@ def delta_disclosed(group, table, delta, ignore_absent):
     return True
 
 
-def beta_alike(group, table, beta, enhanced):
+def beta_like(group, table, beta, enhanced):
     values = known(group)
     if not values:
         return False

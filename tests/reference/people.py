@@ -1,6 +1,7 @@
-"""Models by people, from the definitions: a group is a list of people, a person the set of all that he or she has.
+"""Reference definitions of models that count people.
 
-``people`` maps a person to the set of known values over all rows of the person in the source.
+A group is a list of people. ``people`` maps a person to the set of known values over all rows of the person in the
+source.
 """
 
 import itertools
@@ -15,7 +16,10 @@ def known(group, people):
 
 
 def values_needed(group, people):
-    """The least number of values such that everybody of whom a value is known has one of them; 0 if nobody is."""
+    """Return the least number of values that cover every person.
+
+    A value covers a person who has it. People without a known value are left out; 0 if there are no others.
+    """
     sets = known(group, people)
     if not sets:
         return 0
@@ -36,7 +40,7 @@ def weight(group, people, weigh):
 
 
 def shares(group, people):
-    """Each person once, in equal parts on his or her values."""
+    """Return shares of values; each person counts once, in equal parts."""
     sets = known(group, people)
     found = {}
     for one in sets:
@@ -68,12 +72,15 @@ def equal_distance(group, people, everybody):
 
 
 def moved(group, people, everybody, cost):
-    """The least work that makes the table's distribution of the group's; ``cost`` is that of one value for another."""
+    """Return the earth mover's distance of a group from the table.
+
+    ``cost`` is that of one value for another.
+    """
     mine = shares(group, people)
     return earth_mover(mine, shares(everybody, people), cost) if mine else math.inf
 
 
-def beta_alike(group, people, everybody, beta, *, enhanced=False):
+def beta_like(group, people, everybody, beta, *, enhanced=False):
     mine, all_of_them = shares(group, people), shares(everybody, people)
     gains = {value: mine[value] / all_of_them[value] - 1 for value in mine}
     own = all(gain <= 0 or float(gain) <= -math.log(all_of_them[value]) + 1e-12 for value, gain in gains.items())
@@ -86,7 +93,7 @@ def delta_disclosed(group, people, everybody, delta):
 
 
 def labels_of(rows):
-    """rows: (person, label); the labels of everybody's rows."""
+    """Group rows (person, label) by person."""
     found = {}
     for person, label in rows:
         found.setdefault(person, []).append(label)
@@ -103,7 +110,10 @@ def contains(history, known):
 
 
 def crowds(rows, known_rows):
-    """Everybody who shares some of somebody's rows, as labels: one row, two, ... ``known_rows``; or all (None)."""
+    """List for each set of labels that a person has the people sharing it.
+
+    Sets are of one row, two, ... ``known_rows``; or of all rows of a person (None).
+    """
     found = labels_of(rows)
     if known_rows is None:
         whole = {tuple(sorted(history)) for history in found.values()}
@@ -118,7 +128,10 @@ def crowds(rows, known_rows):
 
 
 def exposed_by_rows(rows, number, least):
-    """Who has some ``number`` or fewer rows that fewer than ``least`` people have, as labels."""
+    """Return the people with a rare set of rows.
+
+    A set is rare if fewer than ``least`` people have its labels; it has at most ``number`` rows.
+    """
     found = labels_of(rows)
     return {
         person
@@ -135,14 +148,18 @@ def exposed_by_all_rows(rows, least):
 
 
 def exposed_by_composition(rows):
-    """rows: (person, label, value or None); whose groups have one value in common that is the person's."""
-    held = {}
+    """Return the people exposed by the intersection of their groups.
+
+    rows: (person, label, value or None). A person is exposed if the groups have one value in common, and it is the
+    person's.
+    """
+    values_of = {}
     for _, label, value in rows:
-        held.setdefault(label, []).append(value)
+        values_of.setdefault(label, []).append(value)
     exposed = set()
     for person in {row[0] for row in rows}:
-        telling = [set(held[row[1]]) for row in rows if row[0] == person and None not in held[row[1]]]
-        left = set.intersection(*telling) if telling else set()
+        complete = [set(values_of[row[1]]) for row in rows if row[0] == person and None not in values_of[row[1]]]
+        left = set.intersection(*complete) if complete else set()
         own = {row[2] for row in rows if row[0] == person}
         if len(left) == 1 and left <= own:
             exposed.add(person)

@@ -1,4 +1,4 @@
-"""Risks and attacks, restated slowly and obviously, on rows and plain numbers."""
+"""Reference definitions of risks and attacks, on rows and plain numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from fractions import Fraction
 
 
 def by_group(rows):
-    """Rows are (quasi-identifiers, value); a group maps to the list of its values."""
+    """Group values by quasi-identifiers.
+
+    Rows are (quasi-identifiers, value).
+    """
     groups = defaultdict(list)
-    for shown, value in rows:
-        groups[shown].append(value)
+    for labels, value in rows:
+        groups[labels].append(value)
     return groups
 
 
@@ -35,15 +38,19 @@ def guessed(rows):
 
 
 def background(rows, excluded):
-    """People whose value some choice of excluded other values leaves alone, and the best confidence of each."""
+    """Count the people exposed by background knowledge.
+
+    A person is exposed if some choice of excluded other values leaves only the person's value. Return also the best
+    confidence of each.
+    """
     exposed, confidences = 0, []
     for values in by_group(rows).values():
-        held = known(values)
-        for value in held:
-            others = set(held) - {value}
+        values_known = known(values)
+        for value in values_known:
+            others = set(values_known) - {value}
             best = Fraction(0)
             for out in itertools.combinations(sorted(others), min(excluded, len(others))):
-                left = [v for v in held if v not in out]
+                left = [v for v in values_known if v not in out]
                 best = max(best, Fraction(left.count(value), len(left)))
             exposed += best == 1
             confidences.append(best)
@@ -51,7 +58,7 @@ def background(rows, excluded):
 
 
 def minimal_uniques(rows, largest):
-    """For each row, its minimal unique sets of columns."""
+    """Return for each row its minimal unique sets of columns."""
     q = len(rows[0])
     found = []
     for row in rows:
@@ -75,7 +82,7 @@ def suda_scores(rows, largest):
 
 
 def suda_contribution(rows, largest):
-    """Which part of all scores comes from minimal sets with each column."""
+    """Return the share of each column in all scores."""
     q = len(rows[0])
     parts, total = [0] * q, 0
     for sets in minimal_uniques(rows, largest):
@@ -88,20 +95,26 @@ def suda_contribution(rows, largest):
 
 
 def highest_share_and_gain(rows):
-    """Over groups and values: the largest share of a value, and the largest excess over its share in the table."""
+    """Return the largest share of a value, and the largest gain.
+
+    Both are over all groups and values; the gain is the excess over the share in the table.
+    """
     everything = known([value for _, value in rows])
     share = gain = Fraction(0)
     for values in by_group(rows).values():
-        held = known(values)
-        for value in set(held):
-            inside = Fraction(held.count(value), len(held))
+        values_known = known(values)
+        for value in set(values_known):
+            inside = Fraction(values_known.count(value), len(values_known))
             share = max(share, inside)
             gain = max(gain, inside - Fraction(everything.count(value), len(everything)))
     return share, gain
 
 
 def shlosser(sizes, fraction):
-    """Haas and Stokes, JASA 93 (1998), their third variant of Shlosser's estimator, in exact fractions."""
+    """Return the modified Shlosser estimate in exact fractions.
+
+    Haas and Stokes, JASA 93 (1998), their third variant of the estimator.
+    """
     c = Counter(sizes)
     q = Fraction(fraction)
     first = sum(i * q**2 * (1 - q**2) ** (i - 1) * n for i, n in c.items())
@@ -111,7 +124,10 @@ def shlosser(sizes, fraction):
 
 
 def individual_risk(f, people):
-    """Σ_h 1/h · Pr(F = h), F negative binomial with f successes of probability f / people."""
+    """Return Σ_h 1/h · Pr(F = h), the individual risk.
+
+    F is negative binomial with f successes of probability f / people.
+    """
     p = f / people
     if p == 1:
         return 1 / f
@@ -124,7 +140,10 @@ def individual_risk(f, people):
 
 
 def zayatz(sizes, people):
-    """Exact fractions; ``people`` is N."""
+    """Return the estimate of Zayatz in exact fractions.
+
+    ``people`` is N.
+    """
     rows = sum(sizes)
     drawn = {i: Fraction(i * math.comb(people - i, rows - 1), math.comb(people, rows)) for i in set(sizes)}
     ones = sizes.count(1)
@@ -132,7 +151,10 @@ def zayatz(sizes, people):
 
 
 def snb_expectations(groups, fraction, alpha, beta, terms=4000):
-    """Expected c_1 and c_2 of a sample with probability ``fraction`` from K slide negative binomial groups."""
+    """Return expected c_1 and c_2 under the slide negative binomial model.
+
+    The sampling probability is ``fraction``; the population has K groups.
+    """
     one = two = 0.0
     for x in range(terms):
         log = math.lgamma(alpha + x) - math.lgamma(alpha) - math.lgamma(x + 1)
@@ -152,7 +174,7 @@ def pitman_log_likelihood(sizes, theta, alpha):
 
 
 def pitman_expected_uniques(people, theta, alpha):
-    """Seat people one by one: expected groups and expected groups of one."""
+    """Return the expected uniques, adding people one by one."""
     tables = ones = 1.0
     for seated in range(1, people):
         new = (theta + alpha * tables) / (theta + seated)
@@ -162,9 +184,10 @@ def pitman_expected_uniques(people, theta, alpha):
 
 
 def candidates(groups, person, covers, within):
-    """Groups that cover a person, and those of them that no other covering group lies within.
+    """Return the groups that cover a person, and the innermost of them.
 
-    ``groups`` are tuples of labels, ``covers(j, label, value)`` and ``within(j, inner, outer)`` the rules by column.
+    No other covering group lies within an innermost one. ``groups`` are tuples of labels, ``covers(j, label, value)``
+    and ``within(j, inner, outer)`` the rules by column.
     """
     every = [g for g in groups if all(covers(j, label, person[j]) for j, label in enumerate(g))]
 
@@ -176,10 +199,11 @@ def candidates(groups, person, covers, within):
 
 
 def linked_people(crowds):
-    """Whom linkage exposes, from the crowd of each row of an external table: ``{(person, row): crowd}``.
+    """Return the people that linkage identifies, and those it exposes.
 
-    A crowd is a list of (person of the released row, value); a person is identified by a row whose crowd is all one
-    person's, and exposed by a row whose crowd's people, of whom a value is known, have a value in common.
+    ``crowds`` maps each (person, row) of an external table to its crowd, a list of (person of the released row, value).
+    A row identifies its person if its crowd is of one person, and exposes its person if the people of the crowd, of
+    whom a value is known, have a value in common.
     """
 
     def same(crowd):
@@ -189,6 +213,6 @@ def linked_people(crowds):
                 sets.setdefault(person, set()).update(values)
         return bool(sets) and bool(set.intersection(*sets.values()))
 
-    identified = {person for (person, _), crowd in crowds.items() if len({who for who, _ in crowd}) == 1}
+    identified = {person for (person, _), crowd in crowds.items() if len({owner for owner, _ in crowd}) == 1}
     exposed = {person for (person, _), crowd in crowds.items() if same(crowd)}
     return identified, exposed

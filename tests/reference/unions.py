@@ -1,7 +1,8 @@
-"""Trials of whether a model survives the union of groups of people: many small groups at once, in one table.
+"""Random trials of whether a model is closed under union of groups.
 
-Each trial has people of its own, two groups of them that may share some, and the union of both. What is good, and bad
-in the union, is a counterexample: to ``unites`` where both groups were good, to ``absorbs`` where the first was.
+Many small groups are evaluated at once in one table. Each trial has separate people, two groups of them that may share
+some, and the union of both. A valid group with an invalid union is a counterexample: to ``closed_under_union`` where both groups
+were valid, to ``closed_under_superset`` where the first was.
 """
 
 import numpy as np
@@ -15,14 +16,17 @@ CATEGORY = np.asarray([0, 1, 1, 2], np.int32)
 
 
 def tree():
-    """a and b below 1, c and d below 2."""
+    """Return a ladder with a and b below 1, c and d below 2."""
     codes = (np.arange(4, dtype=np.int32), np.asarray([0, 0, 1, 1], np.int32), np.zeros(4, np.int32))
     share = (np.full(4, 0.25), np.full(2, 0.5), np.ones(1))
     return Ladder((("a", "b", "c", "d"), ("1", "2"), ("*",)), codes, share)
 
 
 def trials(number, seed):
-    """Groups of so many trials, three after another for each: the first, the second, and both together."""
+    """Make the groups of ``number`` trials.
+
+    Each trial has three consecutive groups: the first, the second, and their union.
+    """
     random = np.random.default_rng(seed)
     people, rows = 5, 3
     person = np.arange(number * people)
@@ -30,29 +34,32 @@ def trials(number, seed):
     value[:, 1:] = np.where(random.random((len(person), rows - 1)) < 0.5, value[:, :1], value[:, 1:])
     member = random.random((len(person), 2)) < 0.55
     trial = person // people
-    for side in (0, 1):  # nobody is no group
+    for side in (0, 1):  # a group is not empty
         first = person[::people] + random.integers(0, people, number)
         empty = np.bincount(trial, member[:, side], number) == 0
         member[first[empty], side] = True
-    # every person has three rows with values; in which groups they stand does not matter for what the person has
+    # every person has three rows with values, whatever groups the person is in
     entries, groups = [], []
     for side, which in enumerate((member[:, 0], member[:, 1], member.any(axis=1))):
         there = np.flatnonzero(which)
         entries.append(there)
         groups.append(trial[there] * 3 + side)
-    who, group = np.concatenate(entries), np.concatenate(groups)
-    who, group = np.repeat(who, rows), np.repeat(group, rows)
-    secrets = np.stack([value[who, np.tile(np.arange(rows), len(who) // rows)], who.astype(np.int32)], axis=1)
+    owner, group = np.concatenate(entries), np.concatenate(groups)
+    owner, group = np.repeat(owner, rows), np.repeat(group, rows)
+    secrets = np.stack([value[owner, np.tile(np.arange(rows), len(owner) // rows)], owner.astype(np.int32)], axis=1)
     domains = (
         Domain("secret", VALUES, CATEGORY, 3, np.arange(VALUES), VALUES, tree()),
         Domain("who", len(person)),
     )
-    table = FrequencySet((), (), domains, secrets[:, :0], secrets, np.ones(len(who), np.int64))
+    table = FrequencySet((), (), domains, secrets[:, :0], secrets, np.ones(len(owner), np.int64))
     return with_people(table).groups_of(group, number * 3)
 
 
 def counterexamples(model, groups):
-    """How often the union of two good groups is bad, and of a good one and any."""
+    """Count counterexamples to closure under union and under superset.
+
+    The first are invalid unions of two valid groups, the second of a valid group and any.
+    """
     holds = model.assess(groups).holds.reshape(-1, 3)
     bad = ~holds[:, 2]
     return int((holds[:, 0] & holds[:, 1] & bad).sum()), int((holds[:, 0] & bad).sum())

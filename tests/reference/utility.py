@@ -1,4 +1,4 @@
-"""Measures of utility, restated slowly on rows.
+"""Reference definitions of utility measures, on rows.
 
 A released row is a tuple of sets: the values that each of its labels covers, each as likely as the others.
 """
@@ -12,12 +12,15 @@ from fractions import Fraction
 
 
 def shares(rows):
-    """The distribution of original rows (tuples of values)."""
+    """Return the distribution of original rows (tuples of values)."""
     return {row: Fraction(count, len(rows)) for row, count in Counter(rows).items()}
 
 
 def spread(rows, domains, total):
-    """The distribution that a release stands for; rows that it lacks of ``total`` cover everything."""
+    """Return the distribution that a release represents.
+
+    Rows missing to ``total`` cover the whole domain.
+    """
     rows = [*rows, *[tuple(domains)] * max(total - len(rows), 0)]
     mass = Counter()
     for row in rows:
@@ -62,7 +65,7 @@ def deviation(numbers):
 
 
 def sse_sst(before, after):
-    """Rows aligned, columns standardized by the original."""
+    """Return SSE / SST of aligned rows, standardized by the original."""
     error = total = 0.0
     for j in range(len(before[0])):
         column = [row[j] for row in before]
@@ -88,7 +91,10 @@ def correlation(one, other):
 
 
 def query(before, after, wanted, floor):
-    """Relative error of a count of rows with values in ``wanted`` (a set for each column)."""
+    """Return the relative error of a count query.
+
+    The query counts rows with values in ``wanted`` (a set for each column).
+    """
     true = sum(all(value in part for value, part in zip(row, wanted, strict=True)) for row in before)
     answer = sum(
         math.prod(Fraction(len(label & part), len(label)) for label, part in zip(row, wanted, strict=True))

@@ -123,8 +123,8 @@ def test_many_ties_are_followed_once():
 
 
 def test_past_its_limit_a_search_follows_one_of_tied_attributes(monkeypatch):
-    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._VISITS", -1)
-    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._VISITS_PER_ROW", 0)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._MAX_VISITS", -1)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.finding._MAX_VISITS_PER_ROW", 0)
     rows = [(tuple(int(bit) for bit in f"{number:06b}"), 0, 1) for number in range(64)]
     patterns = find_patterns(*arrays(rows), 4, 2, ("<",))
     # One path only: the first four attributes are fixed, which cuts the table into 16 parts.
@@ -232,7 +232,7 @@ def test_rare_columns_equal_the_twin(rows, k, most, data):
 
 
 def test_a_large_rest_is_searched_instead_of_swept(monkeypatch):
-    monkeypatch.setattr("shoal.methods.patterns.kernels.groups._MOST_SWEPT", 0)
+    monkeypatch.setattr("shoal.methods.patterns.kernels.groups._MAX_SWEEP_PAIRS", 0)
     generator = np.random.default_rng(5)
     codes = generator.integers(0, 4, (300, 6)).astype(np.int32)
     counts, classes = np.ones(300, np.int64), generator.integers(0, 2, 300).astype(np.int32)

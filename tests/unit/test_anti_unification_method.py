@@ -19,7 +19,7 @@ import shoal
 import shoal.methods.patterns.pattern_set
 import shoal.risk.patterns
 from shoal.cli.app import app as command
-from shoal.methods.base import told_count
+from shoal.methods.base import mask_small_count
 from shoal.models import KAnonymity, LDiversity, PSensitive, TCloseness
 from shoal.risk.patterns import expose_patterns
 from shoal.schema import Column, Cuts, Role, Schema, Widths
@@ -113,7 +113,7 @@ def test_disjoint_equals_the_twin(rows, chosen, keep_rest):
     assert discarded["records"] == release.certificate["suppressed"]
     left = [i for i, group in enumerate(groups) if group is None]
     known = reference.rare_columns(twin, left, k, 2)
-    told = {tuple(f"q{j}" for j in columns): told_count(records, k) for columns, records in known.items()}
+    told = {tuple(f"q{j}" for j in columns): mask_small_count(records, k) for columns, records in known.items()}
     assert {tuple(each["columns"]): each["records"] for each in discarded.get("rare", [])} == told
 
 

@@ -23,7 +23,7 @@ from shoal.risk.attacks import background_knowledge, homogeneity, inference, sim
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import crowd_sizes, linkage
-from shoal.risk.attacks_minimality import believe, deals, minimality
+from shoal.risk.attacks_minimality import assignments, minimality, posterior_beliefs
 from shoal.risk.matching import match_people
 from shoal.utility.coded_tables import open_tables
 from shoal.utility.labels import read_labels
@@ -273,7 +273,7 @@ def test_who_is_shown_less_exactly_than_others_like_them_is_part_of_the_crowd():
 
 
 def test_crowds_too_large_to_list_are_counted_in_rows(monkeypatch):
-    monkeypatch.setattr("shoal.risk.attacks_linkage.MOST_PAIRS", 1)
+    monkeypatch.setattr("shoal.risk.attacks_linkage.MAX_PAIRS", 1)
     schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,)))})
     original = pa.table({"who": [1, 1, 2], "a": [21, 22, 31]})
     found = attack(pa.table({"a": ["20..29"] * 2 + ["30..39"]}), schema, original=original).named(
@@ -423,7 +423,7 @@ def test_beliefs_are_shares_of_all_arrangements(sizes, data):
         ]
         if any(fails(hand) for hand in hands):
             left.append(hands)
-    belief = believe(sizes, counts, fails)
+    belief = posterior_beliefs(sizes, counts, fails)
     if not left:
         assert belief is None
         return
@@ -433,12 +433,12 @@ def test_beliefs_are_shares_of_all_arrangements(sizes, data):
 
 def test_beliefs_in_large_groups_stay_exact():
     """With two of one value among 2,000, only a class that holds both fails: half of the remaining deals for each."""
-    belief = believe([1000, 1000], [2, 1998], lambda hand: hand[0] == 2)
+    belief = posterior_beliefs([1000, 1000], [2, 1998], lambda hand: hand[0] == 2)
     assert np.allclose(belief, [[0.001, 0.999], [0.001, 0.999]])
 
 
 def test_deals_are_complete():
-    assert sorted(deals([2, 2], [2, 2])) == [((0, 2), (2, 0)), ((1, 1), (1, 1)), ((2, 0), (0, 2))]
+    assert sorted(assignments([2, 2], [2, 2])) == [((0, 2), (2, 0)), ((1, 1), (1, 1)), ((2, 0), (0, 2))]
 
 
 def test_minimality_attack_finds_the_small_class():

@@ -33,7 +33,7 @@ def test_times_and_peaks_are_ratios(seconds, peak, ratios):
     assert {one.figure for one in found} == {"seconds", "peak MB"}
     grown = [one for one in found if one.ratio > against.LARGEST_RATIO]
     assert len(grown) == (max(ratios) > 1.15)
-    assert ("none grew" in against.tell(found)[0]) == (not grown)
+    assert ("none grew" in against.format_comparison(found)[0]) == (not grown)
 
 
 def test_rows_of_the_same_texts_are_told_apart_by_their_order():
@@ -86,7 +86,7 @@ def test_one_that_takes_too_long_is_ended_with_what_it_has(monkeypatch, tmp_path
     )
     (place / "wrong.py").write_text('"""Fails."""\n1 / 0\n')
     monkeypatch.setattr(command, "HERE", place)
-    slow = command.run("slow", most=3.0)
+    slow = command.run("slow", time_limit=3.0)
     assert (slow["entries"], slow["whole"]) == ([{}], False)
     assert slow["seconds"] < 30
     assert command.run("wrong")["whole"] is False
@@ -98,11 +98,11 @@ def test_all_are_those_beside_peers_first_and_none_after_the_time(monkeypatch, c
     run = []
     monkeypatch.setattr(command, "run", lambda name: run.append(name) or run_of(1.0, 100.0)["release"])
     assert command.main() == 0
-    assert tuple(run[: len(command.FIRST)]) == command.FIRST
-    assert not {*command.APART} & {*run}
-    assert len(run) > len(command.FIRST)
+    assert tuple(run[: len(command.RUN_FIRST)]) == command.RUN_FIRST
+    assert not {*command.RUN_BY_NAME_ONLY} & {*run}
+    assert len(run) > len(command.RUN_FIRST)
     run.clear()
-    monkeypatch.setattr(command, "ALL_SECONDS", -1.0)
+    monkeypatch.setattr(command, "MAX_TOTAL_SECONDS", -1.0)
     assert command.main() == 0
     assert run == []
     assert "peers" in capsys.readouterr().err
@@ -112,8 +112,8 @@ def test_every_time_has_a_peak_beside_it(capsys):
     show("With", ("what", "seconds", "peak MB"), [("a", 1.0, 2.0)])
     assert "Peak memory" not in capsys.readouterr().out
     show("Without", ("what", "seconds"), [("a", 1.0)], "Read it so.")
-    told = capsys.readouterr().out
-    assert "Read it so. Peak memory of the process that measured this: " in told
+    report = capsys.readouterr().out
+    assert "Read it so. Peak memory of the process that measured this: " in report
 
 
 def cold_run(seconds, ratio, peak):
@@ -138,18 +138,18 @@ def cold_run(seconds, ratio, peak):
     ],
 )
 def test_the_record_says_what_is_reached(seconds, ratio, peak, met):
-    rows = record.told(cold_run(seconds, ratio, peak))
+    rows = record.report(cold_run(seconds, ratio, peak))
     assert [row[-1] for row in rows[4:6]] == met
     assert f"{seconds:.3g} s" in rows[4][5]
     assert f"{peak:.3g} MB" in rows[5][5]
 
 
 def test_the_record_says_what_was_not_measured():
-    rows = record.told({})
+    rows = record.report({})
     assert [row[0] for row in rows] == [str(number) for number in range(1, 12)]
     assert {row[5:] for row in rows} == {("not measured", "")}
 
 
 def test_the_record_finds_every_figure_of_the_page():
     """A table whose title or head changes must not fall out of the record unseen."""
-    assert [row[0] for row in record.told(page.load()) if row[5] == "not measured"] == []
+    assert [row[0] for row in record.report(page.load()) if row[5] == "not measured"] == []

@@ -8,12 +8,12 @@ import pytest
 
 import shoal
 from shoal.bounds.bound import Bound, rounded_down
-from shoal.bounds.kernels.cells import Cells, least_costs, make_room, rises
-from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
-from shoal.bounds.recodings import least_loss, local_measure, recoding_loss
+from shoal.bounds.kernels.cells import LatticeCells, least_costs, make_cell_scratch, price_rises
+from shoal.bounds.kernels.nearest import make_boxes, nearest_row_distances
+from shoal.bounds.recodings import least_recoding_loss, local_measure, recoding_loss
 from shoal.errors import ShoalError
 from shoal.methods import Mondrian, Problem, Refine, TopDown
-from shoal.methods.microaggregation.lower_bounds import least_squares
+from shoal.methods.microaggregation.lower_bounds import min_squares_per_row
 from shoal.models import (
     AlphaK,
     BetaLikeness,
@@ -142,7 +142,7 @@ def test_no_recoding_loses_less_than_the_bound(name, loss):
         shown = ["ancestor", "ancestor", str(rng.choice(["ancestor", "range"]))]
         for whole in (True, False):
             given = (measure, problem.frequencies, problem.ladders, problem.model, shown, [None] * 3)
-            alone, bound, sharper = (least_loss(*given, whole=whole, effort=effort) for effort in (0, 1, 4))
+            alone, bound, sharper = (least_recoding_loss(*given, whole=whole, effort=effort) for effort in (0, 1, 4))
             best = optimum(problem, measure, shown, whole)
             assert alone <= bound <= sharper <= best + 1e-15, (name, loss, whole)
             reached += best < np.inf and bound >= best * (1 - 1e-9) and best > 0
@@ -177,13 +177,13 @@ def test_no_microaggregation_loses_less_than_the_bound(k, need):
             return len(own) >= k and len(set(mark[own].tolist()) - {-1}) >= need
 
         best = slow.least_partition((1 << rows) - 1, loss, may_be)
-        bounds = [float(least_squares(points, k, [(mark, need)]).sum())]
+        bounds = [float(min_squares_per_row(points, k, [(mark, need)]).sum())]
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("shoal.methods.microaggregation.lower_bounds.FURTHER", -2)
-            bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
+            patched.setattr("shoal.methods.microaggregation.lower_bounds.EXTRA_NEIGHBOURS", -2)
+            bounds.append(float(min_squares_per_row(points, k, [(mark, need)]).sum()))
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("shoal.methods.microaggregation.lower_bounds.MOST_NEAR", 1)
-            bounds.append(float(least_squares(points, k, [(mark, need)]).sum()))
+            patched.setattr("shoal.methods.microaggregation.lower_bounds.MAX_NEIGHBOURS", 1)
+            bounds.append(float(min_squares_per_row(points, k, [(mark, need)]).sum()))
         assert max(bounds) <= best + 1e-9
         assert bounds[1] <= bounds[0] + 1e-9 or best == np.inf
         reached += 0 < best < np.inf and bounds[0] > best * 0.999
@@ -233,7 +233,7 @@ def random_cells(rng):
         for level in range(len(levels)):
             at[a, level] = place
             place += len(levels[0])
-    cells = Cells(
+    cells = LatticeCells(
         np.ascontiguousarray(codes.T), count, np.concatenate([x for y in lifts for x in y]).astype(np.int32), at,
         np.concatenate([x for y in costs for x in y]), np.asarray([len(y) - 1 for y in lifts]),
         max(len(y[0]) for y in lifts), least, marks.astype(np.int64), needs, adds,
@@ -252,7 +252,7 @@ def test_the_cheapest_cells_are_those_of_all_nodes():
     rng = np.random.default_rng(7)
     for _ in range(300):
         cells, codes, lifts, costs, holds = random_cells(rng)
-        found, left = least_costs(cells, make_room(cells), 99.0, 10**6)
+        found, left = least_costs(cells, make_cell_scratch(cells), 99.0, 10**6)
         expected = slow.least_costs(codes, cells.copies, lifts, costs, cells.least, holds)
         assert left > 0
         assert np.allclose(found, np.minimum(expected, 99.0), rtol=1e-12)
@@ -265,13 +265,13 @@ def test_prices_rise_until_a_cell_is_full_and_never_further(trials):
     rose = 0
     for _ in range(trials):
         cells, codes, lifts, costs, holds = random_cells(rng)
-        room = make_room(cells)
+        room = make_cell_scratch(cells)
         top = float(sum(levels[-1].max() for levels in costs))
         price, _ = least_costs(cells, room, top, 10**6)
         before = price.copy()
         furthest = np.where(price > 0, top - price, 0.0)
         for _ in range(60):
-            rise, _ = rises(cells, room, price, furthest, 10**7)
+            rise, _ = price_rises(cells, room, price, furthest, 10**7)
             rise[rise < 1e-12] = 0.0
             price, furthest = price + rise, np.where(rise > 0, np.maximum(top - price - rise, 0.0), 0.0)
         full = price >= top - 1e-9
@@ -300,7 +300,7 @@ def test_the_nearest_rows_are_those_of_all(others):
         top = np.asarray([1.0, 9.0])
         boxes, order = make_boxes(points, count)
         found = np.zeros(len(points))
-        distance_of_others(boxes, top, others, found)
+        nearest_row_distances(boxes, top, others, found)
         for place, row in enumerate(order):
             away = np.repeat(np.minimum(np.abs(points - points[row]), top).sum(axis=1), count)
             nearest = np.sort(away)[1:]  # the first is the row itself
@@ -312,13 +312,13 @@ def test_too_much_work_is_told_and_divided():
     problem = tiny(rng, MODELS["k"])
     measure = local_measure("ncp", problem.frequencies, problem.ladders, {})
     given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
-    together = least_loss(*given, whole=True)
+    together = least_recoding_loss(*given, whole=True)
     cells, *_ = random_cells(rng)
-    assert least_costs(cells, make_room(cells), 1.0, 0)[1] < 0
+    assert least_costs(cells, make_cell_scratch(cells), 1.0, 0)[1] < 0
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("shoal.bounds.recodings.STEPS", 12)
         patched.setattr("shoal.bounds.recodings.STEPS_PER_ITEM", 0)
-        apart = least_loss(*given, whole=True)
+        apart = least_recoding_loss(*given, whole=True)
     assert 0 <= apart <= together
 
 
@@ -378,7 +378,7 @@ def test_a_gap_is_told_and_never_above_what_is_proven():
     assert release.to_dict()["lower_bound"] == bound["lower_bound"]
     certificate = {"bound": {"measure": "ncp", "loss": 0.5, "lower_bound": 0.17999, "optimal": False}}
     assert "no release of this kind can lose less than 0.1799." in " ".join(
-        shoal.results.release.about_bound(certificate)
+        shoal.results.release.bound_sentences(certificate)
     )
 
 

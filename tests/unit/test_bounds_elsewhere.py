@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import shoal
-from shoal.bounds.few_columns import least_loss_of_few
-from shoal.bounds.recodings import least_loss, local_measure
+from shoal.bounds.few_columns import least_loss_partial_knowledge
+from shoal.bounds.recodings import least_recoding_loss, local_measure
 from shoal.methods.local.lower_bounds import all_levels
 from shoal.methods.local.suppression_search import with_stars
-from shoal.models import KAnonymity, Keyed, Known, PSensitive, limited
+from shoal.models import KAnonymity, Known, KnowsColumns, PSensitive, partial_knowledge_models
 from tests.unit.test_bounds import LEAVES, MODELS, optimum, tiny
 
 
@@ -45,7 +45,7 @@ def least_by_hiding(problem, measure, levels):
             axis=1,
         )
         fine = np.ones(len(hidden), bool)
-        for part in limited(problem.model):
+        for part in partial_knowledge_models(problem.model):
             for chosen in part.sets(problem.names):
                 shows = ~hidden[:, :, list(chosen)].any(axis=2)
                 same = (lifted[list(chosen)][:, :, None] == lifted[list(chosen)][:, None, :]).all(axis=0)
@@ -65,8 +65,8 @@ FEW = {
     "known 2": (Known(KAnonymity(2), 2),),
     "known 2, k = 3": (Known(KAnonymity(3), 2),),
     "known 2, p = 2": (Known(KAnonymity(2), 2), Known(PSensitive(2), 2)),
-    "keys": (Keyed(KAnonymity(2), ("place", "kind")), Keyed(KAnonymity(3), ("kind", "size"))),
-    "key of all": (Keyed(KAnonymity(2), ("place", "kind", "size")),),
+    "keys": (KnowsColumns(KAnonymity(2), ("place", "kind")), KnowsColumns(KAnonymity(3), ("kind", "size"))),
+    "key of all": (KnowsColumns(KAnonymity(2), ("place", "kind", "size")),),
 }
 
 
@@ -84,8 +84,8 @@ def test_nothing_that_hides_cells_loses_less(name, stars):
         levels = all_levels(problem.ladders)
         if not stars:  # fewer nodes: some levels are not allowed
             levels = [sorted({int(rng.integers(0, len(some))), len(some) - 1}) for some in levels]
-        given = (measure, problem.frequencies, problem.ladders, limited(problem.model), problem.names)
-        least = least_loss_of_few(*given, levels)
+        given = (measure, problem.frequencies, problem.ladders, partial_knowledge_models(problem.model), problem.names)
+        least = least_loss_partial_knowledge(*given, levels)
         best = least_by_hiding(problem, measure, levels)
         assert 0 <= least <= best * (1 + 1e-12)
         tight += 0 < least >= best * (1 - 1e-9)
@@ -106,7 +106,7 @@ def test_nothing_that_is_read_loosely_has_fewer_stars(k):
         measure = local_measure("precision", problem.frequencies, problem.ladders, {})
         best = (hidden[fine] * measure.weight).sum(axis=(1, 2)).min() / len(codes)
         given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
-        least = least_loss(*given, whole=True, effort=0)
+        least = least_recoding_loss(*given, whole=True, effort=0)
         assert least <= best * (1 + 1e-12)
         some += best > 0
         tight += 0 < least >= best * (1 - 1e-9)
@@ -131,7 +131,7 @@ def test_no_patterns_lose_less(name):
         at = [int(rng.integers(0, 2)), 0, int(rng.integers(0, 3))]
         levels = [sorted({level, ladder.height}) for level, ladder in zip(at, problem.ladders, strict=True)]
         given = (measure, problem.frequencies, problem.ladders, problem.model, ["ancestor"] * 3, [None] * 3)
-        least = least_loss(*given, whole=whole, effort=0, levels=levels)
+        least = least_recoding_loss(*given, whole=whole, effort=0, levels=levels)
         best = optimum(_at_levels(problem, levels), measure, ["ancestor"] * 3, whole)
         assert least <= best * (1 + 1e-12)
         tight += np.isfinite(best) and 0 < least >= best * (1 - 1e-9)

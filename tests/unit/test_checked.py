@@ -24,9 +24,9 @@ from shoal.errors import HierarchyError, InfeasibleError, InputError, PlanError,
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
-from shoal.models import MODELS, Keyed
+from shoal.models import MODELS, KnowsColumns
 from shoal.plan.plan import Output, Plan, parse_model
-from shoal.runtime.validation import Checked, Number, exact_number, in_words, make
+from shoal.runtime.validation import Number, Validated, build_from_section, describe_annotation, exact_number
 from shoal.schema import (
     Calendar,
     Categories,
@@ -111,7 +111,7 @@ CHECKED: dict[type, dict[str, Any]] = {
     shoal.BetaLikeness: {"beta": 1},
     shoal.TrajectoryAnonymity: {"k": 2},
     shoal.Known: {"of": shoal.KAnonymity(2), "known": 1},
-    Keyed: {"of": shoal.KAnonymity(2), "columns": ("a",)},
+    KnowsColumns: {"of": shoal.KAnonymity(2), "columns": ("a",)},
     shoal.KeySet: {"columns": ("a",), "k": 2},
     shoal.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
     shoal.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
@@ -125,8 +125,8 @@ RESULTS = {
     "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "Bound", "ByCell", "ByGroup",
     "ByLevel", "ByPattern", "Certificate", "CheckResult", "ColumnLabels", "Comparison", "Condition", "Counts", "Crowds",
     "Dictionary", "Domain", "Draft", "Engine", "Entry", "Exploration", "Format", "FrequencySet", "Grid", "Groups",
-    "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "Numbered", "Opinion", "Options", "Page",
-    "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Sheet", "Status", "Verdict", "Writing",
+    "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "NumberedPeople", "Opinion", "Options", "Page",
+    "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Summary", "Status", "Verdict", "Writing",
 }  # fmt: skip
 """Made by shoal and handed out, or kept inside; never given to it."""
 
@@ -152,10 +152,10 @@ def name_of(case: Any) -> str:
 
 
 def test_every_public_dataclass_that_is_given_to_shoal_is_checked() -> None:
-    lacking = {kind for kind in public_dataclasses() if not issubclass(kind, Checked)}
+    lacking = {kind for kind in public_dataclasses() if not issubclass(kind, Validated)}
     assert {kind.__name__ for kind in lacking} <= RESULTS
-    listed = {kind for kind in public_dataclasses() if issubclass(kind, Checked)}
-    assert {kind.__name__ for kind in listed - set(CHECKED)} <= {"AllOf", "Limited", "Method", "Model"}
+    listed = {kind for kind in public_dataclasses() if issubclass(kind, Validated)}
+    assert {kind.__name__ for kind in listed - set(CHECKED)} <= {"AllOf", "PartialKnowledge", "Method", "Model"}
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_FIELD, ids=name_of)
@@ -226,15 +226,15 @@ def test_numbers_are_what_was_written() -> None:
 
 
 def test_annotations_in_words() -> None:
-    assert in_words(Annotated[Number, Ge(0)]) == "a number of at least 0"
-    assert in_words(tuple[str, ...] | None) == "a list, each item text"
+    assert describe_annotation(Annotated[Number, Ge(0)]) == "a number of at least 0"
+    assert describe_annotation(tuple[str, ...] | None) == "a list, each item text"
 
 
 def test_a_section_of_a_plan_names_what_is_wrong() -> None:
     with pytest.raises(PlanError, match=r"The method 'mdav': The parameter 'weights'.*whose entry 'age' is not"):
-        make(METHODS, {"name": "mdav", "weights": {"age": math.inf}}, "method")
+        build_from_section(METHODS, {"name": "mdav", "weights": {"age": math.inf}}, "method")
     with pytest.raises(PlanError, match="There is no model named a table"):
-        make(MODELS, {"name": {}}, "model")
+        build_from_section(MODELS, {"name": {}}, "model")
 
 
 # -- a fuzz over all parameters of models and methods ------------------------------------------------------------

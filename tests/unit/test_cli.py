@@ -486,7 +486,7 @@ def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "shoal.kernels.cache", object())
     told = []
     for _ in range(2):
-        with compile_notice.told_of_compiling(Mondrian(), lambda step, done: told.append(step)):
+        with compile_notice.notify_compiling(Mondrian(), lambda step, done: told.append(step)):
             pass
     assert len(told) == 1
     assert "compiling" in told[0]

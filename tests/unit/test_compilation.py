@@ -53,7 +53,7 @@ for key, made in found.items():
 
 from shoal.kernels.column_subsets import count_sets, hide_rare
 before = [list(made.signatures) for made in (count_sets, hide_rare)]
-partial_knowledge.MANY = hidden_cells_search.MANY = 0
+partial_knowledge.MIN_ENTRIES_TO_COMPILE = hidden_cells_search.MIN_ENTRIES_TO_COMPILE = 0
 table = compilation.census_table(200)
 schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in compilation.QUASI_IDENTIFIERS})
 table = table.select(list(compilation.QUASI_IDENTIFIERS))
@@ -88,24 +88,24 @@ def test_one_compilation_within_another_is_counted_once(monkeypatch):
     monkeypatch.setattr(search_clock.time, "monotonic", lambda: moment)
     monkeypatch.setattr(search_clock, "_compiling", (0, 0.0, 0.0))
     moment = 101.0
-    search_clock.compiling_begins()
+    search_clock.begin_compilation()
     moment = 105.0
-    search_clock.compiling_begins()
+    search_clock.begin_compilation()
     moment = 107.0
     assert search_clock.now() == 101.0
-    search_clock.compiling_ends()
+    search_clock.end_compilation()
     assert search_clock.now() == 101.0
     moment = 110.0
-    search_clock.compiling_ends()
+    search_clock.end_compilation()
     assert search_clock.now() == 101.0
     moment = 112.0
     assert search_clock.now() == 103.0
 
 
 def compiling(seconds):
-    search_clock.compiling_begins()
+    search_clock.begin_compilation()
     threading.Event().wait(seconds)
-    search_clock.compiling_ends()
+    search_clock.end_compilation()
 
 
 def test_what_is_compiled_first_has_its_time_afterwards():

@@ -34,7 +34,7 @@ def save_at_once(first, second, keep) -> None:
 
 
 def test_an_index_never_leads_to_the_code_of_another_process(tmp_path: Path) -> None:
-    save_at_once(cache_at(tmp_path), cache_at(tmp_path), cache._keep)
+    save_at_once(cache_at(tmp_path), cache_at(tmp_path), cache._save_once)
     found = cache_at(tmp_path)
     assert found.load("one") in (None, "code for one")
     assert found.load("two") in (None, "code for two")
@@ -44,7 +44,7 @@ def test_an_index_never_leads_to_the_code_of_another_process(tmp_path: Path) -> 
 def test_what_is_kept_again_is_what_is_loaded(tmp_path: Path) -> None:
     cache = cache_at(tmp_path)
     for key, code in (("one", "old"), ("two", "other"), ("one", "new")):
-        cache._keep(cache, key, code)
+        cache._save_once(cache, key, code)
     assert (cache.load("one"), cache.load("two"), cache.load("three")) == ("new", "other", None)
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_kept_once_the_kernels_are_others(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(IndexDataCacheFile, "save", IndexDataCacheFile.save)  # put back afterwards
     store = tmp_path / "numba-1"
-    cache._keep_in(store)
+    cache._install_save(store)
     monkeypatch.setattr(cache, "_store", lambda: store)
     cache_at(store / "folder").save("one", "code")
     assert cache_at(store / "folder").load("one") == "code"

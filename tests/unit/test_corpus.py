@@ -118,7 +118,7 @@ def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
     lines = iter(("begin 7", *told))
     done: list[object] = []
 
-    class Watch:
+    class CaseProcess:
         process = SimpleNamespace(poll=lambda: -9)
 
         def __init__(self, first: int, environment: object) -> None:
@@ -130,9 +130,9 @@ def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
         def stop(self) -> None:
             pass
 
-    monkeypatch.setattr(fuzz, "Watch", Watch)
+    monkeypatch.setattr(fuzz, "CaseProcess", CaseProcess)
     monkeypatch.setattr(fuzz, "compile_methods", lambda: done.append("compiled"))
-    assert fuzz.hunt(0.05, 7, 30.0, keep=False) == findings
+    assert fuzz.run_campaign(0.05, 7, 30.0, keep=False) == findings
     assert done == ["compiled", *begun]
 
 

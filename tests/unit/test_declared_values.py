@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.budget import Ledger, Questions, Span, errors
-from shoal.budget.arithmetic import exact
-from shoal.budget.questions import _wanted
+from shoal.budget.arithmetic import to_fraction
+from shoal.budget.questions import _declare_values
 from shoal.budget.universe import read_universe
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
@@ -99,10 +99,10 @@ def test_each_spelling_finds_the_rows_that_have_the_value(engine: DuckDBEngine, 
     table = engine.read(Source(frame=pa.table({"v": pa.array(rows, type_)})))
     missing = rows.count(None)
     for spelling in spellings:
-        assert engine.count_matching(table, _wanted(engine, table, {"v": spelling})) == [2], spelling
-        declared = _wanted(engine, table, {}, 2, "v", [spelling, None])
+        assert engine.count_matching(table, _declare_values(engine, table, {"v": spelling})) == [2], spelling
+        declared = _declare_values(engine, table, {}, 2, "v", [spelling, None])
         assert engine.count_matching(table, declared) == [2, missing], spelling
-        assert engine.total(table, 0, 1.0, (7, 8), _wanted(engine, table, {"v": spelling})) in (14, 16)
+        assert engine.total(table, 0, 1.0, (7, 8), _declare_values(engine, table, {"v": spelling})) in (14, 16)
 
 
 @pytest.mark.parametrize("kind", NO_VALUES)
@@ -135,20 +135,20 @@ def test_what_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
 
 def test_missing_and_the_empty_text_are_two_values(engine: DuckDBEngine) -> None:
     table = engine.read(Source(frame=pa.table({"v": ["", " ", None, "x"]})))
-    assert engine.count_matching(table, _wanted(engine, table, {}, 2, "v", ["", None])) == [2, 1]
+    assert engine.count_matching(table, _declare_values(engine, table, {}, 2, "v", ["", None])) == [2, 1]
     with pytest.raises(errors.ParameterError, match="twice"):
-        _wanted(engine, table, {}, 2, "v", [None, None])
+        _declare_values(engine, table, {}, 2, "v", [None, None])
 
 
 def test_texts_that_look_like_numbers_are_texts(engine: DuckDBEngine) -> None:
     table = engine.read(Source(frame=pa.table({"v": ["1", "1.0", "nan", "NaN"]})))
-    assert engine.count_matching(table, _wanted(engine, table, {}, 3, "v", ["1", "1.0", "nan"])) == [1, 1, 1]
+    assert engine.count_matching(table, _declare_values(engine, table, {}, 3, "v", ["1", "1.0", "nan"])) == [1, 1, 1]
 
 
 def test_conditions_are_equal_for_all_values(engine: DuckDBEngine) -> None:
     """The same condition stands beside each declared value; it must not make them look alike."""
     table = engine.read(Source(frame=pa.table({"v": [1, 2, 2], "w": ["a", "a", "b"]})))
-    assert engine.count_matching(table, _wanted(engine, table, {"w": " a"}, 2, "v", ["1", "2"])) == [1, 1]
+    assert engine.count_matching(table, _declare_values(engine, table, {"w": " a"}, 2, "v", ["1", "2"])) == [1, 1]
 
 
 def test_four_hundred_spellings_do_not_buy_the_exact_answer(command: Any, tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_row_adds_at_most_one_to_all_declared_cells_together(
     values: list[str | None] = data.draw(st.lists(st.none() | texts, min_size=1, max_size=8))
     table = engine.read(Source(frame=pa.table({"v": pa.array([row], type_, from_pandas=False)})))
     try:
-        declared = _wanted(engine, table, {}, len(values), "v", values)
+        declared = _declare_values(engine, table, {}, len(values), "v", values)
     except errors.ParameterError:
         return
     counts = engine.count_matching(table, declared)
@@ -249,7 +249,7 @@ def test_a_step_that_no_float_can_hold_is_refused(step: str) -> None:
 @pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "-1E-0099999"])
 def test_an_exponent_that_would_take_forever_is_refused(text: str) -> None:
     with pytest.raises(errors.ParameterError, match="rho must be a finite number"):
-        exact(text, "rho")
+        to_fraction(text, "rho")
     with pytest.raises(errors.ParameterError):
-        exact(Decimal(text), "rho")
-    assert exact("1e-0009999", "rho") == Fraction(1, 10**9999)
+        to_fraction(Decimal(text), "rho")
+    assert to_fraction("1e-0009999", "rho") == Fraction(1, 10**9999)

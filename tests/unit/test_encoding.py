@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from shoal.errors import PlanError, TableError
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
-from shoal.runtime.threads import at_most
-from shoal.runtime.validation import LARGEST_WHOLE
+from shoal.runtime.threads import limit_threads
+from shoal.runtime.validation import MAX_INTEGER
 from shoal.schema import TOP, Column, Domain, Role, Schema, spelling
 from shoal.schema.bound_hierarchy import build_ladder
 from shoal.table import canonical, frequency_set, recoding
 from shoal.table.frequency_set import Dictionary, FrequencySet, encode_column, read_frequency_set
 from shoal.table.group_labels import publish_groups
-from shoal.table.group_means import YEAR_1, YEAR_9999, numbers_of
+from shoal.table.group_means import YEAR_1, YEAR_9999, dictionary_numbers
 from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by, unique_pairs
-from shoal.utility.labels import number_of, numbers_in
+from shoal.utility.labels import parse_number, parse_numbers
 
 matrices = st.integers(0, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(0, 3), min_size=width, max_size=width), min_size=1, max_size=20)
@@ -37,7 +37,7 @@ def matrix(rows):
 
 def numbers(rows):
     """Every row's place among the distinct rows in order."""
-    places = {row: place for place, row in enumerate(sorted(set(map(tuple, rows))))}
+    places = {row: position for position, row in enumerate(sorted(set(map(tuple, rows))))}
     return [places[tuple(row)] for row in rows]
 
 
@@ -136,7 +136,7 @@ def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, c
     half = len(values) // 2
     column = pa.chunked_array([pa.array(values[:half], kind), pa.array(values[half:], kind)])
     dictionary, found = encode_column(column, "a", 3)
-    assert (dictionary.name, dictionary.place) == ("a", 3)
+    assert (dictionary.name, dictionary.position) == ("a", 3)
     assert dictionary.text == text
     assert [str(value) for value in dictionary.values.to_pylist()] == list(text)
     assert dictionary.missing is (None in values)
@@ -144,7 +144,7 @@ def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, c
     assert found.tolist() == codes
     again, same = encode_column(column.dictionary_encode(), "a", 3)
     assert (again.text, same.tolist()) == (text, codes)
-    monkeypatch.setattr(frequency_set, "MOST_TOGETHER", 0)
+    monkeypatch.setattr(frequency_set, "MAX_CONCATENATED_BYTES", 0)
     again, same = encode_column(column, "a", 3)  # chunk by chunk, as columns of more text than one array holds
     assert (again.text, same.tolist()) == (text, codes)
 
@@ -155,12 +155,12 @@ def test_columns_are_coded_alike_on_all_threads(monkeypatch):
     with DuckDBEngine() as engine:
         table = engine.read(Source(frame=pa.table(rows)))
         alone = read_frequency_set(engine, table, schema)
-        monkeypatch.setattr(frequency_set, "MANY", 0)
+        monkeypatch.setattr(frequency_set, "MIN_COMBINATIONS_FOR_THREADS", 0)
         seen: set[int] = set()
         monkeypatch.setattr(
             frequency_set, "encode_column", lambda *column: (seen.add(get_ident()), encode_column(*column))[1]
         )
-        with at_most(2):
+        with limit_threads(2):
             together = read_frequency_set(engine, table, schema)
     assert get_ident() not in seen  # threads of their own
     assert together.codes.tolist() == alone.codes.tolist()
@@ -271,12 +271,12 @@ def test_many_values_are_ordered_as_few_are(values):
     """At once or one by one: by size where all are numbers, by code point else and among equal numbers."""
 
     def ordered(few):
-        before, frequency_set.FEW = frequency_set.FEW, few
+        before, frequency_set.MIN_VALUES_FOR_BULK_SORT = frequency_set.MIN_VALUES_FOR_BULK_SORT, few
         try:
             found, text, order = frequency_set.sort_values(pa.array(values, pa.string()))
         finally:
-            frequency_set.FEW = before
-        assert found.to_pylist() == list(text) == [values[place] for place in order]
+            frequency_set.MIN_VALUES_FOR_BULK_SORT = before
+        assert found.to_pylist() == list(text) == [values[position] for position in order]
         return list(text)
 
     assert ordered(0) == ordered(1000)
@@ -284,8 +284,8 @@ def test_many_values_are_ordered_as_few_are(values):
 
 @given(st.lists(NUMBERS | st.none(), max_size=12) | st.lists(NUMBERS | ODD | WORDS | st.none(), max_size=12))
 def test_numbers_in_many_texts_are_those_of_each(texts):
-    each = [number_of(text) for text in texts]
-    assert [None if np.isnan(one) else one for one in numbers_in(texts).tolist()] == each
+    each = [parse_number(text) for text in texts]
+    assert [None if np.isnan(one) else one for one in parse_numbers(texts).tolist()] == each
 
 
 @given(st.lists(WORDS | st.text(st.characters(max_codepoint=0x7F), max_size=3), max_size=6, unique=True))
@@ -308,27 +308,27 @@ def test_pairs_are_counted_in_order(pairs):
 @pytest.mark.parametrize(("instant", "past"), [(YEAR_1, -1), (YEAR_9999, 1), (0, 0)])
 def test_instants_of_the_calendar_have_numbers_and_those_beyond_are_refused(unit, second, instant, past):
     kind = pa.timestamp(unit)
-    numbers = numbers_of(encode_column(pa.chunked_array([[instant * second, 1]], kind), "seen", 0)[0])
+    numbers = dictionary_numbers(encode_column(pa.chunked_array([[instant * second, 1]], kind), "seen", 0)[0])
     assert sorted(numbers) == sorted([instant * second, 1])
     if past:
         with pytest.raises(PlanError, match="'seen' holds times before year 1 or after year 9999"):
-            numbers_of(encode_column(pa.chunked_array([[(instant + past) * second, 1]], kind), "seen", 0)[0])
+            dictionary_numbers(encode_column(pa.chunked_array([[(instant + past) * second, 1]], kind), "seen", 0)[0])
 
 
 def test_nanoseconds_are_all_of_the_calendar():
     column = pa.array([-(2**62), 2**62], pa.timestamp("ns"))
-    assert list(numbers_of(encode_column(pa.chunked_array([column]), "seen", 0)[0])) == [-(2.0**62), 2.0**62]
+    assert list(dictionary_numbers(encode_column(pa.chunked_array([column]), "seen", 0)[0])) == [-(2.0**62), 2.0**62]
 
 
 def test_decimals_have_numbers_up_to_what_floats_tell_apart():
     def read(number):
-        return numbers_of(
+        return dictionary_numbers(
             encode_column(pa.chunked_array([[decimal.Decimal(number)]], pa.decimal128(20)), "amount", 0)[0]
         )
 
-    assert list(read(LARGEST_WHOLE)) == [LARGEST_WHOLE]
+    assert list(read(MAX_INTEGER)) == [MAX_INTEGER]
     with pytest.raises(PlanError, match=r"'amount' holds numbers beyond 2\^53"):
-        read(LARGEST_WHOLE + 2)
+        read(MAX_INTEGER + 2)
 
 
 def test_a_table_of_one_row_is_a_table_and_one_of_none_is_not():

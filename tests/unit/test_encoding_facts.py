@@ -17,18 +17,18 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.schema import Calendar, Column, Domain, Role
 from shoal.schema.people import ValueSets
 from shoal.table import people as encoded_people
-from shoal.table.canonical import _Strange as Strange
-from shoal.table.column_subsets import Facts, Owners
+from shoal.table.canonical import _HasNoncanonicalText as Strange
+from shoal.table.column_subsets import Owners, SubsetCounter
 from shoal.table.date_shift import _reader
 from shoal.table.distributed import SensitiveLists
-from shoal.table.expand_counts import Constant, Shown, repeat_entries
+from shoal.table.expand_counts import ConstantColumn, PublishedColumn, repeat_entries
 from shoal.table.frequency_set import Dictionary, FrequencySet, Spellings
-from shoal.table.group_means import numbers_of
-from shoal.table.group_ranges import _array, _held_well
+from shoal.table.group_means import dictionary_numbers
+from shoal.table.group_ranges import _array, _is_safe_end
 from shoal.table.pseudonyms import name_people, pseudonym
-from shoal.table.recoding import _places
+from shoal.table.recoding import _label_positions
 from shoal.table.spreadsheet_safety import neutralize
-from shoal.table.wildcard_matches import candidates
+from shoal.table.wildcard_matches import count_candidates
 
 CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)  # 2 shows nothing
 
@@ -48,9 +48,9 @@ def test_rows_that_can_be_somebodys_are_counted_alike_in_small_and_large_columns
     ]
     for size in (2, 5000):
         cells = np.asarray([[size if cell == 2 else cell for cell in row] for row in shown])
-        table = Facts(cells, (size, size), np.asarray(times[: len(shown)], np.int64))
-        people = Facts(np.asarray(known), (size, size), np.ones(len(known), np.int64))
-        assert table.rows_of(people, (0, 1), 10**9).tolist() == expected
+        table = SubsetCounter(cells, (size, size), np.asarray(times[: len(shown)], np.int64))
+        people = SubsetCounter(np.asarray(known), (size, size), np.ones(len(known), np.int64))
+        assert table.count_candidate_rows(people, (0, 1), 10**9).tolist() == expected
         assert table.combinations((0, 1)).size.sum() == sum(times[: len(shown)])
 
 
@@ -61,7 +61,7 @@ def test_so_many_entries_are_needed_for_so_many_people(pairs, least, data):
     have = np.asarray(data.draw(st.lists(st.booleans(), min_size=5, max_size=5)))
     order = np.asarray(data.draw(st.permutations([entry for entry in range(5) if not have[entry]])), np.int64)
     entry, person = (np.asarray([pair[i] for pair in pairs], np.int64) for i in (0, 1))
-    facts = Facts(np.zeros((5, 1), np.int64), (1,), np.ones(5, np.int64), Owners(entry, person, 6))
+    facts = SubsetCounter(np.zeros((5, 1), np.int64), (1,), np.ones(5, np.int64), Owners(entry, person, 6))
 
     def people(added):
         return len({who for what, who in pairs if have[what] or what in order[:added]})
@@ -91,7 +91,7 @@ def test_a_moment_of_eleven_signs_keeps_its_hour():
 
 def labels_of(texts, by_value, kept, missing=False):
     dictionary = Dictionary("x", 0, pa.array(texts), tuple(texts), missing)
-    return _places(dictionary, np.asarray(by_value, np.int32), np.asarray(kept, np.int32)).tolist()
+    return _label_positions(dictionary, np.asarray(by_value, np.int32), np.asarray(kept, np.int32)).tolist()
 
 
 def test_labels_are_ordered_by_the_released_values_beneath_them_and_missing_is_the_last():
@@ -112,9 +112,9 @@ def test_whole_numbers_of_any_size_and_none_at_all():
 def test_a_place_is_held_well_where_no_row_or_enough_rows_of_a_group_are_at_it():
     held = np.asarray([1, 4, 12]), np.asarray([3, 1, 2])  # group 0 at places 1 and 4, group 1 at place 2
     group, place = np.asarray([0, 0, 0, 1, 1, 9]), np.asarray([1, 4, 5, 2, 9, 9])
-    column = SimpleNamespace(places=10)
-    assert _held_well(column, held, group, place, 2).tolist() == [True, False, True, True, True, True]
-    assert _held_well(column, held, group, place, 3).tolist() == [True, False, True, False, True, True]
+    column = SimpleNamespace(positions=10)
+    assert _is_safe_end(column, held, group, place, 2).tolist() == [True, False, True, True, True, True]
+    assert _is_safe_end(column, held, group, place, 3).tolist() == [True, False, True, False, True, True]
 
 
 def test_a_text_that_is_not_in_canonical_form_is_found_in_a_part_of_a_table():
@@ -142,19 +142,19 @@ def test_nothing_but_whose_rows_they_are_is_taken_from_a_release():
         return FrequencySet((), (illness, who), domains, empty, np.asarray(secrets, np.int32), count)
 
     source = table([[0, 0], [1, 1], [0, 2]], [0, 1, 2])
-    found = encoded_people.as_in_source(table([[0, 0], [1, 1]], [1, 2]), source)
+    found = encoded_people.with_source_people(table([[0, 0], [1, 1]], [1, 2]), source)
     assert found.secrets.tolist() == [[-1, 1], [-1, 2]]
     assert found.domains == source.domains
     with pytest.raises(VerificationError, match="nobody's"):
-        encoded_people.as_in_source(table([[0, -1]], [1]), source)
+        encoded_people.with_source_people(table([[0, -1]], [1]), source)
     with pytest.raises(VerificationError, match="nobody's"):
-        encoded_people.as_in_source(table([[0, 0]], [7]), source)
+        encoded_people.with_source_people(table([[0, 0]], [7]), source)
 
 
 def test_who_can_be_whom_where_a_column_shows_nothing_at_all():
     known = np.asarray([[0, 1], [3, 1], [3, 0]], np.int32)
     shown = np.asarray([[-1, 1], [-1, 0], [-1, -1]], np.int32)
-    rows, people = candidates(known, np.asarray([1, 2, 3]), shown, np.asarray([5, 7, 11]))
+    rows, people = count_candidates(known, np.asarray([1, 2, 3]), shown, np.asarray([5, 7, 11]))
     assert rows.tolist() == [16, 16, 18]
     assert people.tolist() == [3, 3, 6]
 
@@ -190,26 +190,26 @@ def test_numbers_without_a_distance_are_refused_and_it_is_said_why():
     for number, said in ((np.inf, "infinite"), (1e151, "beyond 10")):
         values = pa.array([1.0, number])
         with pytest.raises(PlanError, match=said):
-            numbers_of(Dictionary("x", 0, values, ("1", "far"), False))
+            dictionary_numbers(Dictionary("x", 0, values, ("1", "far"), False))
 
 
 def test_entries_are_ordered_by_what_they_show_and_equal_ones_are_repeated_as_one():
-    numbers = Shown(3, np.asarray([0, 2, 1, 2, 0, 1]), pa.array([5, 7, None]))
+    numbers = PublishedColumn(3, np.asarray([0, 2, 1, 2, 0, 1]), pa.array([5, 7, None]))
     assert numbers.order().tolist() == [1, 0, 2, 0, 1, 2]  # what is missing comes first
-    assert Shown(3, np.asarray([1, 0]), pa.array([5, 7])).order().tolist() == [1, 0]
-    texts = Shown(4, np.asarray([0, 0, 1, 0, 0, 1]), pa.array(["b", "a"]))
+    assert PublishedColumn(3, np.asarray([1, 0]), pa.array([5, 7])).order().tolist() == [1, 0]
+    texts = PublishedColumn(4, np.asarray([0, 0, 1, 0, 0, 1]), pa.array(["b", "a"]))
     asked = []
     engine = SimpleNamespace(repeat=lambda *arguments: asked.append(arguments))
     key, count = np.asarray([1, 1, 0, 1, 1, 0]), np.asarray([1, 2, 4, 8, 16, 32])
-    repeat_entries(engine, "table", [numbers, texts, Constant(1, "*")], key, count)
-    ((table, places, rows, constants, own),) = asked
-    assert (table, places, constants, own) == ("table", [3, 4, 1], {1: "*"}, [])
+    repeat_entries(engine, "table", [numbers, texts, ConstantColumn(1, "*")], key, count)
+    ((table, positions, rows, constants, own),) = asked
+    assert (table, positions, constants, own) == ("table", [3, 4, 1], {1: "*"}, [])
     assert rows.to_pylist() == [
         {"n": 36, "c3": 7, "c4": "a"}, {"n": 10, "c3": None, "c4": "b"}, {"n": 17, "c3": 5, "c4": "b"},
     ]  # fmt: skip
 
 
 def test_as_many_entries_are_needed_as_bring_the_rows_that_lack():
-    facts = Facts(np.zeros((4, 1), np.int64), (1,), np.array([3, 1, 2, 4]))
+    facts = SubsetCounter(np.zeros((4, 1), np.int64), (1,), np.array([3, 1, 2, 4]))
     have, order = np.array([True, False, False, False]), np.array([1, 2, 3])
     assert [facts.needed(have, order, least) for least in (2, 3, 4, 5, 6, 7, 10)] == [0, 0, 1, 2, 2, 3, 3]

@@ -141,14 +141,14 @@ def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_en
     """A clock that only trials move on, by a second for a thousand rows each."""
     now = [0.0]
     monkeypatch.setattr("shoal.advice.explain.time.monotonic", lambda: now[0])
-    real, ran = explain.rehearse, []
+    real, ran = explain.dry_run, []
 
     def slow(plan, **given):
         ran.append(plan.source.frame.num_rows)
         now[0] += ran[-1] / 1000
         return real(plan, **given)
 
-    monkeypatch.setattr("shoal.advice.explain.rehearse", slow)
+    monkeypatch.setattr("shoal.advice.explain.dry_run", slow)
     rows = census_table(12_000)
     names = ("age", "sex", "race")
     columns = {name: {"role": "quasi-identifier" if name in names else "drop"} for name in rows.column_names}

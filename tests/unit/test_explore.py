@@ -22,7 +22,7 @@ from shoal.advice import explore as explore_module
 from shoal.advice.explore import Candidate, Trial, candidates, explore, mark_efficient
 from shoal.errors import InfeasibleError, OutputError, PlanError
 from shoal.methods import METHODS, Auto, Mondrian, TopDown
-from shoal.pipeline.decide import Counted
+from shoal.pipeline.decide import FrequencyCache
 from shoal.plan.plan import Plan
 from shoal.report.scatter import Point, exploration_page, scatter
 
@@ -171,7 +171,7 @@ def test_practice_runs_the_method_and_keeps_its_faults_to_itself(tmp_path, monke
     explore_module._practise(candidates(plan, ["mondrian"], [3])[0])
 
 
-@pytest.mark.parametrize("name", explore_module.COMPARED)
+@pytest.mark.parametrize("name", explore_module.DEFAULT_METHODS)
 def test_practice_suits_every_compared_method(tmp_path, monkeypatch, name):
     """No fault goes unseen: the run on our own rows ends with a release, with models of sensitive values too."""
     from shoal.pipeline import run as pipeline
@@ -194,19 +194,19 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
     def fault(*_, **__):
         raise ValueError("Rick has cancer")
 
-    monkeypatch.setattr(pipeline, "rehearse", fault)
-    trial = explore_module._try(candidate, Counted())
+    monkeypatch.setattr(pipeline, "dry_run", fault)
+    trial = explore_module._try(candidate, FrequencyCache())
     assert (trial.outcome, trial.why) == ("failed", "A fault in shoal (ValueError).")
     (refused,) = candidates(plan, ["anti-unification"], [3])
     broken = Plan.read(write_plan(tmp_path, models='[[models]]\nname = "t-closeness"\nt = 0.5\n'))
     refused = Candidate(broken, refused.method, broken.models)
-    assert explore_module._try(refused, Counted()).outcome == "refused"
+    assert explore_module._try(refused, FrequencyCache()).outcome == "refused"
 
 
 def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
     """The same releases as if each were alone, and as many seconds; another file or column is counted anew."""
     from shoal.pipeline import decide
-    from shoal.pipeline.run import rehearse
+    from shoal.pipeline.run import dry_run
 
     asked = []
     usual = decide.read_frequency_set
@@ -226,16 +226,16 @@ def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
             }
         )
 
-    counted = Counted()
+    cache = FrequencyCache()
     for method in ("mondrian", "full-domain", "refine"):
-        found = rehearse(plan_of(method=method), counted=counted)
-        assert found.certificate.to_json() == rehearse(plan_of(method=method)).certificate.to_json()
-        assert (counted.spared > 0) == (method != "mondrian")
+        found = dry_run(plan_of(method=method), cache=cache)
+        assert found.certificate.to_json() == dry_run(plan_of(method=method)).certificate.to_json()
+        assert (cache.seconds_saved > 0) == (method != "mondrian")
     assert len(asked) == 2 + 3 * 2  # as the values are written and in canonical form, once for all and for each alone
     asked.clear()
     for plan in (plan_of("u"), plan_of(role="sensitive"), plan_of(role="person"), plan_of(role="person")):
-        rehearse(plan, counted=counted)
-        assert counted.spared == 0
+        dry_run(plan, cache=cache)
+        assert cache.seconds_saved == 0
     assert len(asked) == 4 * 2
 
 

@@ -21,7 +21,7 @@ from shoal.io.engines import ENGINES
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import FORMATS, Format, format_of
 from shoal.models import MODELS, Model
-from shoal.runtime.registry import Extended
+from shoal.runtime.registry import Registry
 from shoal.schema import Calendar, Cuts, Flat, Intervals, Ordered, Prefix, Table, Tree, Widths
 from shoal.testing import check_engine, check_format, check_hierarchy
 
@@ -44,8 +44,8 @@ def test_the_example_serves_every_method_when_it_is_installed(tmp_path):
     assert re.search(r"^\d+ passed in ", done.stdout, re.MULTILINE), done.stdout[-3000:]  # none failed, none skipped
 
 
-def extended(value: str) -> Extended[type[Model]]:
-    found = Extended({"own": shoal.KAnonymity}, "nowhere", Model)
+def extended(value: str) -> Registry[type[Model]]:
+    found = Registry({"own": shoal.KAnonymity}, "nowhere", Model)
     found.__dict__["installed"] = {"theirs": EntryPoint("theirs", value, "nowhere")}
     return found
 
@@ -59,7 +59,7 @@ def test_own_names_come_first_and_others_are_loaded_when_they_are_asked_for():
 
 
 def test_an_object_is_asked_for_where_a_registry_holds_objects():
-    found = Extended({}, "nowhere", Format, made=True)
+    found = Registry({}, "nowhere", Format, instances=True)
     found.__dict__["installed"] = {
         name: EntryPoint(name, f"shoal.io.formats:{name}", "nowhere") for name in ("PLAIN", "Format")
     }
@@ -133,7 +133,7 @@ def test_what_is_no_model_is_refused_in_words(value):
         (Intervals((((0, 30), (30, float("inf"))),)), ["27", "41"]),
         (Calendar(("month", "year"), "%d.%m.%Y"), ["29.02.2024", "01.03.2024"]),
     ],
-    ids=lambda made: type(made).__name__,
+    ids=lambda instances: type(instances).__name__,
 )
 def test_every_hierarchy_of_shoal_keeps_what_is_asked_of_others(hierarchy, values):
     check_hierarchy(hierarchy, values)

@@ -307,7 +307,7 @@ def test_a_cell_that_is_repeated_for_a_million_columns_is_refused_at_once(tmp_pa
 def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
     from shoal.io.formats import excel
 
-    cells = {f"n{number}": [f"<c r='XFE{number}'>", f'r="XFE{number}"'] for number in range(excel.MOST_COLUMNS)}
+    cells = {f"n{number}": [f"<c r='XFE{number}'>", f'r="XFE{number}"'] for number in range(excel.MAX_COLUMNS)}
     excel.write(pa.table(cells), tmp_path / "t.xlsx", Writing())
     excel._check_width(tmp_path / "t.xlsx")
     rebuilt(tmp_path / "t.xlsx", tmp_path / "wide.xlsx", lambda _, text: text.replace(b"</row>", b"<c/></row>"))
@@ -334,7 +334,7 @@ def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carrie
 
 
 def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(sandbox, "SECONDS", 2)
+    monkeypatch.setattr(sandbox, "MIN_CPU_SECONDS", 2)
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
                      "SELECT max(n) AS a FROM r")  # fmt: skip
@@ -346,15 +346,15 @@ def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkey
 def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
     from shoal.io.formats import excel
 
-    monkeypatch.setattr(excel, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(excel, "MAX_UNPACKED_BYTES", 1 << 20)
     write(tmp_path / "t.xlsx")
     rebuilt(tmp_path / "t.xlsx", tmp_path / "bomb.xlsx",
             lambda name, text: text + b" " * (2 << 20) if name.endswith("sheet1.xml") else text)  # fmt: skip
     with pytest.raises(TableError, match="larger than"):
         excel.load(tmp_path / "bomb.xlsx", Options())
-    monkeypatch.setattr(excel, "MOST_UNPACKED", 1 << 40)
+    monkeypatch.setattr(excel, "MAX_UNPACKED_BYTES", 1 << 40)
     assert excel.load(tmp_path / "bomb.xlsx", Options())[0].num_rows == 40
-    monkeypatch.setattr(excel, "ALWAYS_ALLOWED", 1 << 20)
+    monkeypatch.setattr(excel, "ALWAYS_ALLOWED_BYTES", 1 << 20)
     with pytest.raises(TableError, match="200 times its size"):
         excel.load(tmp_path / "bomb.xlsx", Options())
 

@@ -61,8 +61,8 @@ def test_a_compressed_file_that_is_cut_off_is_refused(tmp_path, kind, left):
 
 @pytest.mark.parametrize("kind", PACKED)
 def test_a_file_that_grows_out_of_proportion_is_refused(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(compression, "ALWAYS_ALLOWED", 1 << 20)
-    monkeypatch.setattr(compression, "MOST_GROWTH", 100)
+    monkeypatch.setattr(compression, "ALWAYS_ALLOWED_BYTES", 1 << 20)
+    monkeypatch.setattr(compression, "MAX_EXPANSION", 100)
     (tmp_path / f"t.csv.{kind}").write_bytes(PACKED[kind](b"a,b\n" + b"0,0\n" * (1 << 20)))
     with pytest.raises(TableError, match="more than 100 times its size"):
         rows_of(tmp_path / f"t.csv.{kind}")

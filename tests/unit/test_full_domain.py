@@ -16,7 +16,7 @@ from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.full_domain import exhaustive
-from shoal.methods.full_domain.greedy import Surroundings
+from shoal.methods.full_domain.greedy import GreedySearch
 from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.models import (
     AlphaK,
@@ -227,7 +227,7 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
             seen[node] = sum(losses[j][level] for j, level in enumerate(node))
         return seen.get(node)
 
-    around = Surroundings((0,) * columns, highest, losses, [loss.max() - loss for loss in losses])
+    around = GreedySearch((0,) * columns, highest, losses, [loss.max() - loss for loss in losses])
     for _ in around.start(try_node, lambda: False):
         pass
     best = min(seen, key=lambda node: (seen[node], sum(node)))
@@ -240,7 +240,7 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
 
 
 def test_a_start_that_has_no_time_looks_at_the_top_alone():
-    around = Surroundings((0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2)
+    around = GreedySearch((0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2)
     seen = []
     assert list(around.start(lambda node: seen.append(node) or 1.0, bool))[-1] == (2, 2)
     assert set(seen) > {(2, 2)}
@@ -383,11 +383,11 @@ def test_what_is_loaded_beforehand_is_what_the_search_calls():
     """In a process of its own: other tests compile variants."""
     code = (
         "import shoal, pyarrow as pa\n"
-        "from shoal.methods.full_domain import search\n"
+        "from shoal.methods.full_domain import exhaustive\n"
         "from shoal.methods.full_domain.kernels import lattice as kernels\n"
         "called = [getattr(kernels, name) for name in ('next_open', 'rising_path', 'tag_box', 'roll_up',"
-        " 'kept_figures')]\n"
-        "search.load_kernels()\n"
+        " 'released_figures')]\n"
+        "exhaustive.load_kernels()\n"
         "before = [len(kernel.signatures) for kernel in called]\n"
         "columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in 'ab'}\n"
         "plan = shoal.Plan(shoal.Schema(columns), (shoal.KAnonymity(2),), shoal.FullDomain(suppression=0.5))\n"

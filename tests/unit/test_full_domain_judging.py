@@ -16,7 +16,7 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import FullDomain, Problem
 from shoal.methods.base import row_limit, suppress_failing
 from shoal.methods.full_domain import exhaustive
-from shoal.methods.full_domain.judging import GroupJudge
+from shoal.methods.full_domain.judging import GroupEvaluator
 from shoal.methods.full_domain.lattice import NodeEvaluator
 from shoal.models import (
     AlphaK,
@@ -88,7 +88,7 @@ def by_the_models(problem, node):
 @given(tables, st.sampled_from([0.0, 0.1, 0.3, 0.6]), st.randoms(use_true_random=False))
 def test_verdicts_are_those_of_the_models_in_any_order_of_looks(name, table, suppression, random):
     problem = bind(table, MODELS[name])
-    assert GroupJudge.serves(problem)
+    assert GroupEvaluator.supports(problem)
     limit = row_limit(suppression, len(table))
     nodes = list(itertools.product(range(3), repeat=2))
     expected = {node: by_the_models(problem, node) for node in nodes}
@@ -119,7 +119,7 @@ def test_the_search_by_rules_finds_what_the_search_by_models_finds(name, table, 
     found = exhaustive.find_optimum(problem, method.measure(problem), suppression, *bounds)
     minimal = exhaustive.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GroupJudge, "serves", lambda problem: False)
+        patch.setattr(GroupEvaluator, "supports", lambda problem: False)
         expected = exhaustive.find_optimum(problem, method.measure(problem), suppression, *bounds)
         least = exhaustive.minimal_nodes(problem, method.measure(problem), suppression, *bounds)
     assert [one.node for one in minimal] == [one.node for one in least]
@@ -137,7 +137,7 @@ def test_one_look_at_a_coarse_node_settles_a_distance_that_no_finer_node_can_men
     table = [(leaf, "0", "a" if leaf < "2" else "b", None) for leaf in LEAVES for _ in range(25)]
     problem = bind(table, (TCloseness(0.2, column="s"),))
     evaluator = NodeEvaluator(problem, FullDomain().measure(problem))
-    assert evaluator.foresees
+    assert evaluator.predicts_finer_failure
     # groups are at 0.5, shares may differ by 0.05 from the known ones: 50 (0.5 - 0.2 - 0.05) / 0.8, and one is enough
     assert evaluator.look((1, 2), 5).certain == 16
     assert evaluator.look((2, 2), 5).certain == 0
@@ -145,10 +145,10 @@ def test_one_look_at_a_coarse_node_settles_a_distance_that_no_finer_node_can_men
 
 def test_a_model_that_does_not_say_that_its_rules_decide_is_asked_itself():
     class Foreign(TCloseness):
-        rules_decide = False
+        rules_are_exact = False
 
     problem = bind([("0", "0", "a", "a"), ("1", "1", "b", "b")], (KAnonymity(2), Foreign(0.5)))
-    assert not GroupJudge.serves(problem)
+    assert not GroupEvaluator.supports(problem)
     figures = NodeEvaluator(problem, FullDomain().measure(problem)).look((2, 2), 0)
     assert (figures.suppressed, figures.groups) == (0, 1)
 

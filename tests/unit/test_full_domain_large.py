@@ -16,7 +16,7 @@ from shoal.methods.full_domain import exhaustive
 from shoal.methods.full_domain.branch_and_bound import Sizes
 from shoal.methods.full_domain.kernels import branch_and_bound
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.runtime.threads import at_most
+from shoal.runtime.threads import limit_threads
 from tests.reference import full_domain as slow
 
 
@@ -56,7 +56,7 @@ def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
     parts = np.cumsum(steps, axis=1)
     best = data.draw(st.sampled_from([math.inf, 6.5, 12.5]))
     room = 4000
-    boxes = branch_and_bound.Boxes(
+    boxes = branch_and_bound.NodeBoxes(
         np.zeros((room, len(highest)), np.int16),
         np.zeros((room, len(highest)), np.int16),
         np.zeros(room),
@@ -103,7 +103,7 @@ def test_no_room_for_boxes_ends_the_bound_and_not_the_search(monkeypatch):
     from shoal.methods.full_domain import branch_and_bound
 
     monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 0)
-    monkeypatch.setattr(branch_and_bound, "MOST_BOXES", 12)
+    monkeypatch.setattr(branch_and_bound, "MAX_BOXES", 12)
     problem = wide_table(300, (6, 4, 9, 3), (2, 2, 3, 1))
     method = FullDomain(suppression=0.02)
     found = exhaustive.find_optimum(problem, method.measure(problem), 0.02, *method.bounds(problem), 0.5)
@@ -119,7 +119,7 @@ def test_one_thread_or_two_prove_the_same_optimum(threads, seed, loss):
     method = FullDomain(suppression=0.05, loss=loss)
     measure, bounds = method.measure(problem), method.bounds(problem)
     expected = exhaustive.find_optimum(problem, measure, 0.05, *bounds)
-    with pytest.MonkeyPatch.context() as patch, at_most(threads):
+    with pytest.MonkeyPatch.context() as patch, limit_threads(threads):
         patch.setattr(exhaustive, "LARGEST_LATTICE", 0)
         found = exhaustive.find_optimum(problem, measure, 0.05, *bounds)
     assert found.proven

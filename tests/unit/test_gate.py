@@ -42,8 +42,16 @@ from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.table import read_frequency_set
 from shoal.table.groups import Groups, histogram
 from shoal.verification.check import ModelVerdict
-from shoal.verification.independent import DEFINITIONS, Counts, Opinion, Sensitive, count_loosely, differences, judge
-from shoal.verification.independent.definitions import _AtMostLogarithm as AtMostLogarithm
+from shoal.verification.independent import (
+    DEFINITIONS,
+    Counts,
+    ModelEvaluation,
+    SensitiveColumn,
+    count_groups_with_wildcards,
+    differences,
+    judge,
+)
+from shoal.verification.independent.definitions import _LogarithmBound as LogarithmBound
 from shoal.verification.independent.interval_arithmetic import (
     BelowExponential,
     exponential,
@@ -51,7 +59,7 @@ from shoal.verification.independent.interval_arithmetic import (
     product_is_at_least_one,
 )
 from shoal.verification.independent.interval_arithmetic import _cancels as cancels
-from shoal.verification.independent.judge import _alike as alike
+from shoal.verification.independent.judge import _is_close as alike
 from shoal.verification.verify import PatternCheck, verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
@@ -104,20 +112,20 @@ def both_ways(table):
     size = np.asarray([sum(counts) for counts in table], np.int64)
     groups = Groups(size, (histogram(owner, value.astype(np.int32), count, len(table), domain),))
     totals = tuple(sum(counts[j] for counts in table) for j in present)
-    column = Sensitive("s", 1, {VALUES[j]: i for i, j in enumerate(present)}, totals, domain)
-    held = [tuple((i, counts[j]) for i, j in enumerate(present) if counts[j]) for counts in table]
+    column = SensitiveColumn("s", 1, {VALUES[j]: i for i, j in enumerate(present)}, totals, domain)
+    value_counts = [tuple((i, counts[j]) for i, j in enumerate(present) if counts[j]) for counts in table]
     sizes = [int(n) for n in size]
-    alike = Counter(zip(sizes, held, strict=True))
-    return groups, column, held, Counts(sum(sizes), len(sizes), Counter(sizes), {"s": alike})
+    alike = Counter(zip(sizes, value_counts, strict=True))
+    return groups, column, value_counts, Counts(sum(sizes), len(sizes), Counter(sizes), {"s": alike})
 
 
 def same_opinion(model, table):
-    groups, column, held, counts = both_ways(table)
+    groups, column, value_counts, counts = both_ways(table)
     told = model.assess(groups)
     verdict = DEFINITIONS[model.name].judge(model, column)
-    found = [verdict(int(size), one) for size, one in zip(groups.size, held, strict=True)]
+    found = [verdict(int(size), one) for size, one in zip(groups.size, value_counts, strict=True)]
     assert [holds for holds, _ in found] == told.holds.tolist(), model
-    (opinion,) = judge(counts, (column,), (model,)).opinions
+    (opinion,) = judge(counts, (column,), (model,)).evaluations
     assert differences(opinion, model, bool(told.holds.all()), told.effective) == [], (model, opinion, told.effective)
     return opinion
 
@@ -142,17 +150,21 @@ def test_models_and_gate_agree(table, model):
 @given(tables, models)
 def test_a_table_in_parts_is_judged_as_the_whole(table, model):
     """Each group is a part of its own: the totals are those of the table."""
-    _, column, held, counts = both_ways(table)
+    _, column, value_counts, counts = both_ways(table)
     sizes = [sum(table[place]) or 1 for place in range(len(table))]
     parts = [
-        Counts(size, 1, Counter([size]), {"s": Counter([(size, one)])}) for size, one in zip(sizes, held, strict=True)
+        Counts(size, 1, Counter([size]), {"s": Counter([(size, one)])})
+        for size, one in zip(sizes, value_counts, strict=True)
     ]
     asked = (model, KAnonymity(2), _Even())
     whole = judge(counts, (column,), asked)
-    assert shoal.verification.independent.together([judge(part, (column,), asked) for part in parts], asked) == whole
-    assert whole.opinions[2] is None
-    assert None not in whole.opinions[:2]
-    assert shoal.verification.independent.together([], asked).smallest == 0
+    assert (
+        shoal.verification.independent.merge_evaluations([judge(part, (column,), asked) for part in parts], asked)
+        == whole
+    )
+    assert whole.evaluations[2] is None
+    assert None not in whole.evaluations[:2]
+    assert shoal.verification.independent.merge_evaluations([], asked).smallest == 0
 
 
 @settings(max_examples=100, deadline=None)
@@ -191,17 +203,17 @@ def test_groups_are_counted_from_the_rows_themselves(rows):
         values.setdefault((q, r), Counter())[s] += n
         total[s] += n
     number = {text: place for place, text in enumerate(sorted(text for text in total if text is not None))}
-    held = Counter(
+    value_counts = Counter(
         (sizes[group], tuple(sorted((number[text], count) for text, count in found.items() if text is not None)))
         for group, found in values.items()
     )
     columns = [pa.array(list(column), pa.string()) for column in list(zip(*rows, strict=True))[:3]]
     counted = pa.table({"c0": columns[0], "c1": columns[1], "c2": columns[2], "n": [row[3] for row in rows]})
-    (column,) = shoal.verification.independent.list_sensitive({"s": (2, counted["c2"], counted["n"])}, ROLES)
+    (column,) = shoal.verification.independent.list_sensitive_columns({"s": (2, counted["c2"], counted["n"])}, ROLES)
     assert column.total == tuple(total[text] for text in number)
     found = shoal.verification.independent.count_groups(counted, [0, 1], [column])
     assert (found.rows, found.groups) == (sum(sizes.values()), len(sizes))
-    assert (found.sizes, found.held) == (Counter(sizes.values()), {"s": held})
+    assert (found.sizes, found.value_counts) == (Counter(sizes.values()), {"s": value_counts})
 
 
 def test_every_model_has_a_definition_of_its_own():
@@ -221,8 +233,8 @@ def test_the_gate_uses_nothing_that_models_or_the_search_use():
 def test_where_somebody_has_no_row_nobody_has_any():
     counted = pa.table({"c0": ["a", "*"], "n": [3, 2]})
     people = {("a",): 4, ("b",): 1}
-    assert count_loosely(counted, [0], "*", people).sizes == {2: 1, 4: 1}
-    assert count_loosely(counted.slice(0, 1), [0], "*", people).sizes == {0: 1}
+    assert count_groups_with_wildcards(counted, [0], "*", people).sizes == {2: 1, 4: 1}
+    assert count_groups_with_wildcards(counted.slice(0, 1), [0], "*", people).sizes == {0: 1}
 
 
 def test_figures_are_alike_within_rounding_near_nothing_too():
@@ -285,7 +297,7 @@ def test_ratios_are_held_against_logarithms_that_lie_within_their_enclosure():
         for count in (1, 2, 3, 7, 31, 59, 511, 999):
             if count >= rows:
                 continue
-            limit = AtMostLogarithm(rows, count)
+            limit = LogarithmBound(rows, count)
             true = exactly.subtract(exactly.ln(rows), exactly.ln(count))
             for above, under in ((1, 10**9), (10**9, 1), (693, 1000), (694, 1000), (11, 10)):
                 assert limit(above, under) == (Decimal(above) <= exactly.multiply(true, under))
@@ -386,16 +398,16 @@ def test_a_figure_that_the_gate_does_not_find_is_a_fault(monkeypatch, figure):
 def test_a_figure_that_contradicts_the_verdict_is_a_fault():
     """Within rounding of what the gate finds, but on the other side of the bound."""
     model = AlphaK(0.5, 2)
-    own = Opinion(True, {"k": 4, "alpha": 0.5})
+    own = ModelEvaluation(True, {"k": 4, "alpha": 0.5})
     assert differences(own, model, True, {"k": 4, "alpha": 0.5}) == []
     assert differences(own, model, True, {"k": 4, "alpha": 0.5 + 1e-12}) == ["what its figures mean"]
     assert differences(own, model, True, {"k": 4}) == ["what the table reaches", "what its figures mean"]
     strict = DeltaDisclosure(1)
-    assert differences(Opinion(True, {"delta": 1.0}), strict, True, {"delta": 1.0}) == ["what its figures mean"]
-    assert differences(Opinion(True, {"delta": 1.0}), strict, True, {"delta": 1 - 1e-12}) == []
+    assert differences(ModelEvaluation(True, {"delta": 1.0}), strict, True, {"delta": 1.0}) == ["what its figures mean"]
+    assert differences(ModelEvaluation(True, {"delta": 1.0}), strict, True, {"delta": 1 - 1e-12}) == []
     recursive = LDiversity(2, "recursive", 3)
-    assert differences(Opinion(True, {"c": 3.0}), recursive, True, {"c": 3}) == ["what its figures mean"]
-    assert differences(Opinion(False, {"c": math.inf}), recursive, False, {"c": math.inf}) == []
+    assert differences(ModelEvaluation(True, {"c": 3.0}), recursive, True, {"c": 3}) == ["what its figures mean"]
+    assert differences(ModelEvaluation(False, {"c": math.inf}), recursive, False, {"c": math.inf}) == []
 
 
 def test_rows_or_groups_that_are_packed_wrongly_are_a_fault(monkeypatch):
@@ -455,8 +467,8 @@ def test_loose_groups_are_counted_by_the_gate_too(monkeypatch):
     assert loosely(2).models[0].effective == {"k": 2}
     with pytest.raises(VerificationError, match="does not meet k-anonymity"):
         loosely(3)
-    honest = shoal.verification.check.crowd
-    monkeypatch.setattr(shoal.verification.check, "crowd", lambda *given: honest(*given) + 1)
+    honest = shoal.verification.check.smallest_candidate_count
+    monkeypatch.setattr(shoal.verification.check, "smallest_candidate_count", lambda *given: honest(*given) + 1)
     with pytest.raises(VerificationError, match="when counted again"):
         loosely(2)
 
@@ -479,7 +491,7 @@ def test_a_model_of_one_column_is_judged_on_that_column(column):
 def test_a_release_asks_the_gate(monkeypatch, tmp_path):
     """In memory, rehearsed and written: without the gate's consent nothing comes out."""
     monkeypatch.setattr(
-        shoal.verification.verify, "judge", lambda *_: replace(HONEST, opinions=(Opinion(False, {"k": 2}),))
+        shoal.verification.verify, "judge", lambda *_: replace(HONEST, evaluations=(ModelEvaluation(False, {"k": 2}),))
     )
     plan = {
         "columns": {"q": {"role": "quasi-identifier"}, "r": {"role": "quasi-identifier"}, "s": {"role": "sensitive"},
@@ -496,11 +508,11 @@ def test_a_release_asks_the_gate(monkeypatch, tmp_path):
     with pytest.raises(VerificationError):
         shoal.release(written)
     with pytest.raises(VerificationError):
-        shoal.pipeline.run.rehearse(shoal.Plan.from_dict(written))
+        shoal.pipeline.run.dry_run(shoal.Plan.from_dict(written))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet"]
 
 
-HONEST = shoal.verification.independent.Judgement(8, 2, 4, ())
+HONEST = shoal.verification.independent.TableEvaluation(8, 2, 4, ())
 
 
 def test_verdicts_that_were_not_judged_by_the_gate_do_not_claim_it():
@@ -555,8 +567,10 @@ OVERLAPPING = {
 @pytest.mark.parametrize("told", ["support", "fitting"])
 def test_the_records_that_fit_patterns_are_counted_by_the_gate_too(monkeypatch, told):
     """One record more is told to fit than the gate finds."""
-    honest = shoal.verification.independent.count_fitting
-    monkeypatch.setattr(shoal.verification.verify, "count_fitting", lambda *given: _one_less(honest(*given), told))
+    honest = shoal.verification.independent.count_matching_records
+    monkeypatch.setattr(
+        shoal.verification.verify, "count_matching_records", lambda *given: _one_less(honest(*given), told)
+    )
     with pytest.raises(VerificationError, match="Two ways to count the records that fit"):
         shoal.anonymize(TABLE.drop_columns(["o"]), OVERLAPPING)
 
@@ -591,7 +605,7 @@ def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_c
     expected = [sum(n for record, n in zip(records, counts, strict=True) if fits(record, one)) for one in patterns]
     fitting = sum(n for record, n in zip(records, counts, strict=True) if any(fits(record, one) for one in patterns))
     by_column = [[[row[j] for row in rows] for j in range(quasi + 1)] for rows in (patterns, records)]
-    assert shoal.verification.independent.count_fitting(*by_column, counts, quasi, "*") == (expected, fitting)
+    assert shoal.verification.independent.count_matching_records(*by_column, counts, quasi, "*") == (expected, fitting)
 
 
 def test_groups_that_fail_a_model_of_all_columns_are_told_beside_a_model_of_few():
@@ -616,7 +630,7 @@ def test_the_answer_for_a_table_in_parts_is_that_of_the_worst(order):
     model = combine([KAnonymity(3)])
     sizes = ([5, 2, 9], [4, 4])
     parts = [shoal.verification.check.assess_part(Groups(np.asarray(sizes[place])), model) for place in order]
-    found = shoal.verification.check.answer(parts, model)
+    found = shoal.verification.check.merge_parts(parts, model)
     assert (found.rows, found.groups, found.smallest_group, found.failing_sizes) == (24, 5, 2, (2,))
     assert found.models[0].effective == {"k": 2}
     assert not found.holds

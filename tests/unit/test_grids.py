@@ -421,7 +421,7 @@ def test_the_grids_pass_locality(tmp_path: Path) -> None:
     class Repeated(PopulationGrid):
         """A ledger of its own for each run: the audit is about the recoding, not about the budget."""
 
-        def opened(self) -> Ledger:
+        def open_ledger(self) -> Ledger:
             path = tmp_path / f"run {len(list(tmp_path.iterdir()))}"
             return Ledger.create(path, m=10**6, k=2)
 
@@ -448,7 +448,7 @@ def test_the_attack_audits_a_grid_and_spends_nothing(
 def test_a_private_choice_cannot_be_rehearsed(tmp_path: Path) -> None:
     prepare(tmp_path, PRIVATE)
     with pytest.raises(shoal.PlanError, match="differ from run to run"):
-        Plan.read(tmp_path / "plan.toml").method.rehearsal()
+        Plan.read(tmp_path / "plan.toml").method.dry_run_variant()
 
 
 @pytest.mark.parametrize("name", ["mondrian", "mdav", "top-down", "k-first"])
@@ -705,7 +705,7 @@ def test_a_release_is_refused_where_its_ledger_does_not_go_on_from_a_head(tmp_pa
     ledger = prepare(tmp_path, rows=100)
     method = Plan.read(tmp_path / "plan.toml").method
     assert isinstance(method, SampledGrid)
-    method.expecting(ledger.status().head).ready()
+    method.expecting(ledger.status().head).preflight()
     with pytest.raises(errors.LedgerHeadError):
-        method.expecting("0" * 64).ready()
+        method.expecting("0" * 64).preflight()
     assert method.expecting("0" * 64).parameters == method.parameters  # the certificate tells of no head but its own

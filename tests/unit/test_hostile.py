@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shoal
-from shoal.table.spreadsheet_safety import neutral
+from shoal.table.spreadsheet_safety import neutralize_text
 
 NAMES = ["=cmd()|' /C calc'!A0", "<script>alert(1)</script>", "‮gpj.exe", "x" * 3000, "[red]bold[/]\x1b[31m"]
 VALUES = [
@@ -32,7 +32,7 @@ VALUES = [
 
 @given(st.lists(st.text(alphabet="'=+-@\t\r0159.eabc ", max_size=6), unique=True))
 def test_what_is_neutral(texts):
-    made = [neutral(text) for text in texts]
+    made = [neutralize_text(text) for text in texts]
     assert len(set(made)) == len(made)  # different stay different
     for text, after in zip(texts, made, strict=True):
         assert after in (text, f"'{text}")
@@ -81,7 +81,7 @@ def test_formulas_are_neutralised_on_request(tmp_path):
     assert {row[1] for row in rows} == {"'=evil()"}
     cells = [cell for row in [header, *rows] for cell in row]
     assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t") and cell not in ("-5",)]
-    assert sorted({row[0] for row in rows}) == sorted({neutral(value) for value in VALUES})
+    assert sorted({row[0] for row in rows}) == sorted({neutralize_text(value) for value in VALUES})
 
 
 def test_and_left_as_they_are_otherwise(tmp_path):

@@ -238,7 +238,7 @@ def test_what_is_rounded_up_is_short_and_next_to_what_it_was(value: Fraction) ->
 
 
 def test_a_fraction_is_shown_exactly_where_its_numbers_have_up_to_63_bits() -> None:
-    assert arithmetic.show(Fraction(1, 2**63 - 1)) == f"1/{2**63 - 1} (1.0842e-19)"
-    assert arithmetic.show(Fraction(2**63 - 1, 2)) == f"{2**63 - 1}/2 (4.61169e+18)"
-    assert arithmetic.show(Fraction(2**63 + 1, 2)) == "4.61169e+18"
-    assert arithmetic.show(Fraction(1, 2**63)) == "1.0842e-19"
+    assert arithmetic.format_fraction(Fraction(1, 2**63 - 1)) == f"1/{2**63 - 1} (1.0842e-19)"
+    assert arithmetic.format_fraction(Fraction(2**63 - 1, 2)) == f"{2**63 - 1}/2 (4.61169e+18)"
+    assert arithmetic.format_fraction(Fraction(2**63 + 1, 2)) == "4.61169e+18"
+    assert arithmetic.format_fraction(Fraction(1, 2**63)) == "1.0842e-19"

@@ -143,7 +143,7 @@ def test_a_state_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
 def test_a_deleted_entry_is_noticed_even_with_a_matching_state(ledger: Ledger, number: int) -> None:
     entries = ledger.entries()
     kept = [entry for entry in entries if entry.number != number]
-    totals = hash_chain.Totals.none(hash_chain.Terms("", "", 1000, 5, Fraction(0)))
+    totals = hash_chain.Totals.empty(hash_chain.Terms("", "", 1000, 5, Fraction(0)))
     for entry in kept:
         totals = totals.after(entry.base, entry.factor, entry.delta)
     tamper(
@@ -344,32 +344,32 @@ def test_a_ledger_without_a_state_is_refused(ledger: Ledger) -> None:
 def test_entries_that_no_booking_makes_are_refused_though_their_heads_fit(tmp_path: Path) -> None:
     """Whoever computes the heads anew can still not write what the rules forbid."""
     terms = hash_chain.Terms("s", "n", 1000, 5, Fraction(1, 10))
-    none = hash_chain.Totals.none(terms)
+    empty = hash_chain.Totals.empty(terms)
 
-    def sealed(
+    def compute_head(
         *spendings: tuple[Fraction | None, Fraction, Fraction],
     ) -> tuple[list[hash_chain.Entry], hash_chain.Totals, str]:
-        totals, head, entries = none, terms.head, []
+        totals, head, entries = empty, terms.head, []
         for base, factor, delta in spendings:
             totals = totals.after(base, factor, delta)
             entry = hash_chain.Entry("t", "query", "", base, factor, delta, totals)
-            head = entry.sealed(terms.head, head)
+            head = entry.compute_head(terms.head, head)
             entries.append(hash_chain.Entry("t", "query", "", base, factor, delta, totals, head))
         return entries, totals, head
 
     one, zero = Fraction(1), Fraction(0)
-    good, totals, head = sealed((None, Fraction(3), zero), (Fraction(1, 9), one, zero), (None, Fraction(2), zero))
-    hash_chain.check_walk(terms, totals, head, good)
-    hash_chain.check_end(terms, totals, head, good[-2:], 3)
+    good, totals, head = compute_head((None, Fraction(3), zero), (Fraction(1, 9), one, zero), (None, Fraction(2), zero))
+    hash_chain.check_all_entries(terms, totals, head, good)
+    hash_chain.check_last_entries(terms, totals, head, good[-2:], 3)
     for wrong in (
         [(Fraction(1, 9), one, zero), (Fraction(1, 20), one, zero)],  # a second population release, of a lower base
         [(None, Fraction(3), zero), (None, Fraction(1, 3), zero)],  # a factor that gives budget back
         [(Fraction(0), one, zero)],
     ):
-        entries, totals, head = sealed(*wrong)
-        refused(lambda: hash_chain.check_walk(terms, totals, head, entries), "cannot have been booked")  # noqa: B023
+        entries, totals, head = compute_head(*wrong)
+        refused(lambda: hash_chain.check_all_entries(terms, totals, head, entries), "cannot have been booked")  # noqa: B023
     for last, ever in ((good[-1:], 3), (good[-2:], 4), (good[-2:], 2), ([], 3), (good, 3)):
-        refused(lambda: hash_chain.check_end(terms, *sealed_end(good), last, ever), "number of entries")  # noqa: B023
+        refused(lambda: hash_chain.check_last_entries(terms, *sealed_end(good), last, ever), "number of entries")  # noqa: B023
 
 
 def sealed_end(entries: Sequence[hash_chain.Entry]) -> tuple[hash_chain.Totals, str]:

@@ -131,7 +131,7 @@ def test_sampled_grid_keeps_its_promise(cells: tuple[int, int], rows: int, k: in
 
 
 def test_telling_how_many_were_dropped_breaks_the_promise() -> None:
-    _, beyond = reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), tell_dropped=True)
+    _, beyond = reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), publish_dropped=True)
     assert beyond > 10 * Fraction(1, 64)
 
 

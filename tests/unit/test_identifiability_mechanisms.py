@@ -133,7 +133,7 @@ def test_mask_fits_its_rate(beta: str, seed: int) -> None:
 
 
 def test_counts_are_those_of_the_mask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shoal.budget.sampling._ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("shoal.budget.sampling._ROWS_PER_CHUNK", 64)
     sizes = np.array([0, 3, 0, 200, 1, 64, 0, 17, 0])
     kept = sample_counts(sizes, "1/3", SeededSource(1))
     mask = sample_mask(int(sizes.sum()), "1/3", SeededSource(1))
@@ -159,7 +159,7 @@ def test_selection_fits_its_distribution() -> None:
 
 def test_the_shipped_source_is_the_system() -> None:
     source = SystemSource()
-    assert len({source.take(16) for _ in range(100)}) == 100
+    assert len({source.randbytes(16) for _ in range(100)}) == 100
     assert {source.below(3) for _ in range(200)} == {0, 1, 2}
 
 

@@ -151,9 +151,9 @@ def test_numpy_starts_no_threads_where_nobody_else_is(before, told):
 
 def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():
     """A reader may load pandas in one thread while compiled code is loaded in another."""
-    from shoal.runtime.lean_imports import _Refusing
+    from shoal.runtime.lean_imports import _BlockingFinder
 
-    refusing = _Refusing("pandas")
+    refusing = _BlockingFinder("pandas")
     with pytest.raises(ModuleNotFoundError):
         refusing.find_spec("pandas", None)
     with ThreadPoolExecutor(1) as pool:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numba import njit
 
 import shoal
-from shoal.bounds.kernels.nearest import distance_of_others, make_boxes
+from shoal.bounds.kernels.nearest import make_boxes, nearest_row_distances
 from shoal.kernels.column_subsets import count_sets, hide_rare
-from shoal.kernels.rules import make_judge, make_rules, make_tally, shortfall
+from shoal.kernels.rules import make_evaluator, make_rules, make_tally, shortfall
 from shoal.methods.full_domain.kernels import branch_and_bound, judging, lattice
-from shoal.methods.local.kernels.stars import who_agrees
+from shoal.methods.local.kernels.stars import find_matches
 from shoal.methods.microaggregation.kernels.annealing import anneal, make_partners
 from shoal.methods.microaggregation.kernels.descent import _dissolve_groups, _improve_records
 from shoal.methods.microaggregation.kernels.partition import make_partition
@@ -47,8 +47,8 @@ def test_the_nearest_others_are_those_of_all_pairs(seed, rows, columns, others):
     top = rng.choice([1.0, 2.5, 9.0], columns)
     boxes, order = make_boxes(points, copies)
     found = np.empty(rows)
-    distance_of_others(boxes, top, others, found)
-    expected = slow_bounds.distance_of_others(points[order], copies[order], top, others)
+    nearest_row_distances(boxes, top, others, found)
+    expected = slow_bounds.nearest_row_distances(points[order], copies[order], top, others)
     assert found.tolist() == expected
 
 
@@ -92,12 +92,14 @@ def test_rare_combinations_are_hidden_as_by_hand(seed, least, width, kept, worth
     rng = np.random.default_rng(seed)
     codes, sizes, counts, _ = random_facts(rng)
     sets = np.asarray(list(combinations(range(len(sizes)), min(width, len(sizes)))), np.int64)
-    cells, clipped = hidings.make_cells(codes), hidings.clip_counts(counts, least)
+    cells, clipped = hidings.make_cell_state(codes), hidings.clip_counts(counts, least)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hidings, "MOST_KEPT", kept)
-        patch.setattr("shoal.kernels.column_subsets.WORTH", worth)  # heard without the compiler only
+        patch.setattr(hidings, "MAX_STORED_COUNTS", kept)
+        patch.setattr("shoal.kernels.column_subsets.RECOUNT_DIVISOR", worth)  # heard without the compiler only
         held = np.full(len(sets), -1, np.int64)
-        tables = hidings.make_tables(sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, held, 999)
+        tables = hidings.make_subset_counts(
+            sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, held, 999
+        )
         often, cost = np.zeros(codes.T.shape, np.float32), rng.choice([1.0, 2.0, 3.0], len(sizes))
         rows, marks = as_rows(codes, sizes, None), often.tolist()
         for mode in rng.choice([LOOK, NOTE, HIDE, HIDE], 6):
@@ -126,9 +128,9 @@ def test_a_set_whose_table_has_no_room_is_left_to_others():
     for room, verdict in ((24, UNKNOWN), (25, FAILS)):
         found, held = np.zeros(1, np.int8), np.full(1, -1, np.int64)
         hide_rare(
-            hidings.make_cells(np.zeros((2, 1), np.int32)), sizes, one, np.asarray([[0, 1]]), np.asarray([0]),
+            hidings.make_cell_state(np.zeros((2, 1), np.int32)), sizes, one, np.asarray([[0, 1]]), np.asarray([0]),
             np.asarray([2]), np.zeros((1, 2), np.float32), np.ones(2), LOOK,
-            hidings.make_tables([4, 4], {(0, 1): 0}, held, room), room, found,
+            hidings.make_subset_counts([4, 4], {(0, 1): 0}, held, room), room, found,
         )  # fmt: skip
         assert found.tolist() == [verdict]
 
@@ -146,7 +148,7 @@ def test_those_who_agree_with_what_units_show_are_found(seed, rows):
     codes = rng.integers(0, 2, (rows, 3)).astype(np.int32)
     units = np.flatnonzero(rng.random(rows) < 0.8)
     shown = np.flatnonzero(rng.random(3) < 0.7)
-    found, ends = who_agrees(codes, units, shown)
+    found, ends = find_matches(codes, units, shown)
     for unit, (start, stop) in zip(units, ends, strict=True):
         alike = (codes[:, shown] == codes[unit, shown]).all(axis=1)
         assert found[start:stop].tolist() == np.flatnonzero(alike).tolist()
@@ -172,7 +174,7 @@ def test_groups_of_a_coarser_node_are_those_of_its_labels(seed, rows):
     expected = {}
     for label, count in zip(labels, counts.tolist(), strict=True):
         expected[label] = expected.get(label, 0) + count
-    lifts, scratch = lattice.make_lifts(LEVELS), lattice.make_scratch(rows)
+    lifts, scratch = lattice.make_lifts(LEVELS), lattice.make_roll_scratch(rows)
     out_codes, out_counts = np.empty_like(codes), np.empty_like(counts)
     for _ in range(2):  # what is left behind does not show
         groups = lattice.roll_up(codes, counts, np.zeros(3, np.int64), node, lifts, scratch, out_codes, out_counts)
@@ -205,13 +207,13 @@ def test_small_groups_are_counted_by_keys_and_what_the_others_lose_is_summed(see
         small = branch_and_bound.small_rows(codes, counts, numbers, at, node, least, memory)
         assert small == slow_lattice.rows_in_small_groups(labels, counts.tolist(), least)
         sums = np.empty(3)
-        branch_and_bound.kept_sums(codes, counts, cost, at, whole, least, memory, sums)
+        branch_and_bound.released_sums(codes, counts, cost, at, whole, least, memory, sums)
         kept = [i for i in range(rows) if sum(counts[j] for j in range(rows) if labels[j] == labels[i]) >= least]
         assert sums.tolist() == [sum(counts[i] * cost[at[a, node[a]] + codes[a, i]] for i in kept) for a in range(3)]
 
 
 def one_box(room, high, bound):
-    boxes = branch_and_bound.Boxes(
+    boxes = branch_and_bound.NodeBoxes(
         np.zeros((room, 2), np.int16), np.zeros((room, 2), np.int16), np.zeros(room), np.arange(room, dtype=np.int32),
         np.ones(1, np.int64),
     )  # fmt: skip
@@ -285,7 +287,7 @@ def test_histograms_are_rolled_up_and_judged(seed, finer, groups, least):
     )
     state, room = np.zeros(groups, np.int8), np.zeros((2, max(finer, groups) + 1), np.int64)
     given_to = (source, group, sizes, rules, make_tally(rules), 10**6, np.zeros(2), room, out, state)
-    assert judging.judge_groups(*given_to) == (sizes[~fine].sum(), sizes[~fine].sum(), 0, True)
+    assert judging.evaluate_groups(*given_to) == (sizes[~fine].sum(), sizes[~fine].sum(), 0, True)
     assert (state == judging.HOLDS).tolist() == fine.tolist()
     for g in range(groups):
         mine = slice(out.start[g], out.start[g + 1])
@@ -299,7 +301,7 @@ def test_histograms_are_rolled_up_and_judged(seed, finer, groups, least):
 def test_how_far_a_group_is_from_a_rule():
     counts = np.asarray([5, 1, 2, 0])
     table = np.asarray([10, 10, 10, 10])
-    for rule, lack in (
+    for rule, deficit in (
         (Rule(kinds.RECURSIVE, 2, 1.0), (5 - 1.0 * 3 + 1) / 6),
         (Rule(kinds.RECURSIVE, 3, 2.0), (5 - 2.0 * 1 + 1) / 6),
         (Rule(kinds.RECURSIVE, 2, 2.0), 0.0),
@@ -312,9 +314,9 @@ def test_how_far_a_group_is_from_a_rule():
         (Rule(kinds.ENTROPY, 0, 4.0), np.log(4) + sum(x * np.log(x) for x in (5 / 8, 1 / 8, 2 / 8))),
         (Rule(kinds.LIKENESS, 0, 1.0), 5 / 8 * 4 - 1 - 1.0),
     ):
-        judge = make_judge(make_rules(10, [table], [(0, rule)]))
+        judge = make_evaluator(make_rules(10, [table], [(0, rule)]))
         for _ in range(2):  # the desk is clean afterwards
-            assert shortfall(judge, 8, counts) == pytest.approx(2 + lack, abs=1e-12), rule
+            assert shortfall(judge, 8, counts) == pytest.approx(2 + deficit, abs=1e-12), rule
 
 
 # -- microaggregation ----------------------------------------------------------------------------------
@@ -334,7 +336,7 @@ def dissolve(partition, judge, near, awake):
 
 def partition_of(points, group, k):
     none = np.empty((len(points), 0), np.int32)
-    judge = make_judge(make_rules(k, [], []))
+    judge = make_evaluator(make_rules(k, [], []))
     return make_partition(points, none, judge, np.asarray(group, np.int32), len(points) // k + 1), judge
 
 

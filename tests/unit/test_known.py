@@ -18,13 +18,13 @@ import shoal.verification.check
 from shoal.errors import PlanError, VerificationError
 from shoal.methods.local import hidden_cells_search
 from shoal.models import partial_knowledge as known_models
-from shoal.models.partial_knowledge import Keyed, Known, assess_sets
+from shoal.models.partial_knowledge import Known, KnowsColumns, assess_sets
 from shoal.plan.plan import Plan, parse_model
 from shoal.schema import Column, Role, Schema, Tree, Widths
 from shoal.table import read_frequency_set
-from shoal.table.column_subsets import read_facts
+from shoal.table.column_subsets import read_subset_counters
 from shoal.verification.independent import column_subsets as gate_facts
-from shoal.verification.independent import differences, judge_sets, list_sensitive, show_rows
+from shoal.verification.independent import differences, evaluate_column_sets, list_sensitive_columns, read_released_rows
 from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
 
@@ -61,7 +61,7 @@ def releases(draw):
 class Places:
     """A relation of which nothing but the places of its columns is asked."""
 
-    def places(self, names):
+    def positions(self, names):
         return tuple(range(len(names)))
 
 
@@ -81,25 +81,30 @@ def both(people, released, secrets, part, with_source=True):
     frequencies, counted, quasi, place = coded(released, secrets, schema)
     source, _, _, _ = coded(people, secrets, schema)
     told = [(*dictionary.text, None) for dictionary in source.quasi]
-    shown, known = read_facts(frequencies, "*", source if with_source else None, told)
+    shown, known = read_subset_counters(frequencies, "*", source if with_source else None, told)
     found = assess_sets(shown, frequencies, part, schema.quasi_identifiers, known)
     columns = {"s": (place, counted.column(f"c{place}"), counted.column("n"))}
     crowd = {}
     for person in people:
         crowd[tuple(person)] = crowd.get(tuple(person), 0) + 1
-    rows = show_rows(counted, quasi, list_sensitive(columns, schema), crowd, "*")
-    opinion = judge_sets(rows, part)
+    rows = read_released_rows(counted, quasi, list_sensitive_columns(columns, schema), crowd, "*")
+    opinion = evaluate_column_sets(rows, part)
     # by dictionaries, by some, with room for one column at a time, and two numbers in a sum, the gate says the same
-    for changed in ({"WIDE": 0, "DICTIONARY": 0}, {"WIDE": 2}, {"MOST_BYTES": 1, "DICTIONARY": 1e9}, {"_most": two}):
+    for changed in (
+        {"MIN_LABELS_FOR_DICTIONARY": 0, "DICTIONARY_NANOSECONDS_PER_ROW": 0},
+        {"MIN_LABELS_FOR_DICTIONARY": 2},
+        {"MAX_FIELD_BYTES": 1, "DICTIONARY_NANOSECONDS_PER_ROW": 1e9},
+        {"_max_addends": two},
+    ):
         with patch.multiple(gate_facts, **changed):
-            assert judge_sets(replace(rows, fewest={}), part) == opinion
-    with patch.object(known_models, "MANY", 0):  # by compiled code
+            assert evaluate_column_sets(replace(rows, min_rows_per_person={}), part) == opinion
+    with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0):  # by compiled code
         again = assess_sets(shown, frequencies, part, schema.quasi_identifiers, known)
-    assert (again.holds, again.people_hold, again.effective, again.sets, again.facts, again.failing_groups) == (
-        found.holds, found.people_hold, found.effective, found.sets, found.facts, found.failing_groups,
+    assert (again.holds, again.enough_candidates, again.effective, again.sets, again.facts, again.failing_groups) == (
+        found.holds, found.enough_candidates, found.effective, found.sets, found.facts, found.failing_groups,
     )  # fmt: skip
     assert again.failing.tolist() == found.failing.tolist()
-    assert judge_sets(rows, part) == opinion  # what is kept of the people is told again
+    assert evaluate_column_sets(rows, part) == opinion  # what is kept of the people is told again
     return found, opinion
 
 
@@ -112,10 +117,10 @@ def expected(people, released, secrets, sets, holds, least):
     for size in sorted({len(chosen) for chosen in sets}):
         some = [chosen for chosen in sets if len(chosen) <= size]
         good = slow.row_to_people(released, secrets, some, holds)
-        fewest = slow.fewest_rows(people, released, some)
-        if not good or fewest < least:
-            return False, fewest
-    return True, fewest
+        min_rows_per_person = slow.fewest_rows(people, released, some)
+        if not good or min_rows_per_person < least:
+            return False, min_rows_per_person
+    return True, min_rows_per_person
 
 
 @settings(max_examples=150, deadline=None)
@@ -150,7 +155,7 @@ def test_models_and_gate_say_of_key_sets_what_the_definition_says(release, data,
     columns = data.draw(st.lists(st.integers(0, len(people[0]) - 1), min_size=1, unique=True))
     sets = slow.up_to(columns, len(columns))
     keys = tuple(NAMES[j] for j in columns)
-    agree(people, released, secrets, lambda model: Keyed(model, keys), sets, name)
+    agree(people, released, secrets, lambda model: KnowsColumns(model, keys), sets, name)
 
 
 def agree(people, released, secrets, limit, sets, name):
@@ -165,9 +170,9 @@ def agree(people, released, secrets, limit, sets, name):
                 continue  # the definition beside it asks for k as well
         part = limit(model)
         found, opinion = both(people, released, secrets, part)
-        good, fewest = expected(people, released, secrets, sets, alone, k)
+        good, min_rows_per_person = expected(people, released, secrets, sets, alone, k)
         assert found.holds == good, (part, found)
-        assert found.effective["rows_per_person"] == fewest
+        assert found.effective["rows_per_person"] == min_rows_per_person
         assert differences(opinion, part, found.holds, found.effective) == []
 
 
@@ -196,12 +201,12 @@ def test_frequent_pairs_alone_do_not_hide_a_person():
     people = [["p", "q"], *[["p", "r"]] * 3, *[["q", "q"]] * 3]
     released = [["p", "*"], *people[1:]]
     found, opinion = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2))
-    assert (found.failing_groups, found.people_hold, found.facts) == (0, False, 2)
+    assert (found.failing_groups, found.enough_candidates, found.facts) == (0, False, 2)
     assert found.effective["rows_per_person"] == 1
     assert not opinion.holds
     alone, _ = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
     assert alone.holds
-    assert not alone.people_hold
+    assert not alone.enough_candidates
 
 
 # -- methods -----------------------------------------------------------------------------------------
@@ -268,12 +273,12 @@ def test_compiled_code_hides_the_cells_that_the_search_would_hide(seed, most, mo
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcde"})
     asked = shoal.Plan(schema, (Known(shoal.KAnonymity(3), most),), shoal.HiddenCells())
     slowly = shoal.anonymize(table, asked)
-    monkeypatch.setattr(hidden_cells_search, "MANY", 0)
-    monkeypatch.setattr(known_models, "MANY", 0)
+    monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", 0)
+    monkeypatch.setattr(known_models, "MIN_ENTRIES_TO_COMPILE", 0)
     for room in (None, 40):  # wider sets are left to the search
         if room is not None:
-            monkeypatch.setattr("shoal.kernels.column_subsets.room_of", lambda rows, room=room: room)
-            monkeypatch.setattr(hidden_cells_search, "room_of", lambda rows, room=room: room)
+            monkeypatch.setattr("shoal.kernels.column_subsets.max_table_cells", lambda rows, room=room: room)
+            monkeypatch.setattr(hidden_cells_search, "max_table_cells", lambda rows, room=room: room)
         compiled = shoal.anonymize(table, asked)
         assert compiled.table.equals(slowly.table)
         assert compiled.certificate.content == slowly.certificate.content
@@ -344,7 +349,7 @@ ZERO = dict.fromkeys(NAMES, 0)
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
     demands = hidden_cells_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
-    monkeypatch.setattr(hidden_cells_search, "LARGER", 7)
+    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 7)
     fewer = replace(demands)
     assert sum(len(chosen) == 3 for chosen in fewer.tried) == 7
     assert [c for c in fewer.tried if len(c) < 3] == [c for c in fewer.sets if len(c) < 3]
@@ -364,10 +369,10 @@ def wide_table(rows, columns, seed=7):
 def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
-    monkeypatch.setattr(hidden_cells_search, "LARGER", 1)
+    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
     both = {}
     for many in (0, 10**12):
-        monkeypatch.setattr(hidden_cells_search, "MANY", many)
+        monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", many)
         judged = shoal.anonymize(table, plan)
         with patch.object(hidden_cells_search._Chooser, "_judge_by_all", lambda self: None):
             by_a_part = shoal.anonymize(table, plan)
@@ -379,7 +384,7 @@ def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypat
 def test_what_was_hidden_when_levels_were_tried_is_not_hidden_again(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
-    monkeypatch.setattr(hidden_cells_search, "LARGER", 1)
+    monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
     kept = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search._Chooser, "begun", lambda self: None)
     assert kept.table.equals(shoal.anonymize(table, plan).table)
@@ -391,8 +396,8 @@ def test_hidden_cells_whose_time_is_over_hold_all_the_same(many, ticks, monkeypa
     """At every moment at which the time can be over; verified before it is released, as always."""
     table, schema = wide_table(300, 6)
     left = iter([False] * ticks)
-    monkeypatch.setattr(hidden_cells_search, "MANY", many)
-    monkeypatch.setattr(hidden_cells_search, "AT_ONCE", 3)
+    monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", many)
+    monkeypatch.setattr(hidden_cells_search, "SETS_PER_TIME_CHECK", 3)
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
@@ -472,9 +477,9 @@ def test_a_plan_with_few_known_columns_and_key_sets_can_be_written_and_read_agai
     assert Plan.from_dict(plan.to_dict()) == plan
     assert plan.model.parts == (
         Known(shoal.KAnonymity(5), 2),
-        Keyed(shoal.KAnonymity(9), ("a", "b")),
-        Keyed(shoal.LDiversity(2), ("a", "b")),
-        Keyed(shoal.LDiversity(3), ("c",)),
+        KnowsColumns(shoal.KAnonymity(9), ("a", "b")),
+        KnowsColumns(shoal.LDiversity(2), ("a", "b")),
+        KnowsColumns(shoal.LDiversity(3), ("c",)),
     )
 
 

@@ -13,14 +13,14 @@ from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.models import MODELS as MODELS_BY_NAME
 from shoal.models.base import AllOf
-from shoal.models.by_people import counting_people
-from shoal.models.partial_knowledge import Keyed, Known
+from shoal.models.by_people import as_people_models
+from shoal.models.partial_knowledge import Known, KnowsColumns
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Flat, Role, Schema
 from shoal.table import read_frequency_set
 from shoal.table.people import number_people
 from shoal.verification.independent import differences
-from shoal.verification.verify import _second_opinion_on_people, check_relation, people_of_source
+from shoal.verification.verify import _evaluate_people_again, check_relation, read_source_people
 from tests.reference import known as slow
 from tests.unit.test_people_models import MODELS
 from tests.unit.test_people_models import SCHEMA as ONE_COLUMN
@@ -71,14 +71,14 @@ def told(engine, rows, part):
     released = engine.read(Source(frame=table_of(rows, released_of(rows), pa.array(numbers))))
     assert sorted(engine.to_arrow(source)["who"].to_pylist()) == sorted(numbers)
     frequencies = read_frequency_set(engine, numbered, SCHEMA)
-    model = counting_people(AllOf((part,)))
+    model = as_people_models(AllOf((part,)))
     labels = [(*dictionary.text, None) for dictionary in frequencies.quasi]
-    places = released.places((*NAMES, "secret", "who"))
-    counted = engine.frequencies(released, places)
+    positions = released.positions((*NAMES, "secret", "who"))
+    counted = engine.frequencies(released, positions)
     found = check_relation(engine, released, SCHEMA, model, None, counted, frequencies, labels)
-    everybody = people_of_source(engine, numbered, SCHEMA, model)
-    own = _second_opinion_on_people(counted, released, SCHEMA, model, everybody, frequencies, labels)
-    return found.models[0], own.opinions[0]
+    everybody = read_source_people(engine, numbered, SCHEMA, model)
+    own = _evaluate_people_again(counted, released, SCHEMA, model, everybody, frequencies, labels)
+    return found.models[0], own.evaluations[0]
 
 
 def numbers_of(rows):
@@ -108,7 +108,7 @@ def expected(rows, sets, holds, least):
 @given(rows=st.lists(ROW, min_size=1, max_size=16), most=st.integers(1, 3), name=st.sampled_from(sorted(MODELS)))
 def test_models_and_gate_count_people_of_few_columns_as_the_definition_does(engine, rows, most, name):
     model, holds = MODELS[name]
-    parts = {Known(model, most): slow.up_to(range(3), most), Keyed(model, ("c", "a")): slow.up_to((0, 2), 2)}
+    parts = {Known(model, most): slow.up_to(range(3), most), KnowsColumns(model, ("c", "a")): slow.up_to((0, 2), 2)}
     for part, sets in parts.items():
         found, opinion = told(engine, rows, part)
         good, fewest = expected(rows, sets, holds, getattr(model, "k", 1))

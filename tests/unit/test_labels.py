@@ -17,7 +17,7 @@ from shoal import Column, Role, Schema
 from shoal.schema.interval_hierarchies import Calendar, Cuts, Intervals, Widths
 from shoal.schema.rounding import as_whole, round_cut, round_steps
 from shoal.schema.tree_hierarchies import Flat, Ordered, Prefix, Table, Tree
-from shoal.table.group_ranges import Ends, show_ranges
+from shoal.table.group_ranges import RangeEnds, publish_ranges
 from shoal.utility.labels import read_label
 from tests.reference import labels as slow
 
@@ -202,7 +202,7 @@ def test_no_range_ends_at_a_value_that_fewer_than_k_rows_of_its_group_have(data)
     least = data.draw(st.integers(2, 6))
     ladder = Flat().bind([text[number] for number in distinct], False)
     count = np.ones(len(values), np.int64)
-    shown, _, share = show_ranges(codes, count, group, int(group.max()) + 1, ladder, Ends(least=least))
+    shown, _, share = publish_ranges(codes, count, group, int(group.max()) + 1, ladder, RangeEnds(least=least))
     for number, label in enumerate(shown):
         mine = [distinct[code] for code in codes[group == number]]
         assert label == slow.round_range(mine, distinct, text)

@@ -16,16 +16,16 @@ from shoal.io.engines.base import Source
 from shoal.methods import FullDomain, Levels
 from shoal.methods.full_domain.minimal import list_minimal, list_recodings
 from shoal.models import AlphaK, KAnonymity, KeySet, Known, PSensitive
-from shoal.pipeline.decide import Watch, encode
-from shoal.pipeline.run import minimal_recodings, rehearse
+from shoal.pipeline.decide import StepTimer, encode
+from shoal.pipeline.run import dry_run, minimal_recodings
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Tree
-from shoal.web.pictures import lattice_picture, minimal_of
+from shoal.web.pictures import draw_lattice, minimal_nodes
 
 
 def problem_of(plan):
     with open_engine(plan.engine, plan.source) as engine:
-        return encode(engine, plan.source, plan, Watch(lambda step, done: None))
+        return encode(engine, plan.source, plan, StepTimer(lambda step, done: None))
 
 
 @pytest.mark.parametrize("suppression", [0.0, 0.25])
@@ -38,13 +38,13 @@ def test_every_recoding_is_what_its_levels_release(suppression):
     for place in range(0, len(found.levels), 5):
         levels = dict(zip(found.columns, found.levels[place], strict=True))
         try:
-            loss = rehearse(replace(plan, method=Levels(levels=levels, suppression=suppression))).utility["ncp"]
+            loss = dry_run(replace(plan, method=Levels(levels=levels, suppression=suppression))).utility["ncp"]
         except InfeasibleError:
             loss = None
         assert (loss is not None) == found.holds[place]
         assert found.loss[place] == (loss if loss is None else pytest.approx(loss))
     finest = {tuple(one.levels.values()) for one in list_minimal(problem, method)}
-    assert {found.levels[place] for place in minimal_of(found.to_dict())} == finest
+    assert {found.levels[place] for place in minimal_nodes(found.to_dict())} == finest
 
 
 def test_with_few_known_columns_fewer_nodes_fail():
@@ -82,7 +82,7 @@ def test_minimal_recodings_are_the_finest_that_a_release_at_their_levels_would_p
     passed = []
     for levels in itertools.product(range(3), range(2), range(2)):
         try:
-            rehearse(replace(plan, method=Levels(levels=dict(zip("abc", levels, strict=True)))))
+            dry_run(replace(plan, method=Levels(levels=dict(zip("abc", levels, strict=True)))))
         except InfeasibleError:
             continue
         passed.append(levels)
@@ -98,7 +98,7 @@ def test_minimal_recodings_are_the_finest_that_a_release_at_their_levels_would_p
 def test_a_large_lattice_is_not_listed(monkeypatch):
     import shoal.methods.full_domain.minimal as module
 
-    monkeypatch.setattr(module, "MOST_DRAWN", 71)
+    monkeypatch.setattr(module, "MAX_LISTED_NODES", 71)
     plan = replace(Plan.read(FOLDER / "patients.toml"), method=FullDomain())
     assert list_recodings(problem_of(plan), FullDomain()) is None
 
@@ -110,9 +110,9 @@ def test_the_picture_has_every_node_once_and_takes_only_those_that_hold():
         "holds": [False, True, False, True],
         "loss": [None, 0.25, None, 0.5],
     }
-    picture = lattice_picture(lattice, [1, 0], "title", lambda levels: [{"set": ["method"], "value": list(levels)}])
+    picture = draw_lattice(lattice, [1, 0], "title", lambda levels: [{"set": ["method"], "value": list(levels)}])
     assert picture.count('class="node') == 4
     assert picture.count("data-changes") == 2
     assert picture.count("minimal") == picture.count("best") == picture.count("now") == 1
     assert "<b>" not in picture
-    assert minimal_of(lattice) == [1]
+    assert minimal_nodes(lattice) == [1]

@@ -21,7 +21,7 @@ import shoal
 from shoal.budget import Ledger
 from shoal.errors import ShoalError
 from shoal.io.engines.base import Relation, check_names, require_columns, require_roles
-from tests.fuzz.harness import call, files_of, places_of, within
+from tests.fuzz.harness import call, files_of, find_leaks, within
 
 SECRETS = {"text": "Schmidtqvx", "number": "918273645501", "date": "1931-07-23", "decimal": "48151623.4207"}
 HEADER = ["name", "age", "zip", "illness"]
@@ -167,7 +167,7 @@ def assert_told_nothing(folder: Path, secrets: list[str], arguments: list[str], 
         with within(folder):
             done = call([*arguments, *form])
         assert done.status in (0, 1, 2, 3), (arguments, done)
-        assert places_of(secrets, done.told) == []
+        assert find_leaks(secrets, done.outputs) == []
         statuses.add(done.status)
         if done.status > 1:
             assert done.err.startswith("Error: ")
@@ -176,7 +176,7 @@ def assert_told_nothing(folder: Path, secrets: list[str], arguments: list[str], 
             assert set(json.loads(done.out)) == {"error", "kind", "exit_status"}
         allowed = {"source.csv", "released.csv", "good.csv"}
         written = {name: raw.decode("latin-1") for name, raw in files_of(folder).items() if name not in allowed}
-        assert places_of(secrets, written) == []
+        assert find_leaks(secrets, written) == []
         for path in folder.glob("released*"):
             path.unlink()
     assert len(statuses) == 1  # both ways are one command
@@ -229,8 +229,10 @@ def test_a_drafted_plan_holds_no_value(tmp_path: Path, kind: str) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         prepare(folder, PLAN, text_of(planted(SECRETS[kind], row, column)))
-        told = assert_told_nothing(folder, [SECRETS[kind]], ["plan", "source.csv", "--overwrite"], forms=(number % 2,))
-        assert told == 0
+        outputs = assert_told_nothing(
+            folder, [SECRETS[kind]], ["plan", "source.csv", "--overwrite"], forms=(number % 2,)
+        )
+        assert outputs == 0
         assert (folder / "plan.toml").read_text() != PLAN
 
 
@@ -309,12 +311,12 @@ def test_no_value_of_an_odd_column_is_raised_or_told(tmp_path: Path, odd: str, m
             done = call([*arguments, "--json"])
         assert done.status in (0, 1, 2, 3), (arguments, done)
         if done.status > 1:
-            assert places_of(secrets, done.told) == []
+            assert find_leaks(secrets, done.outputs) == []
     try:
         shoal.anonymize(table, shoal.Plan.read(tmp_path / "plan.toml"))
     except ShoalError as error:
         shown = "".join(traceback.format_exception(error))
-        assert places_of(secrets, {"the trace": shown}) == []
+        assert find_leaks(secrets, {"the trace": shown}) == []
 
 
 @pytest.mark.parametrize("kind", [["release", "plan.toml"], ["release", "plan.toml", "--json"]])
@@ -331,4 +333,4 @@ def test_a_fault_tells_its_kind_and_place_and_how_to_see_more(tmp_path: Path, ki
     assert done.status == 70
     assert "ValueError at shoal.cli.release:" in done.err
     assert "SHOAL_DEBUG=1" in done.err
-    assert places_of(["Schmidtqvx"], done.told) == []
+    assert find_leaks(["Schmidtqvx"], done.outputs) == []

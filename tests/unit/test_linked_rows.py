@@ -22,7 +22,7 @@ from shoal.models.by_people import ByPeople
 from shoal.pipeline import decide
 from shoal.schema import Column, Role, Schema, Widths
 from shoal.table import read_frequency_set
-from shoal.verification.independent import differences, judge_people
+from shoal.verification.independent import differences, evaluate_people
 from tests.reference import people as slow
 from tests.unit.test_people import visits
 from tests.unit.test_people_models import MODELS, ROWS, SCHEMA, everybody_of, read, told_slowly
@@ -70,15 +70,15 @@ def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine
         named = [(who if who is not None else place, group) for place, (who, group, *_) in enumerate(rows)]
         labels = sorted({group for _, group in named})
         _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
-        looked_at = table.places(("group", "who"))
-        own = judge_people(
+        looked_at = table.positions(("group", "who"))
+        own = evaluate_people(
             engine.frequencies(table, looked_at), everybody_of(engine, table, [model for model, _ in asked.values()]),
             looked_at[:1], looked_at[1], SCHEMA, [model for model, _ in asked.values()], known_rows,
         )  # fmt: skip
         groups = [sorted({who for who, label in named if label == one}, key=str) for one in labels]
         crowds = [*groups, *slow.crowds(named, known_rows)]
         assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups)))
-        for opinion, (name, (model, holds)) in zip(own.opinions, asked.items(), strict=True):
+        for opinion, (name, (model, holds)) in zip(own.evaluations, asked.items(), strict=True):
             expected = all(holds(crowd, people, list(people)) for crowd in crowds)
             verdict = ByPeople(model, known_rows).assess(found)
             assert verdict.holds.all() == opinion.holds == expected, name
@@ -98,9 +98,12 @@ def test_what_holds_of_linked_rows_holds_where_labels_are_coarser(engine):
         frequencies = read_frequency_set(engine, read(engine, rows), SCHEMA)
         random = np.random.default_rng(seed)
         number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
-        for asked in (shoal.TrajectoryAnonymity(2), *(model for model, _ in MODELS.values() if model.absorbs)):
+        for asked in (
+            shoal.TrajectoryAnonymity(2),
+            *(model for model, _ in MODELS.values() if model.closed_under_superset),
+        ):
             model = ByPeople(asked, known_rows)
-            assert (model.unites, model.absorbs) == (True, False)
+            assert (model.closed_under_union, model.closed_under_superset) == (True, False)
             if model.assess(frequencies.groups_of(number, number.max() + 1)).holds.all():
                 assert model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds.all()
 
@@ -315,7 +318,7 @@ def test_k_people_with_the_same_rows_and_one_illness_hide_nobodys(key):
 def test_too_many_sets_of_rows_are_refused(monkeypatch):
     from shoal.table import linked_rows as module
 
-    monkeypatch.setattr(module, "MOST_SETS", 10)
+    monkeypatch.setattr(module, "MAX_ROW_SETS", 10)
     table = pa.table({"who": ["a"] * 6 + ["b"] * 6, "age": list(range(6)) * 2})
     with pytest.raises(PlanError, match="more than 10 sets of rows"):
         shoal.check(table, ["trajectory-anonymity k=2 known_rows=2"], quasi_identifiers=["age"], person=["who"])

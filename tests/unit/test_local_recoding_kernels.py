@@ -17,7 +17,7 @@ from shoal.methods.base import Problem
 from shoal.models import combine
 from shoal.schema import Categories, Column, Role, Schema, Table, Tree
 from shoal.table import read_frequency_set
-from shoal.table.wildcard_matches import certain_candidates
+from shoal.table.wildcard_matches import count_certain_candidates
 from tests.reference import local_recoding as slow
 
 PLACES = {"a": ("a", "n", "*"), "b": ("b", "n", "*"), "c": ("c", "s", "*"), "d": ("d", "s", "*"), "e": ("e", "s", "*")}
@@ -95,21 +95,21 @@ def groups_of(local, pieces):
 @settings(max_examples=40)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
 def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
-    from shoal.kernels.rules import lacks_of, make_tally
-    from shoal.methods.bind_rules import bind_rules, totals_of
-    from shoal.methods.local.publish import count_groups
+    from shoal.kernels.rules import group_deficits, make_tally
+    from shoal.methods.bind_rules import bind_rules, count_sensitive_values
+    from shoal.methods.local.publish import form_groups
 
     problem = problem_of(rows, models)
     frequencies = problem.frequencies
-    totals = totals_of(frequencies.domains, frequencies.secrets, frequencies.count)
+    totals = count_sensitive_values(frequencies.domains, frequencies.secrets, frequencies.count)
     bound = bind_rules(problem.model, frequencies.domains, totals)
     rules, columns = bound.rules, bound.columns(frequencies.secrets)
     n = len(problem.frequencies.count)
     group = np.random.default_rng(seed).integers(0, max(1, n // 4), n)
     group = np.unique(group, return_inverse=True)[1].astype(np.int64)
     groups = int(group.max()) + 1
-    lacks = lacks_of(rules, make_tally(rules), columns, problem.frequencies.count, group, groups)
-    exact = problem.model.assess(count_groups(problem.frequencies, np.arange(n), group, problem.frequencies.count))
+    lacks = group_deficits(rules, make_tally(rules), columns, problem.frequencies.count, group, groups)
+    exact = problem.model.assess(form_groups(problem.frequencies, np.arange(n), group, problem.frequencies.count))
     assert ((lacks == 0) == exact.holds).all()
 
 
@@ -151,7 +151,7 @@ def test_strict_cuts_are_those_of_the_slow_search(rows, k):
 @settings(max_examples=25)
 @given(rows=ROWS, strict=st.booleans())
 def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
-    from shoal.kernels.rules import lacks_of, make_tally
+    from shoal.kernels.rules import group_deficits, make_tally
     from shoal.methods.local.problem import make_local_problem
     from shoal.methods.local.search import cut_pieces, loss_of, refine_pieces
 
@@ -163,7 +163,7 @@ def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
     def lacking(pieces):
         groups = len(pieces.start) - 1
         columns = setting.columns[pieces.item]
-        return lacks_of(setting.rules, make_tally(setting.rules), columns, pieces.count, pieces.group, groups)
+        return group_deficits(setting.rules, make_tally(setting.rules), columns, pieces.count, pieces.group, groups)
 
     if lacking(whole).any():
         return
@@ -214,7 +214,7 @@ def test_rows_that_match_whatever_wildcards_stand_for(rows):
     )
     count = np.asarray([rows.count(row) for row in distinct], np.int64)
     expected = dict(zip(rows, slow.certain_rows(rows), strict=True))
-    assert certain_candidates(codes, count).tolist() == [expected[row] for row in distinct]
+    assert count_certain_candidates(codes, count).tolist() == [expected[row] for row in distinct]
 
 
 def test_keys_are_packed_with_the_costliest_first_and_the_last_attribute_at_the_end():

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
-from shoal.methods.local.suppression_search import _take_back
-from shoal.table.wildcard_matches import candidates, certain_candidates, crowd
+from shoal.methods.local.suppression_search import _remove_unneeded_stars
+from shoal.table.wildcard_matches import count_candidates, count_certain_candidates, smallest_candidate_count
 from tests.reference import local_recoding as slow
 
 SCHEMA = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("a", "b", "c")})
@@ -74,21 +74,21 @@ def test_who_can_be_whom_is_counted_as_the_slow_twin_counts(people, data):
     known = np.asarray([[code[cell] for cell in person] for person in people], np.int32)
     shown = np.asarray([[code[cell] for cell in row] for row in rows], np.int32)
     one = np.ones(len(people), np.int64)
-    theirs, behind = candidates(known, one, shown, one)
+    theirs, behind = count_candidates(known, one, shown, one)
     slow_theirs, slow_behind = slow.loose_crowd(people, rows)
     assert (theirs.tolist(), behind.tolist()) == (slow_theirs, slow_behind)
-    least = crowd(known, one, shown, one)
+    least = smallest_candidate_count(known, one, shown, one)
     for place, row in enumerate(rows):
         can_be = [n for n, person in zip(slow_theirs, people, strict=True) if slow.loose_crowd([person], [row])[0][0]]
         assert least[place] == min(slow_behind[place], *can_be)
-    assert (certain_candidates(shown, one) <= least).all()
+    assert (count_certain_candidates(shown, one) <= least).all()
 
 
 def test_a_row_that_only_stars_of_others_match_is_not_safe():
     """Two rows neither of which contradicts the other need not be rows of the same person."""
     people = np.asarray([[0, 0], [1, 1]], np.int32)
     shown = np.asarray([[0, -1], [-1, 1]], np.int32)
-    assert crowd(people, np.ones(2, np.int64), shown, np.ones(2, np.int64)).tolist() == [1, 1]
+    assert smallest_candidate_count(people, np.ones(2, np.int64), shown, np.ones(2, np.int64)).tolist() == [1, 1]
 
 
 def test_a_loose_release_is_checked_loosely_with_its_plan_only():
@@ -141,7 +141,7 @@ def test_stars_are_taken_back_until_every_one_that_is_left_is_needed(people, k, 
     codes = np.asarray([["xyz".index(cell) for cell in person] for person in people], np.int32)
     one = np.ones(len(people), np.int64)
     weight = np.asarray([1.0 + (j == dear) for j in range(3)])
-    stars = _take_back(codes, one, np.ones(codes.shape, np.bool_), weight, k)
+    stars = _remove_unneeded_stars(codes, one, np.ones(codes.shape, np.bool_), weight, k)
 
     def is_safe(starred):
         rows = [tuple("*" if hidden else cell for hidden, cell in zip(*both, strict=True)) for both in
@@ -160,5 +160,5 @@ def test_no_star_is_taken_back_when_the_time_is_over():
     codes = np.zeros((4, 2), np.int32)
     stars = np.ones((4, 2), np.bool_)
     one, weight = np.ones(4, np.int64), np.ones(2)
-    assert not _take_back(codes, one, stars, weight, 2).any()
-    assert _take_back(codes, one, stars, weight, 2, deadline=0.0).all()
+    assert not _remove_unneeded_stars(codes, one, stars, weight, 2).any()
+    assert _remove_unneeded_stars(codes, one, stars, weight, 2, deadline=0.0).all()

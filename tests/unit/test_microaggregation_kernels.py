@@ -14,9 +14,9 @@ from shoal.kernels.rules import (
     count_rows,
     failing_groups,
     holds,
-    make_judge,
+    make_evaluator,
     make_rules,
-    most_groups,
+    max_group_count,
     shortfall,
     value_counts,
 )
@@ -24,7 +24,7 @@ from shoal.methods.microaggregation.kernels import parallel_mdav
 from shoal.methods.microaggregation.kernels import unassigned as pool_module
 from shoal.methods.microaggregation.kernels.annealing_by_size import anneal_region, anneal_sized, pad
 from shoal.methods.microaggregation.kernels.exact import best_partition
-from shoal.methods.microaggregation.kernels.kdtree import let_go, remove, summarise, tidy
+from shoal.methods.microaggregation.kernels.kdtree import compact_leaves, mark_removed, remove, summarise
 from shoal.methods.microaggregation.kernels.mdav import cbfs, mdav, v_mdav
 from shoal.methods.microaggregation.kernels.neighbours import nearest_squares
 from shoal.methods.microaggregation.kernels.p_first import grow_until
@@ -40,7 +40,7 @@ from shoal.methods.microaggregation.kernels.univariate import (
 )
 from shoal.methods.microaggregation.neighbourhood_search import refine_sized
 from shoal.runtime.search_clock import now
-from shoal.runtime.threads import at_most
+from shoal.runtime.threads import limit_threads
 from shoal.table import rules as kinds
 from shoal.table.rules import Rule
 from tests.reference import microaggregation as reference
@@ -137,8 +137,8 @@ def test_mdav_is_its_twin(points, k):
 )
 def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, threads):
     """Rounds of few records, with lists that are soon used up, and fringes that cannot be certain."""
-    with pytest.MonkeyPatch.context() as patched, at_most(threads):
-        patched.setattr(pool_module, "_FRINGE_WORTH", 1)
+    with pytest.MonkeyPatch.context() as patched, limit_threads(threads):
+        patched.setattr(pool_module, "_MIN_RECORDS_FOR_FRINGE", 1)
         for name, value in {
             "_LEAST_ATTRIBUTES": 1, "WORTH": 1, "_FEWEST": 1,
             "_SHARE": share, "_FRINGE_SHARE": fringe, "_FAR": far, "_SPARE": spare,
@@ -150,14 +150,14 @@ def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, thread
 @pytest.mark.parametrize("shape", SHAPES)
 def test_mdav_of_many_records_in_rounds_is_its_twin(shape, monkeypatch):
     points, made = make_points(shape, 6_000, 5, seed=5), []
-    take = parallel_mdav._take_round
+    take = parallel_mdav._run_round
     for name, value in {"WORTH": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
         monkeypatch.setattr(parallel_mdav, name, value)
     monkeypatch.setattr(
-        parallel_mdav, "_take_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))
+        parallel_mdav, "_run_round", lambda pool, listed, *rest: (take(pool, listed, *rest), made.append(listed))
     )
     np.testing.assert_array_equal(mdav(points, 4), reference.mdav(points, 4))
-    pairs, used, near, far = sum(listed.told for listed in made)
+    pairs, used, near, far = sum(listed.counters for listed in made)
     assert used + near == 2 * pairs
     if shape == "normal":
         assert pairs > 300
@@ -240,10 +240,10 @@ models = st.lists(
 def test_a_judge_agrees_with_the_definitions(rules, n, k, seed):
     codes = make_codes(60, 2, 6, 0.2, seed)
     arrays, columns = bound(codes, k, rules)
-    judge = make_judge(arrays)
+    judge = make_evaluator(arrays)
     group = np.where(np.arange(60) < n, 0, 1).astype(np.int32)
     sizes, counts = count_rows(columns, group, 2, int(arrays.offsets[-1]))
-    expected = n >= k and reference.rules_hold(rules, codes, np.arange(n))
+    expected = n >= k and reference.all_rules_met(rules, codes, np.arange(n))
     assert holds(judge, sizes[0], counts[0]) == expected
     assert (shortfall(judge, sizes[0], counts[0]) == 0) == expected
 
@@ -256,8 +256,8 @@ def test_groups_grown_until_any_model_holds(points, rules, k, lacking, seed):
     group = grow_until(points, columns, arrays, lacking)
     assert set(group) == set(range(group.max() + 1))
     members = [np.flatnonzero(group == g) for g in range(group.max() + 1)]
-    if len(points) >= k and reference.rules_hold(rules, codes, np.arange(len(points))):
-        assert all(len(rows) >= k and reference.rules_hold(rules, codes, rows) for rows in members)
+    if len(points) >= k and reference.all_rules_met(rules, codes, np.arange(len(points))):
+        assert all(len(rows) >= k and reference.all_rules_met(rules, codes, rows) for rows in members)
     else:
         assert len(members) == 1
     before_merging = reference.grow_until(points, codes, k, rules, lacking)
@@ -306,7 +306,7 @@ def test_the_most_groups_possible():
     codes = np.array([[0], [0], [0], [0], [1], [1], [2], [-1]], np.int32)
     for p, most in ((1, 4), (2, 3), (3, 1), (4, 0)):
         rules, columns = bound(codes, 2, p_sensitive(codes, p))
-        assert most_groups(rules, value_counts(columns, rules), 8) == most
+        assert max_group_count(rules, value_counts(columns, rules), 8) == most
 
 
 def test_the_most_groups_possible_by_categories_and_beside_other_rules():
@@ -314,10 +314,12 @@ def test_the_most_groups_possible_by_categories_and_beside_other_rules():
     labels = np.array([0, 0, 1, -1, *[-1] * (max(len(LABELS), 4) - 4)], np.int64)  # 5 rows, 1 row, and no category
     for p, most in ((1, 4), (2, 1), (3, 0)):
         rules, columns = bound(codes, 2, [(0, Rule(kinds.CATEGORIES, p, labels=labels))])
-        assert most_groups(rules, value_counts(columns, rules), 8) == most
+        assert max_group_count(rules, value_counts(columns, rules), 8) == most
     others = [(0, Rule(kinds.RECURSIVE, 9, 2.0)), (0, Rule(kinds.DISTINCT, 2))]
     rules, columns = bound(codes, 2, others)
-    assert most_groups(rules, value_counts(columns, rules), 8) == 3  # recursive diversity bounds no number of groups
+    assert (
+        max_group_count(rules, value_counts(columns, rules), 8) == 3
+    )  # recursive diversity bounds no number of groups
 
 
 def test_the_fringe_is_what_lies_outside():
@@ -387,28 +389,28 @@ def test_a_tree_that_records_left_is_what_it_says():
 
 @njit(cache=True)
 def let_go_of(tree, row):
-    let_go(tree, row)
+    mark_removed(tree, row)
 
 
 def test_a_tidied_tree_is_one_that_records_left():
     points = make_points("normal", 90, 2, 3)
     one, other = make_pool(points, 2).tree, make_pool(points, 2).tree
     gone = [int(row) for row in one.row[0, : one.filled[0]]] + list(range(0, 90, 3))
-    worn = np.zeros(len(one.filled), np.uint8)
+    dirty = np.zeros(len(one.filled), np.uint8)
     for row in dict.fromkeys(gone):
-        worn[other.place[row] // 32] = 1
+        dirty[other.slot_of_row[row] // 32] = 1
         take_out(one, points[row], np.int64(row))
         let_go_of(other, row)
     for root in (2, 3):
-        tidy(other, worn, root)
+        compact_leaves(other, dirty, root)
     summarise(other, 2)
-    assert not worn.any()
+    assert not dirty.any()
     for name in ("filled", "first", "box", "bush"):
         np.testing.assert_array_equal(getattr(one, name)[1:], getattr(other, name)[1:])
     for leaf, filled in enumerate(other.filled):
         mine = other.row[leaf, :filled]
         assert set(mine.tolist()) == set(one.row[leaf, :filled].tolist())
-        np.testing.assert_array_equal(other.place[mine], 32 * leaf + np.arange(filled))
+        np.testing.assert_array_equal(other.slot_of_row[mine], 32 * leaf + np.arange(filled))
         np.testing.assert_array_equal(other.block[leaf, :2, :filled].T, points[mine])
         if filled:
             np.testing.assert_array_equal(
@@ -468,7 +470,7 @@ def test_groups_along_a_path_have_the_right_size(points, k):
 
 def groups_hold(columns, rules, group):
     sizes, counts = count_rows(columns, group, group.max() + 1, int(rules.offsets[-1]))
-    return not failing_groups(make_judge(rules), sizes, counts).any()
+    return not failing_groups(make_evaluator(rules), sizes, counts).any()
 
 
 @thorough
@@ -495,7 +497,7 @@ def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed)
 )  # fmt: skip
 def test_distances_to_the_nearest_are_those_of_a_scan(n, d, wanted, shape, threads, seed):
     points = make_points(shape, n, d, seed)
-    with at_most(threads):
+    with limit_threads(threads):
         found = nearest_squares(points, wanted)
     apart = np.zeros((n, n))
     for column in points.T:
@@ -536,9 +538,9 @@ def test_a_region_keeps_the_size_and_never_loses_more(points, k, seed):
 @given(points=tables, k=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
 def test_deep_refinement_keeps_the_size_and_does_not_depend_on_threads(points, k, seed):
     rules, group = make_rules(k, [], []), cbfs(points, k)
-    with at_most(1):
+    with limit_threads(1):
         alone = refine_sized(points, rules, group, 3_000, seed)
-    with at_most(3):
+    with limit_threads(3):
         np.testing.assert_array_equal(alone, refine_sized(points, rules, group, 3_000, seed))
     assert len(points) < k or np.bincount(alone).min() >= k
     before, after = (sum(reference.group_cost(points[g == one]) for one in np.unique(g)) for g in (group, alone))
@@ -569,11 +571,11 @@ def test_deep_refinement_finds_the_best_cut_of_one_column():
 def test_the_best_partition_of_a_small_table(n, d, rules, k, shape, seed):
     points, codes = make_points(shape, n, d, seed), make_codes(n, 2, 6, 0.1, seed)
     arrays, columns = bound(codes, k, rules)
-    judge = make_judge(arrays)
+    judge = make_evaluator(arrays)
 
     def may_be(chosen):
         rows = members(chosen)
-        return len(rows) >= k and reference.rules_hold(rules, codes, rows)
+        return len(rows) >= k and reference.all_rules_met(rules, codes, rows)
 
     least = least_partition(2**n - 1, lambda chosen: reference.group_cost(points[members(chosen)]), may_be)
     group = best_partition(points, columns, judge, int(arrays.offsets[-1]))

@@ -149,7 +149,7 @@ def test_delta_disclosure(table, delta, absent):
 
 @given(tables, st.sampled_from([0.2, 0.5, 1, 1.5, 3]), st.sampled_from(["basic", "enhanced"]))
 def test_beta_likeness(table, beta, kind):
-    expected = [slow.beta_alike(group, table, beta, kind == "enhanced") for group in table]
+    expected = [slow.beta_like(group, table, beta, kind == "enhanced") for group in table]
     assert verdicts(BetaLikeness(beta, kind), table) == expected
 
 
@@ -206,20 +206,20 @@ def test_monotonicity_is_as_declared(table):
     for model in (*ABSORBING, *OTHERS):
         one, other, *_ = verdicts(model, table)
         union = verdicts(model, merged)[0]
-        if model.unites and one and other:
+        if model.closed_under_union and one and other:
             assert union, model
-        if model.absorbs and (one or other):
+        if model.closed_under_superset and (one or other):
             assert union, model
-    assert [model.absorbs for model in ABSORBING] == [True] * len(ABSORBING)
-    assert [model.absorbs for model in OTHERS] == [False] * len(OTHERS)
-    assert [model for model in OTHERS if not model.unites] == [DeltaDisclosure(1.2, "ignored")]
+    assert [model.closed_under_superset for model in ABSORBING] == [True] * len(ABSORBING)
+    assert [model.closed_under_superset for model in OTHERS] == [False] * len(OTHERS)
+    assert [model for model in OTHERS if not model.closed_under_union] == [DeltaDisclosure(1.2, "ignored")]
 
 
 def test_combination():
     model = KAnonymity(2) & PSensitive(2) & LDiversity(2)
     assert [part.name for part in model.parts] == ["k-anonymity", "p-sensitive", "l-diversity"]
-    assert model.absorbs
-    assert not (model & TCloseness(0.2)).absorbs
+    assert model.closed_under_superset
+    assert not (model & TCloseness(0.2)).closed_under_superset
     assert model.assess(groups_of([["a", "b"], ["a", "a"], ["a"]])).holds.tolist() == [True, False, False]
 
 

@@ -12,7 +12,16 @@ import pytest
 
 import shoal
 from shoal.errors import PlanError
-from shoal.models import OWN, AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, combine
+from shoal.models import (
+    BUILT_IN_MODELS,
+    AlphaK,
+    BetaLikeness,
+    DeltaDisclosure,
+    KAnonymity,
+    LDiversity,
+    PSensitive,
+    combine,
+)
 from shoal.models.base import Assessment, Condition
 from shoal.runtime.validation import exact_number
 
@@ -46,13 +55,16 @@ def test_models_together_are_as_monotone_as_the_weakest():
     weak = DeltaDisclosure(1, absent="ignored")
     both = KAnonymity(2) & weak & (KAnonymity(3) & PSensitive(2))
     assert both.parts == (KAnonymity(2), weak, KAnonymity(3), PSensitive(2))
-    assert (both.unites, both.absorbs) == (False, False)
-    assert (combine([KAnonymity(2), PSensitive(2)]).unites, combine([KAnonymity(2), PSensitive(2)]).absorbs) == (
+    assert (both.closed_under_union, both.closed_under_superset) == (False, False)
+    assert (
+        combine([KAnonymity(2), PSensitive(2)]).closed_under_union,
+        combine([KAnonymity(2), PSensitive(2)]).closed_under_superset,
+    ) == (
         True,
         True,
     )
     union = combine([KAnonymity(2), AlphaK(Fraction(1, 2), 2)])
-    assert (union.unites, union.absorbs) == (True, False)
+    assert (union.closed_under_union, union.closed_under_superset) == (True, False)
     assert " & " in str(union)
 
 
@@ -61,8 +73,8 @@ def test_the_least_size_of_models_together_is_the_largest_of_theirs():
 
 
 def test_a_model_for_a_larger_least_size_is_the_same_model_with_that_size():
-    assert KAnonymity(3).resized(7) == KAnonymity(7)
-    assert AlphaK(Fraction(1, 2), 3).resized(7) == AlphaK(Fraction(1, 2), 3)  # it is not about sizes alone
+    assert KAnonymity(3).with_group_size(7) == KAnonymity(7)
+    assert AlphaK(Fraction(1, 2), 3).with_group_size(7) == AlphaK(Fraction(1, 2), 3)  # it is not about sizes alone
 
 
 @pytest.mark.parametrize("wrong", [1.5, Fraction(3, 2), "2", True, 0, -1])
@@ -131,7 +143,7 @@ def names_used(path):
 def test_no_room_but_the_models_own_names_a_model():
     """Whatever is to be said of a model it says itself; papers that are reproduced have models of theirs."""
     package = Path(shoal.__file__).parent
-    concrete = {model.__name__ for model in OWN.values()}
+    concrete = {model.__name__ for model in BUILT_IN_MODELS.values()}
     places = [
         f"{path.relative_to(package)}: {name}"
         for path in sorted(package.rglob("*.py"))

@@ -22,7 +22,7 @@ from shoal.models import (
     PSensitive,
     TCloseness,
 )
-from shoal.models.exact_comparison import log_is_below, no_more, powers_reach_one, settle
+from shoal.models.exact_comparison import align_with_verdict, log_is_below, powers_reach_one, ratio_within
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.schema.bound_hierarchy import build_ladder
 from shoal.table.groups import Groups, Histogram, histogram
@@ -195,9 +195,9 @@ def test_products_are_compared_on_both_sides_of_64_bits():
     left, right = (side.ravel() for side in np.meshgrid(np.asarray(counts), np.asarray(counts)))
     for bound in bounds:
         expected = [int(a) <= bound * int(b) for a, b in zip(left, right, strict=True)]
-        assert no_more(left, right, bound).tolist() == expected
+        assert ratio_within(left, right, bound).tolist() == expected
         strictly = [int(a) < bound * int(b) for a, b in zip(left, right, strict=True)]
-        assert no_more(left, right, bound, strict=True).tolist() == strictly
+        assert ratio_within(left, right, bound, strict=True).tolist() == strictly
 
 
 @pytest.mark.parametrize("at_least", [True, False])
@@ -205,7 +205,7 @@ def test_products_are_compared_on_both_sides_of_64_bits():
 def test_figures_are_on_the_side_of_their_bound_on_which_the_verdict_is(at_least, strict):
     near = np.asarray([1.0, np.nextafter(1, 0), np.nextafter(1, 2), 0.5, 2.0])
     for verdict in (True, False):
-        shown = settle(near, 1.0, np.full(5, verdict), at_least=at_least, strict=strict)
+        shown = align_with_verdict(near, 1.0, np.full(5, verdict), at_least=at_least, strict=strict)
         beyond = shown > 1.0 if at_least else shown < 1.0
         read = beyond if strict else beyond | (shown == 1.0)
         assert read.tolist() == [verdict] * 5

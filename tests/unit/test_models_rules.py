@@ -25,7 +25,7 @@ from shoal.models import (
 from shoal.models.by_people import ByPeople
 from shoal.models.exact_comparison import as_float
 from shoal.models.partial_knowledge import Known
-from shoal.models.superset_rules import absorbing_part
+from shoal.models.superset_rules import superset_part
 from shoal.schema.columns import Domain
 from shoal.table.rules import DISTINCT, ENTROPY, EQUAL, HIERARCHICAL, LIKENESS, ORDERED, RECURSIVE, SHARE, Rule
 from tests.unit.test_models_exactly import VALUES, counted
@@ -36,7 +36,7 @@ AGAINST = [EQUAL, LIKENESS]
 
 def demanded(rule, totals, *, whole=True):
     """How many different values the part asks for; 1 where there is none."""
-    part = absorbing_part(rule, np.asarray(totals), whole=whole)
+    part = superset_part(rule, np.asarray(totals), whole=whole)
     assert part is None or (part.kind == DISTINCT and part.whole > 1)
     return 1 if part is None else part.whole
 
@@ -77,7 +77,7 @@ def test_every_group_of_a_model_has_what_is_said_to_survive_any_union(model):
     groups = counted(TOTALS)
     domain = groups.histograms[0].domain
     totals = [np.asarray([count for count in TOTALS if count], np.int64)]
-    rules = model.absorbing_rules((domain,), totals, whole=True)
+    rules = model.superset_rules((domain,), totals, whole=True)
     asked = max((rule.whole for _, rule in rules if rule.kind == DISTINCT), default=1)
     assert 1 <= asked <= least_values(model, TOTALS)
 
@@ -110,7 +110,7 @@ def test_disclosure_asks_for_every_value_of_the_table_or_for_those_that_make_up_
     domain, totals = Domain("s", 4), [np.asarray([6, 3, 0, 1])]
     asked = {
         (delta, absent): [
-            rule.whole for _, rule in DeltaDisclosure(delta, absent).absorbing_rules((domain,), totals, whole=True)
+            rule.whole for _, rule in DeltaDisclosure(delta, absent).superset_rules((domain,), totals, whole=True)
         ]
         for delta in (0.01, 0.3, 1)
         for absent in ("fails", "ignored")
@@ -127,7 +127,7 @@ def test_values_categories_and_weights_survive_as_they_are():
     for model in (PSensitive(2), PAlphaSensitive(2, 1), PPlusAlphaSensitive(2, 1)):
         rules = model.bound_rules((histogram.domain,), [histogram.total])
         assert rules
-        kept = model.absorbing_rules((histogram.domain,), [histogram.total], whole=False)
+        kept = model.superset_rules((histogram.domain,), [histogram.total], whole=False)
         assert [(place, id(rule.labels)) for place, rule in kept] != []
         assert [(p, r.kind, r.whole) for p, r in kept] == [(p, r.kind, r.whole) for p, r in rules]
 
@@ -135,10 +135,10 @@ def test_values_categories_and_weights_survive_as_they_are():
 def test_models_together_keep_what_each_keeps_and_nothing_where_one_keeps_not_even_its_size():
     domain, totals = Domain("s", 3), [np.asarray([6, 3, 1])]
     both = combine([LDiversity(2), AlphaK(0.4, 2), KAnonymity(4)])
-    found = both.absorbing_rules((domain,), totals, whole=False)
+    found = both.superset_rules((domain,), totals, whole=False)
     assert found is not None
     assert [(place, rule.kind, rule.whole) for place, rule in found] == [(0, DISTINCT, 2), (0, DISTINCT, 3)]
-    assert combine([LDiversity(2), Known(KAnonymity(2), 1)]).absorbing_rules((domain,), totals, whole=False) is None
+    assert combine([LDiversity(2), Known(KAnonymity(2), 1)]).superset_rules((domain,), totals, whole=False) is None
 
 
 def test_models_together_look_at_sizes_alone_where_all_do():
@@ -149,21 +149,21 @@ def test_models_together_look_at_sizes_alone_where_all_do():
 def test_by_people_so_many_people_survive_and_no_group_of_one_is_asked_for():
     domains = Domain("secret", 2), Domain("who", 9, people=object())
     totals = [np.ones(domain.size, np.int64) for domain in domains]
-    told = ByPeople(KAnonymity(3)).absorbing_rules(domains, totals, whole=False)
+    told = ByPeople(KAnonymity(3)).superset_rules(domains, totals, whole=False)
     assert [(place, rule.kind, rule.whole) for place, rule in told] == [(1, DISTINCT, 3)]
     shares = ByPeople(TCloseness(0.5))
     assert shares.least == 1
-    assert shares.absorbing_rules(domains, totals, whole=True) == []
+    assert shares.superset_rules(domains, totals, whole=True) == []
     assert [(place, rule.kind) for place, rule in shares.bound_rules(domains, totals)] == [(0, EQUAL)]
 
 
 def test_two_people_are_asked_for_where_two_are_enough_and_sizes_alone_tell_it_where_one_row_is_known():
     domains = Domain("secret", 2), Domain("who", 9, people=object())
     totals = [np.ones(domain.size, np.int64) for domain in domains]
-    for told in (ByPeople(KAnonymity(2)).absorbing_rules(domains, totals, whole=False),
+    for told in (ByPeople(KAnonymity(2)).superset_rules(domains, totals, whole=False),
                  ByPeople(KAnonymity(2)).bound_rules(domains, totals)):  # fmt: skip
         assert [(place, rule.whole) for place, rule in told] == [(1, 2)]
-    found = {(type(model), rows): ByPeople(model, rows).sizes_of_people
+    found = {(type(model), rows): ByPeople(model, rows).people_sizes_only
              for model in (KAnonymity(2), PSensitive(2)) for rows in (1, 2, None)}  # fmt: skip
     assert [key for key, held in found.items() if held] == [(KAnonymity, 1)]
 
@@ -175,8 +175,8 @@ def test_what_is_begun_with_by_people_counts_people_too():
 
 
 def test_a_model_by_people_for_groups_of_another_size_counts_people_too():
-    assert ByPeople(KAnonymity(4), None).resized(7) == ByPeople(KAnonymity(7), None)
-    assert ByPeople(PSensitive(2)).resized(7) == ByPeople(PSensitive(2))
+    assert ByPeople(KAnonymity(4), None).with_group_size(7) == ByPeople(KAnonymity(7), None)
+    assert ByPeople(PSensitive(2)).with_group_size(7) == ByPeople(PSensitive(2))
 
 
 def test_how_many_rows_are_known_is_in_the_sentence():
@@ -194,7 +194,7 @@ def test_the_places_of_an_order_and_the_rows_up_to_each_are_told_to_searches():
     reached = [sum(n for at, n in zip(place, held, strict=True) if at <= p) for p in range(len(VALUES))]
     assert (rule.kind, rule.whole, rule.real) == (ORDERED, len(VALUES), 0.25)
     assert rule.labels.tolist() == place
-    assert rule.lines.tolist() == [*reached, 0, *itertools.accumulate(reached)]
+    assert rule.rule_data.tolist() == [*reached, 0, *itertools.accumulate(reached)]
 
 
 def test_the_nodes_of_a_tree_and_the_rows_under_each_are_told_to_searches():
@@ -204,8 +204,8 @@ def test_the_nodes_of_a_tree_and_the_rows_under_each_are_told_to_searches():
     held = [count for count in totals if count]
     (rule,) = TCloseness(0.25, "hierarchical").rules(domain, np.asarray(held))
     nodes = rule.whole
-    assert (rule.kind, rule.real, len(rule.lines)) == (HIERARCHICAL, 0.25, 3 * nodes)
-    parent, level, rows = (part.tolist() for part in np.split(rule.lines, 3))
+    assert (rule.kind, rule.real, len(rule.rule_data)) == (HIERARCHICAL, 0.25, 3 * nodes)
+    parent, level, rows = (part.tolist() for part in np.split(rule.rule_data, 3))
     under = dict.fromkeys(range(nodes), 0)
     tops = set()
     for leaf, count in zip(rule.labels.tolist(), held, strict=True):

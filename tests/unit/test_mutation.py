@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutation.mutate import mutants_of
-from tests.mutation.rooms import once, sample
+from tests.mutation.rooms import former_survivors, sample
 
 PROJECT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
 
 
 def test_every_fault_that_once_survived_can_still_be_put_in():
-    found = once()
+    found = former_survivors()
     assert len(found) >= 12
     for _, mutant in found:
         ast.parse(mutant.text)

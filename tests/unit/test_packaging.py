@@ -40,7 +40,7 @@ def pack_store(project):
     """Lay the compiled code of full-domain searches beside the kernels of another copy; the names of its files."""
     run(sys.executable, "-W", "ignore", "-c", COMPILED)
     kept = cache._store()
-    place = project / "src" / "shoal" / "kernels" / cache.packed(kept).name
+    place = project / "src" / "shoal" / "kernels" / cache.packed_path(kept).name
     cache.pack(kept, place, preset=0)
     with tarfile.open(place) as archive:
         return {Path(name).name for name in archive.getnames() if not name.endswith(".ran")}
@@ -56,7 +56,7 @@ def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path)
     with tarfile.open(archive) as source:
         source.extractall(tmp_path / "source", filter="data")
     (unpacked,) = (tmp_path / "source").iterdir()
-    packed = pack_store(unpacked)
+    packed_path = pack_store(unpacked)
     run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path), cwd=unpacked)
     (wheel,) = tmp_path.glob("*.whl")
     assert shoal.__version__ in wheel.name
@@ -66,8 +66,8 @@ def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path)
     alone = {"PYTHONPATH": str(there), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     run(sys.executable, "-W", "ignore", "-c", COMPILED, cwd=tmp_path, env=alone)
     (store,) = (there / "shoal" / "kernels" / "__pycache__").glob("numba-*")
-    assert packed
-    assert {file.name for file in store.rglob("*.nb[ic]")} == packed  # nothing was compiled
+    assert packed_path
+    assert {file.name for file in store.rglob("*.nb[ic]")} == packed_path  # nothing was compiled
     used = run(sys.executable, "-c", USE, str(there), str(tmp_path / "released.csv"), cwd=tmp_path, env=alone)
     assert int(used) >= 4
     assert (there / "shoal" / "py.typed").is_file()

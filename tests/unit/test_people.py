@@ -23,14 +23,14 @@ from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.methods import METHODS
 from shoal.methods.full_domain.lattice import NodeEvaluator
-from shoal.pipeline.decide import Watch, encode
+from shoal.pipeline.decide import StepTimer, encode
 from shoal.report import render
 from shoal.risk import attacks_people
 from shoal.runtime.progress import quiet
 from shoal.runtime.validation import make
 from shoal.schema import Categories, Column, Role, Schema, Widths
 from shoal.schema.spelling import fold
-from shoal.table.people import Numbered, number_names
+from shoal.table.people import NumberedPeople, number_names
 from tests.reference import people as slow
 
 runner = CliRunner()
@@ -195,7 +195,7 @@ def test_people_are_told_apart_by_what_names_mean(kind, data):
     keys = [None if name is None else fold(str(name)) for name in names]
     assert len(named) == len({key for key in keys if key is not None})
     assert [number < 0 for number in numbers] == [key is None for key in keys]
-    told = Numbered(None, 0, named).names
+    told = NumberedPeople(None, 0, named).names
     assert [None if number < 0 else told[number] for number in numbers] == [key and (key,) for key in keys]
 
 
@@ -211,7 +211,7 @@ def test_a_search_counts_the_people_of_every_node(rows, limit, seed):
     schema = Schema({name: ROLES[name] for name in ("patient", "age", "sex")})
     asked = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.FullDomain())
     with DuckDBEngine() as engine:
-        problem = encode(engine, Source(frame=table), asked, Watch(quiet))
+        problem = encode(engine, Source(frame=table), asked, StepTimer(quiet))
     evaluator = NodeEvaluator(problem, shoal.FullDomain().measure(problem))
     slowly = NodeEvaluator(problem, shoal.FullDomain().measure(problem), by_sizes=False)
     nodes = [(age, sex) for age in range(problem.ladders[0].height + 1) for sex in (0, 1)]
@@ -392,7 +392,7 @@ def test_what_groups_tell_of_values_is_asked_of_people(rows, excluded):
 def test_the_commonest_value_of_a_group_is_the_first_of_equal_ones(pairs, apart):
     group = np.asarray([group for group, _ in pairs], np.int64)
     value = np.asarray([value * apart for _, value in pairs], np.int32)
-    most, which = attacks_people._commonest(group, value, 5)
+    most, which = attacks_people._commonest_values(group, value, 5)
     for g in range(5):
         times = Counter(int(one) for owner, one in zip(group, value, strict=True) if owner == g)
         assert most[g] == max(times.values(), default=0)

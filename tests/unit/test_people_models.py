@@ -18,8 +18,8 @@ from shoal.models.by_people import ByPeople
 from shoal.schema import Categories, Column, Role, Schema, Tree
 from shoal.table import read_frequency_set
 from shoal.table.people import hitting_number, number_people
-from shoal.verification.independent import differences, judge_people
-from shoal.verification.verify import people_of_source
+from shoal.verification.independent import differences, evaluate_people
+from shoal.verification.verify import read_source_people
 from tests.reference import people as slow
 from tests.reference import unions
 from tests.reference.models import ordered_cost, tree_cost
@@ -87,9 +87,9 @@ MODELS = {
     ),
     "enhanced beta": (
         shoal.BetaLikeness(3, "enhanced", "secret"),
-        lambda g, p, e: slow.beta_alike(g, p, e, 3, enhanced=True),
+        lambda g, p, e: slow.beta_like(g, p, e, 3, enhanced=True),
     ),
-    "beta": (shoal.BetaLikeness(1, column="secret"), lambda g, p, e: slow.beta_alike(g, p, e, 1)),
+    "beta": (shoal.BetaLikeness(1, column="secret"), lambda g, p, e: slow.beta_like(g, p, e, 1)),
     "delta": (shoal.DeltaDisclosure(1.5, column="secret"), lambda g, p, e: slow.delta_disclosed(g, p, e, 1.5)),
 }
 
@@ -108,7 +108,7 @@ def read(engine, rows):
 
 def everybody_of(engine, table, models):
     """What people have, for the gate, as far as some models ask for it."""
-    return people_of_source(engine, table, SCHEMA, AllOf(tuple(map(ByPeople, models))))
+    return read_source_people(engine, table, SCHEMA, AllOf(tuple(map(ByPeople, models))))
 
 
 def told_slowly(rows):
@@ -130,17 +130,19 @@ def test_every_model_by_people_is_its_definition_and_the_gate_agrees(engine, row
     frequencies = read_frequency_set(engine, table, SCHEMA)
     groups, people = told_slowly(rows)
     _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
-    looked_at = table.places(("group", "who"))
+    looked_at = table.positions(("group", "who"))
     asked_of_all = [asked for asked, _ in MODELS.values()]
     counted, everybody = engine.frequencies(table, looked_at), everybody_of(engine, table, asked_of_all)
-    own = judge_people(counted, everybody, looked_at[:1], looked_at[1], SCHEMA, asked_of_all)
+    own = evaluate_people(counted, everybody, looked_at[:1], looked_at[1], SCHEMA, asked_of_all)
     sizes = [asked for asked in asked_of_all if asked.sizes_only]
     assert everybody_of(engine, table, sizes) is None
-    alone = judge_people(counted, None, looked_at[:1], looked_at[1], SCHEMA, sizes)
-    assert alone.opinions == tuple(o for o, asked in zip(own.opinions, asked_of_all, strict=True) if asked.sizes_only)
+    alone = evaluate_people(counted, None, looked_at[:1], looked_at[1], SCHEMA, sizes)
+    assert alone.evaluations == tuple(
+        o for o, asked in zip(own.evaluations, asked_of_all, strict=True) if asked.sizes_only
+    )
     assert (alone.rows, alone.groups, alone.smallest) == (own.rows, own.groups, own.smallest)
     assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups.values())))
-    for opinion, (model, (asked, holds)) in zip(own.opinions, MODELS.items(), strict=True):
+    for opinion, (model, (asked, holds)) in zip(own.evaluations, MODELS.items(), strict=True):
         expected = [holds(group, people, list(people)) for group in groups.values()]
         verdict = ByPeople(asked).assess(found)
         assert verdict.holds.tolist() == expected, model
@@ -156,7 +158,7 @@ def test_what_absorbs_by_people_survives_any_union(engine, rows, seed):
     number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
     for asked, _ in MODELS.values():
         model = ByPeople(asked)
-        if not model.absorbs:
+        if not model.closed_under_superset:
             continue
         before = model.assess(frequencies.groups_of(number, number.max() + 1)).holds
         after = model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds
@@ -173,8 +175,8 @@ def test_what_is_declared_of_unions_is_what_a_search_finds():
     for name, asked in TRIED.items():
         model = ByPeople(asked)
         united, absorbed = unions.counterexamples(model, groups)
-        assert model.unites == (united == 0), name
-        assert model.absorbs == (absorbed == 0), name
+        assert model.closed_under_union == (united == 0), name
+        assert model.closed_under_superset == (absorbed == 0), name
 
 
 SETS = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=7)
@@ -197,7 +199,7 @@ def test_shares_do_not_unite_by_people(engine):
     _, apart = frequencies.group(frequencies.codes, [2])
     assert model.assess(apart).holds.all()
     assert not model.assess(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)).holds.any()
-    assert not model.unites
+    assert not model.closed_under_union
 
 
 @pytest.mark.parametrize("model", ["p-sensitive p=2", "l-diversity l=2", "p-alpha-sensitive p=2 alpha=1",
@@ -237,5 +239,5 @@ def test_a_search_is_told_of_people_by_their_column_and_of_values_by_theirs():
 
 
 def test_which_models_are_about_people_alone_is_not_lost_when_people_are_counted():
-    assert ByPeople(shoal.TrajectoryAnonymity(3)).only_people
-    assert not ByPeople(shoal.KAnonymity(3)).only_people
+    assert ByPeople(shoal.TrajectoryAnonymity(3)).requires_people
+    assert not ByPeople(shoal.KAnonymity(3)).requires_people

@@ -24,9 +24,9 @@ from shoal.io.publish import (
     certificate_of,
     check_inputs,
     check_output,
-    places_of,
     publish,
     recoding_of,
+    release_paths,
     staging,
     staging_of,
 )
@@ -51,7 +51,7 @@ def identity(place: Path) -> tuple[int, int, int]:
 @pytest.mark.parametrize("kind", ["dangling", "link", "fifo", "socket", "device"])
 def test_only_a_regular_file_is_replaced(tmp_path: Path, which: int, kind: str) -> None:
     plan = write_plan(tmp_path)
-    place = places_of(tmp_path / "released.csv")[which]
+    place = release_paths(tmp_path / "released.csv")[which]
     if kind == "dangling":
         place.symlink_to(tmp_path / "nowhere")
     elif kind == "link":
@@ -76,7 +76,7 @@ def test_nothing_is_replaced_unasked_be_it_made_while_the_release_was(
 ) -> None:
     from shoal.pipeline import decide
 
-    plan, place = write_plan(tmp_path), places_of(tmp_path / "released.csv")[which]
+    plan, place = write_plan(tmp_path), release_paths(tmp_path / "released.csv")[which]
     made = decide.verify
 
     def verify(*given: Any, **options: Any) -> Any:
@@ -168,7 +168,7 @@ def test_no_output_lies_in_the_folder_of_the_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", WHICH)
 def test_no_file_of_a_release_is_the_source(tmp_path: Path, which: int) -> None:
     plan = write_plan(tmp_path)
-    place = places_of(tmp_path / "released.csv")[which]
+    place = release_paths(tmp_path / "released.csv")[which]
     (tmp_path / "source.csv").rename(place)
     plan.write_text(plan.read_text().replace('"source.csv"', json.dumps(place.name)))
     before = place.read_bytes()
@@ -183,7 +183,7 @@ def test_no_file_of_a_release_is_the_plan_a_hierarchy_or_the_previous_release(
     tmp_path: Path, which: int, linked: bool
 ) -> None:
     plan = write_plan(tmp_path)
-    place = places_of(tmp_path / "released.csv")[which]
+    place = release_paths(tmp_path / "released.csv")[which]
 
     def put(file: Path) -> None:
         place.unlink(missing_ok=True)
@@ -221,7 +221,7 @@ def test_no_file_of_a_release_is_the_ledger_or_the_universe(tmp_path: Path) -> N
     from shoal.budget.methods.grids import PopulationGrid
 
     table = tmp_path / "released.csv"
-    for which, place in enumerate(places_of(table)):
+    for which, place in enumerate(release_paths(table)):
         ledger, universe = (place, tmp_path / "u.csv") if which % 2 else (tmp_path / "l", place)
         method = PopulationGrid(k=5, ledger=ledger, levels={"age": 1}, universe=universe)
         assert set(method.files) == {ledger, universe}
@@ -253,7 +253,9 @@ def test_a_second_release_to_the_same_output_is_refused(tmp_path: Path, target: 
         with pytest.raises(OutputError, match="at work"), staging(tmp_path / "released.csv"):
             pass
     release(plan)
-    assert names(tmp_path) == sorted(["plan.toml", "source.csv", *(p.name for p in places_of(tmp_path / target)[:3])])
+    assert names(tmp_path) == sorted(
+        ["plan.toml", "source.csv", *(p.name for p in release_paths(tmp_path / target)[:3])]
+    )
 
 
 def test_of_many_releases_at_once_each_is_whole_or_refused(tmp_path: Path) -> None:
@@ -429,8 +431,8 @@ def broken_off(folder: Path, *, moved: bool) -> Path:
 @pytest.mark.parametrize("moved", [False, True])
 def test_the_journal_goes_before_what_it_tells_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool) -> None:
     """Else a kill in between would leave a journal of moves that cannot be told any more."""
-    table, left, clear = broken_off(tmp_path, moved=moved), [], io_publish.Held.clear
-    monkeypatch.setattr(io_publish.Held, "clear", lambda held: (left.append(names(held.path)), clear(held)))
+    table, left, clear = broken_off(tmp_path, moved=moved), [], io_publish.LockedFolder.clear
+    monkeypatch.setattr(io_publish.LockedFolder, "clear", lambda held: (left.append(names(held.path)), clear(held)))
     with staging(table):
         pass
     assert io_publish.JOURNAL not in left[0]
@@ -512,11 +514,11 @@ def test_requests_wait_and_are_answered_in_the_end() -> None:
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("answered"))
     try:
-        with signals.deferred():
+        with signals.defer_signals():
             signal.raise_signal(signal.SIGTERM)
             assert got == []
         assert got == ["answered"]
-        with contextlib.suppress(ZeroDivisionError), signals.deferred():
+        with contextlib.suppress(ZeroDivisionError), signals.defer_signals():
             signal.raise_signal(signal.SIGTERM)
             raise ZeroDivisionError
         assert got == ["answered"] * 2
@@ -528,24 +530,24 @@ def test_a_request_that_was_swallowed_is_answered_before_anything_moves(tmp_path
     table = tmp_path / "r.csv"
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        with signals.listening(), staging(table) as folder:
+        with signals.handle_signals(), staging(table) as folder:
             (folder / "table.csv").write_text("new")
             with contextlib.suppress(signals.Stopped):
                 signal.raise_signal(signal.SIGTERM)
             with pytest.raises(signals.Stopped):
                 publish((folder / "table.csv", table), [])
-        assert signals.asked() == signal.SIGTERM
+        assert signals.received_signal() == signal.SIGTERM
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert names(tmp_path) == []
     finally:
-        with signals.listening():  # forget it
+        with signals.handle_signals():  # forget it
             signal.signal(signal.SIGTERM, before)
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with signals.listening(), signals.deferred():
+        with signals.handle_signals(), signals.defer_signals():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
             signal.raise_signal(signal.SIGHUP)
     finally:
@@ -675,7 +677,7 @@ def test_a_paper_is_whole_on_disk_before_it_has_its_name(tmp_path: Path, monkeyp
         lambda path: (done.append(("sync", path.read_text() if path.is_file() else "folder")), sync(path)),
     )
     monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(("move", to.name)), replace(path, to)))
-    io_publish.write_paper(place, "new")
+    io_publish.write_text_atomic(place, "new")
     assert done == [("sync", "new"), ("move", "paper.html"), ("sync", "folder")]
     assert names(tmp_path) == ["paper.html"]
 
@@ -692,6 +694,6 @@ def test_a_paper_that_fails_leaves_the_old_one_and_nothing_else(
 
     monkeypatch.setattr(io_publish, "_sync", fail)
     with pytest.raises((OutputError, KeyboardInterrupt)):
-        io_publish.write_paper(place, "new")
+        io_publish.write_text_atomic(place, "new")
     assert place.read_text() == "old"
     assert names(tmp_path) == ["paper.html"]

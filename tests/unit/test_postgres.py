@@ -18,7 +18,7 @@ from shoal.errors import OutputError, PlanError, TableError
 from shoal.io.engines.base import Source
 from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.io.formats import ColumnLabels
-from shoal.io.formats.postgres import Place, Postgres, name_of_certificate
+from shoal.io.formats.postgres import Postgres, TableName, certificate_table_name
 from tests import servers
 from tests.unit.test_publishing import in_child
 
@@ -198,8 +198,8 @@ def test_names_of_63_bytes_with_quotes(clinic):
     asked["columns"][ODD] = asked["columns"].pop("mood")
     shoal.release(asked)
     assert ask(clinic, f"SELECT count({quoted}) FROM {quoted}") == [(80,)]
-    assert tables(clinic) == {"visits", ODD, name_of_certificate(ODD)}
-    assert len(name_of_certificate(ODD).encode()) <= 63
+    assert tables(clinic) == {"visits", ODD, certificate_table_name(ODD)}
+    assert len(certificate_table_name(ODD).encode()) <= 63
     with pytest.raises(OutputError, match="at most 63 bytes"):
         shoal.release(plan("x" * 64))
 
@@ -358,7 +358,7 @@ def test_a_source_is_seen_as_it_was_when_the_reading_began(clinic):
         changing = threading.Thread(target=run, args=(clinic, "DELETE FROM visits"))
         changing.start()
         changing.join()
-        assert engine.to_arrow(engine.take(server, asked)).num_rows == 88
+        assert engine.to_arrow(engine.ingest(server, asked)).num_rows == 88
 
 
 def test_a_source_cannot_be_written_to(clinic):
@@ -373,7 +373,7 @@ def test_a_role_without_rights_is_told_so(clinic, monkeypatch):
         read(table="visits")
     assert "geheim" not in str(told.value)
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server, pytest.raises(OutputError, match="no right"):
-        server.stage(Place("public", "released"), ["a"], ["VARCHAR"], None, {})
+        server.stage(TableName("public", "released"), ["a"], ["VARCHAR"], None, {})
     with pytest.raises(PlanError, match="is not set"):
         DuckDBEngine().read(Source(database="env:NOWHERE", table="t"))
 

@@ -14,8 +14,8 @@ import pytest
 import shoal
 from shoal.advice.draft import draft_plan
 from shoal.advice.profile import profile as profile_table
-from shoal.advice.suggest_role import MOST_QUASI
-from shoal.advice.try_methods import Tried, least_loss
+from shoal.advice.suggest_role import MAX_JOINT_QUASI_IDENTIFIERS
+from shoal.advice.try_methods import MethodTrial, least_loss
 from shoal.advice.value_kinds import separators_of
 from shoal.datasets.census import census_table
 from shoal.datasets.patients import FOLDER
@@ -23,7 +23,7 @@ from shoal.errors import OutputError, PlanError, TableError
 from shoal.methods import FullDomain, Mondrian, Refine
 from shoal.plan.plan import Plan
 from shoal.schema.column_vocabulary import SENSITIVE, meaning_of, words_of
-from shoal.schema.detect_identifiers import _named, identifier_reason, sensitive_reason
+from shoal.schema.detect_identifiers import _identifier_meaning, identifier_reason, sensitive_reason
 
 ROW = random.Random(7)
 
@@ -189,7 +189,7 @@ def test_free_text_and_constants_are_left_out():
 
 
 def test_a_wide_table_keeps_what_others_know(monkeypatch):
-    monkeypatch.setattr("shoal.advice.suggest_role.MOST_KNOWN", 16)
+    monkeypatch.setattr("shoal.advice.suggest_role.MAX_QUASI_IDENTIFIERS", 16)
     rows = 400
     made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(rows)] for n in range(30)}
     table = pa.table({**made, "sex": ["m", "f"] * (rows // 2), "again": made["m7"]})
@@ -202,7 +202,7 @@ def test_a_wide_table_keeps_what_others_know(monkeypatch):
 
 
 def test_a_draft_of_a_wide_table_takes_it_that_few_columns_are_known(tmp_path):
-    made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(300)] for n in range(MOST_QUASI + 14)}
+    made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(300)] for n in range(MAX_JOINT_QUASI_IDENTIFIERS + 14)}
     profile = profile_table(pa.table(made))
     text = draft_plan(profile, None, tmp_path)
     plan = Plan.from_toml(text)
@@ -398,7 +398,11 @@ def test_k_is_what_was_asked_for_or_an_error(tmp_path):
 
 def test_the_method_is_the_one_that_lost_least(tmp_path):
     profile = profile_table(pa.table({"age": list(range(40))}))
-    tried = (Tried(FullDomain(), 0.7, 40, 0.1), Tried(Mondrian(), 0.25, 40, 0.1), Tried(Refine(), None, 40, 0.1))
+    tried = (
+        MethodTrial(FullDomain(), 0.7, 40, 0.1),
+        MethodTrial(Mondrian(), 0.25, 40, 0.1),
+        MethodTrial(Refine(), None, 40, 0.1),
+    )
     text = draft_plan(profile, tmp_path / "t.csv", tmp_path, tried=tried)
     assert tomllib.loads(text)["method"] == {"name": "mondrian"}
     assert text.index("mondrian: 0.25") < text.index("full-domain: 0.70") < text.index("refine: no release")
@@ -414,7 +418,7 @@ def test_the_rehearsal_runs_on_a_sample_that_does_not_change(tmp_path, monkeypat
     plan = Plan.from_dict(
         tomllib.loads(draft_plan(profile_table(tmp_path / "census.csv"), tmp_path / "census.csv", tmp_path)), tmp_path
     )
-    monkeypatch.setattr(try_methods, "SAMPLE", 500)
+    monkeypatch.setattr(try_methods, "SAMPLE_ROWS", 500)
     first, second = (try_methods.try_methods(plan, plan.source, 0.05) for _ in range(2))
     assert [trial.loss for trial in first[:1]] == [trial.loss for trial in second[:1]]
     assert {trial.rows for trial in first} == {500}
@@ -499,20 +503,20 @@ def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
 
 
 def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
-    from shoal.io.formats.csv_dialect import SAMPLE_BYTES, other_than_utf8
+    from shoal.io.formats.csv_dialect import SAMPLE_BYTES, detect_legacy_encoding
 
     path = tmp_path / "t.csv"
     path.write_bytes(b"a" * (SAMPLE_BYTES - 1) + "\u00fc".encode())
-    assert not other_than_utf8(path)
+    assert not detect_legacy_encoding(path)
     path.write_bytes(b"a" * (SAMPLE_BYTES - 1) + "\u00fc".encode()[:1])
-    assert other_than_utf8(path)
+    assert detect_legacy_encoding(path)
     path.write_bytes(b"\x1f\x8b\xff\xff")
-    assert not other_than_utf8(path)
+    assert not detect_legacy_encoding(path)
     for far in (0, SAMPLE_BYTES):  # quotes and dashes are no control characters; 0x81 is nothing in cp1252
         for written, encoding in ((b"\xfc", "latin-1"), (b"\xfc\x93", "cp1252"), (b"\xfc\x93\x81", "latin-1")):
             path.write_bytes(written + b"a" * far + b"\xfc")
-            assert other_than_utf8(path) == encoding
-    assert not other_than_utf8(tmp_path / "none.csv")
+            assert detect_legacy_encoding(path) == encoding
+    assert not detect_legacy_encoding(tmp_path / "none.csv")
 
 
 def test_what_is_a_persons_own_and_repeats_says_whose_rows_they_are():
@@ -611,4 +615,4 @@ def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, ca
 def test_german_compounds_mean_what_their_last_part_means(name, words, sensitive):
     assert words_of(name) == words
     assert meaning_of(words, SENSITIVE) == sensitive
-    assert _named(words) == ("a name" if name == "Patientenname" else None)
+    assert _identifier_meaning(words) == ("a name" if name == "Patientenname" else None)

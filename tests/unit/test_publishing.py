@@ -20,7 +20,16 @@ import typer
 
 from shoal.cli import app as edge
 from shoal.io import publish as io_publish
-from shoal.io.publish import certificate_of, places_of, publish, recoding_of, report_of, sha256_of, staging, staging_of
+from shoal.io.publish import (
+    certificate_of,
+    publish,
+    recoding_of,
+    release_paths,
+    report_of,
+    sha256_of,
+    staging,
+    staging_of,
+)
 from tests.unit.test_output import names, write_plan
 
 STEPS = ("open", "write", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir")
@@ -54,7 +63,7 @@ class Case:
         if recoding:
             recoding_of(table).write_text(f"{version} recoding")
         certificate_of(table).write_text(json.dumps({"output": {"name": self.name, "sha256": sha256_of(table)}}))
-        return {place: place for place in places_of(table) if place.exists()}
+        return {place: place for place in release_paths(table) if place.exists()}
 
     def publish(self, made: Path, target: Path) -> None:
         """What a release does once its files are made."""

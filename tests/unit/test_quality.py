@@ -87,7 +87,7 @@ def test_regrouping_keeps_every_row_and_never_loses_more():
 
 
 def test_microaggregation_has_qualities_too(monkeypatch):
-    monkeypatch.setattr("shoal.methods.microaggregation.points.MOST_PROPOSALS", 20_000)
+    monkeypatch.setattr("shoal.methods.microaggregation.points.MAX_PROPOSALS", 20_000)
     schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("age", "hours")})
     rng = np.random.default_rng(2)
     import pyarrow as pa
@@ -212,10 +212,10 @@ def test_the_best_of_few_rows_is_the_optimum(name):
             continue
         lost = method.lower_bound(problem, recoding).loss
         assert lost >= best * (1 - 1e-9)
-        if problem.model.unites:
+        if problem.model.closed_under_union:
             assert lost == pytest.approx(best)
             found += 1
-    assert found or not problem.model.unites
+    assert found or not problem.model.closed_under_union
 
 
 def test_many_rows_have_no_exact_answer():

@@ -403,12 +403,12 @@ ROWS_OF_PEOPLE = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), 
 
 def test_another_person_changes_as_many_of_the_kept_rows_as_are_kept_of_one() -> None:
     """What the noise is made for: whatever one person has, in whatever rows, no row of anybody else's comes or goes."""
-    from shoal.budget.questions import _few_rows
+    from shoal.budget.questions import _limit_rows_per_person
 
     def kept(table: list[tuple[str, int]], most: int) -> Counter[tuple[str, int]]:
         columns = {"whose": [whose for whose, _ in table], "v": [value for _, value in table]}
         read = engine.read(Source(frame=pa.table(columns, pa.schema([("whose", pa.string()), ("v", pa.int64())]))))
-        found = engine.to_arrow(_few_rows(engine, read, ["whose"], most)).to_pylist()
+        found = engine.to_arrow(_limit_rows_per_person(engine, read, ["whose"], most)).to_pylist()
         counted = Counter((row["whose"], row["v"]) for row in found)
         held: Counter[str] = Counter()
         for (whose, _), times in counted.items():

@@ -537,14 +537,14 @@ def test_extensions_are_not_fetched_from_the_network() -> None:
 
 def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
     """A million columns: nothing grows with them but the reading of the first bytes."""
-    from shoal.io.formats.csv_dialect import MOST_COLUMNS, renamed
+    from shoal.io.formats.csv_dialect import MAX_COLUMNS, rename_duplicates
 
     wide = tmp_path / "wide.csv"
-    for columns, name in ((1_000_000, "c{}"), (MOST_COLUMNS + 1, "c{}"), (300, "c" * 1000 + "{}")):
+    for columns, name in ((1_000_000, "c{}"), (MAX_COLUMNS + 1, "c{}"), (300, "c" * 1000 + "{}")):
         wide.write_text(",".join(name.format(n) for n in range(columns)) + "\n" + ",".join("1" * columns) + "\n")
         with pytest.raises(TableError, match="at most 16,384 columns"):
             check(wide, ["k-anonymity k=2"], quasi_identifiers=["c0"])
-    assert len(set(renamed(["x"] * 20_000))) == 20_000
+    assert len(set(rename_duplicates(["x"] * 20_000))) == 20_000
 
 
 def test_free_memory_is_given_back_before_a_table_is_written(tmp_path, monkeypatch):

@@ -132,15 +132,15 @@ def test_equal_rows_are_repeated_once_each():
     import numpy as np
 
     from shoal.io.engines.base import Source
-    from shoal.table.expand_counts import Constant, Shown, repeat_entries
+    from shoal.table.expand_counts import ConstantColumn, PublishedColumn, repeat_entries
 
     with DuckDBEngine() as engine:
         table = engine.read(Source(frame=pa.table({"a": ["p", "q"], "b": ["x", None], "c": ["u", "v"]})))
         values = pa.array(["x", "W", None], pa.string())
         columns = [
-            Shown(0, np.array([0, 1, 0, 0]), pa.array(["p", "q"]), ranked=True),
-            Shown(1, np.array([0, 2, 1, 0]), values, own=True),
-            Constant(2, "*"),
+            PublishedColumn(0, np.array([0, 1, 0, 0]), pa.array(["p", "q"]), ranked=True),
+            PublishedColumn(1, np.array([0, 2, 1, 0]), values, own=True),
+            ConstantColumn(2, "*"),
         ]
         found = repeat_entries(engine, table, columns, np.array([1, 0, 1, 1]), np.array([1, 2, 1, 1]))
         assert found is not None

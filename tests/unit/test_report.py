@@ -492,8 +492,8 @@ def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
 
 
 def test_one_is_not_told_as_many():
-    from shoal.report.page import _so_many
+    from shoal.report.page import _quantity
 
-    assert [_so_many(count, unit) for unit in ("rows", "people") for count in (1, 2000)] == [
+    assert [_quantity(count, unit) for unit in ("rows", "people") for count in (1, 2000)] == [
         "1 row", "2,000 rows", "1 person", "2,000 people"
     ]  # fmt: skip

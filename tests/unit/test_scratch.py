@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from shoal.runtime import scratch
-from shoal.runtime.scratch import LOCK, hold, make_scratch
+from shoal.runtime.scratch import LOCK, lock_folder, make_scratch
 
 LIVE = """
 import sys
@@ -113,16 +113,16 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     assert (target / LOCK).exists()
     assert (folder / "shoal-17-abc").is_symlink()
     with pytest.raises(OSError):  # noqa: PT011 - which one depends on the system
-        hold(folder / "shoal-17-abc")
+        lock_folder(folder / "shoal-17-abc")
     fake = folder / "shoal-17-xyz"
     fake.mkdir()
     (fake / LOCK).symlink_to(target / LOCK)
     with pytest.raises(OSError):  # noqa: PT011
-        hold(fake)
+        lock_folder(fake)
     (fake / LOCK).unlink()
     (fake / LOCK).symlink_to(tmp_path / "nothing yet")
     with pytest.raises(OSError):  # noqa: PT011
-        hold(fake, make=True)
+        lock_folder(fake, make=True)
     assert not (tmp_path / "nothing yet").exists()
 
 
@@ -131,7 +131,7 @@ def test_a_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: py
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
     with pytest.raises(PermissionError):
-        hold(folder)
+        lock_folder(folder)
     scratch._remove_abandoned(folder)
     assert (folder / "records").read_text() == "left"
     monkeypatch.undo()
@@ -170,17 +170,17 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
 
     monkeypatch.setattr(fcntl, "flock", too_late)
     with pytest.raises(FileNotFoundError):
-        hold(folder)
+        lock_folder(folder)
 
 
 def test_a_folder_that_is_held_or_was_removed_is_not_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = make_scratch(tmp_path, "shoal-")
     before = len(os.listdir("/proc/self/fd"))
-    assert hold(held.path) is None
+    assert lock_folder(held.path) is None
     monkeypatch.setattr(os.path, "samestat", lambda *_: False)
-    held.leave()
+    held.unlock()
     with pytest.raises(FileNotFoundError):
-        hold(held.path)
+        lock_folder(held.path)
     assert len(os.listdir("/proc/self/fd")) == before - 1
 
 

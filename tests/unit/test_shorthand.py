@@ -26,7 +26,7 @@ from shoal import (
     intervals,
     quasi,
 )
-from shoal.api.keywords import Asked, plan_for
+from shoal.api.keywords import Keywords, plan_for
 
 ROWS = 24
 FRAME = pd.DataFrame(
@@ -81,7 +81,7 @@ def test_roles_are_drafted_and_told_where_none_are_named():
 
 
 def test_what_is_named_is_not_drafted():
-    plan, _ = plan_for(FRAME, Asked(sensitive="zip", k=3, t=0.5))
+    plan, _ = plan_for(FRAME, Keywords(sensitive="zip", k=3, t=0.5))
     assert plan.schema.sensitive == ("zip", "illness")
     assert plan.models == (KAnonymity(3), TCloseness(0.5, column="zip"), TCloseness(0.5, column="illness"))
 
@@ -95,7 +95,7 @@ def test_no_value_of_a_record_is_told():
 
 
 def test_the_letters_are_models_of_every_sensitive_column():
-    asked = Asked("age", ["illness", "zip"], "email", k=4, p=2, l=3, t=0.4)
+    asked = Keywords("age", ["illness", "zip"], "email", k=4, p=2, l=3, t=0.4)
     plan, notes = plan_for(FRAME, asked)
     assert not notes
     assert set(plan.models) == {
@@ -104,32 +104,32 @@ def test_the_letters_are_models_of_every_sensitive_column():
             PSensitive(2, column=name), LDiversity(3, column=name), TCloseness(0.4, column=name)
         )),
     }  # fmt: skip
-    assert plan_for(FRAME, Asked("age", "illness", k=4, p=2))[0].models == (KAnonymity(4), PSensitive(2))
+    assert plan_for(FRAME, Keywords("age", "illness", k=4, p=2))[0].models == (KAnonymity(4), PSensitive(2))
 
 
 def test_hierarchies_are_drafted_from_the_columns_unless_given():
-    plan, _ = plan_for(FRAME, Asked(["age", "zip"], k=2))
+    plan, _ = plan_for(FRAME, Keywords(["age", "zip"], k=2))
     assert isinstance(plan.columns["age"].hierarchy, Widths)
     assert plan.columns["zip"].hierarchy == Prefix()
-    plan, _ = plan_for(FRAME, Asked({"age": intervals(7), "zip": quasi()}, k=2))
+    plan, _ = plan_for(FRAME, Keywords({"age": intervals(7), "zip": quasi()}, k=2))
     assert plan.columns["age"].hierarchy == Widths((7,))
 
 
 @pytest.mark.parametrize("method", ["mondrian", "Mondrian", Mondrian, Mondrian(), {"name": "mondrian"}])
 def test_a_method_may_be_a_name_a_class_or_an_object(method):
-    assert plan_for(FRAME, Asked("age", k=2, method=method))[0].method == Mondrian()
+    assert plan_for(FRAME, Keywords("age", k=2, method=method))[0].method == Mondrian()
 
 
 @pytest.mark.parametrize("models", [KAnonymity(3), [KAnonymity(3)], "k-anonymity k=3", {"name": "k-anonymity", "k": 3}])
 def test_a_model_may_stand_for_a_list_of_models(models):
-    assert plan_for(FRAME, Asked("age", models=models))[0].models == (KAnonymity(3),)
+    assert plan_for(FRAME, Keywords("age", models=models))[0].models == (KAnonymity(3),)
     assert shoal.check(FRAME, models, quasi_identifiers="zip").models[0].name == "k-anonymity"
     assert Plan(columns={"age": "quasi-identifier"}, models=models).models == (KAnonymity(3),)
 
 
 def test_suppression_goes_to_the_method():
-    assert plan_for(FRAME, Asked("age", k=2, method=FullDomain(), suppression=0.1))[0].method.suppression == 0.1
-    assert plan_for(FRAME, Asked("age", k=2, suppression=0.1))[0].method.suppression == 0.1
+    assert plan_for(FRAME, Keywords("age", k=2, method=FullDomain(), suppression=0.1))[0].method.suppression == 0.1
+    assert plan_for(FRAME, Keywords("age", k=2, suppression=0.1))[0].method.suppression == 0.1
 
 
 def test_a_text_can_stand_for_missing():
@@ -184,8 +184,8 @@ def test_models_count_people_where_a_column_says_whose_rows_they_are():
 
 
 def test_an_intruder_may_know_few_columns():
-    plan, _ = plan_for(FRAME, Asked(["age", "zip"], k=3, known=1))
+    plan, _ = plan_for(FRAME, Keywords(["age", "zip"], k=3, known=1))
     assert plan.models == (shoal.Known(KAnonymity(3), 1),)
     assert plan.method.name == "hidden-cells"
     with pytest.raises(PlanError, match="'known' must be at most"):
-        plan_for(FRAME, Asked(["age", "zip"], k=3, known=3))
+        plan_for(FRAME, Keywords(["age", "zip"], k=3, known=3))

@@ -13,9 +13,9 @@ import pytest
 import shoal
 from shoal.advice.explain import Cost, Explanation
 from shoal.advice.explore import Exploration, Trial
-from shoal.render import Grid, Page, Sheet
-from shoal.render.summary import CELL_STYLE, MOST_ROWS
-from shoal.runtime.progress import watching
+from shoal.render import Grid, Page, Summary
+from shoal.render.summary import CELL_STYLE, MAX_ROWS
+from shoal.runtime.progress import show_progress
 
 EVIL = "<script>alert(1)</script>\x1b[2J"
 FRAME = pd.DataFrame(
@@ -113,10 +113,10 @@ def test_html_is_well_formed_and_escapes_what_comes_from_data(results):
 
 def test_a_result_says_the_same_as_text_and_as_html(results):
     for result in results:
-        sheet = result.sheet()
-        assert sheet.title in repr(result)
-        assert sheet.title in result._repr_html_()
-        for grid in sheet.grids:
+        summary = result.summary()
+        assert summary.title in repr(result)
+        assert summary.title in result._repr_html_()
+        for grid in summary.grids:
             assert grid.caption in repr(result)
 
 
@@ -150,9 +150,9 @@ def test_the_style_of_a_cell_touches_nothing_outside_of_it():
 
 
 def test_long_tables_say_how_many_rows_are_left_out():
-    sheet = Sheet("t", (), (), [Grid("rows", ("n",), [(n,) for n in range(MOST_ROWS + 3)])])
-    assert "rows (and 3 more)" in sheet.to_text()
-    assert "rows (and 3 more)" in sheet.to_html()
+    summary = Summary("t", (), (), [Grid("rows", ("n",), [(n,) for n in range(MAX_ROWS + 3)])])
+    assert "rows (and 3 more)" in summary.to_text()
+    assert "rows (and 3 more)" in summary.to_html()
 
 
 def test_the_report_is_a_page_that_a_notebook_frames(release, tmp_path):
@@ -217,10 +217,10 @@ def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, m
     steps: list[str] = []
     shoal.anonymize(FRAME, PLAN, progress=lambda step, done=None: steps.append(step))
     assert "verifying" in steps
-    with watching(None) as show:
+    with show_progress(None) as show:
         show("reading", None)
     assert capsys.readouterr().err == ""
-    with watching(True) as show:
+    with show_progress(True) as show:
         show("reading\x1b[2J", 0.5)
     assert "\x1b[2J" not in capsys.readouterr().err
 
@@ -236,7 +236,7 @@ def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, m
     python.get_ipython = lambda: types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", python)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
-    with watching(True) as show:
+    with show_progress(True) as show:
         show("compiling <once>", 0.5)
         show("deciding", None)
     assert "compiling &lt;once&gt;" in written[0]

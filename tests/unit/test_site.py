@@ -13,7 +13,7 @@ from docs.making.pictures import FOLDER, PICTURES
 from docs.making.site import DOCS, TUTORIALS, made_pages, mend_links
 
 import shoal
-from shoal.plan.json_schema import FILE, SECTIONS
+from shoal.plan.json_schema import FILE, SECTION_CLASSES
 
 made = functools.cache(made_pages)
 
@@ -64,7 +64,7 @@ def test_every_key_of_a_plan_is_in_the_reference_and_is_explained():
     schema = json.loads(FILE.read_text(encoding="utf-8"))
     page = made()["plan-keys"]
     methods = schema["$defs"]["Method"]["anyOf"][1:]
-    sections = [schema, *(schema["$defs"][name] for name in SECTIONS)]
+    sections = [schema, *(schema["$defs"][name] for name in SECTION_CLASSES)]
     for part in (*sections, *methods):
         for key, told in part["properties"].items():
             if "const" in told:

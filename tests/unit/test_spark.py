@@ -21,7 +21,7 @@ from shoal.io.engines import spark as spark_engine
 from shoal.io.engines import spark_session
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.engines.duckdb import DuckDBEngine
-from shoal.io.engines.spark import Room, SparkEngine
+from shoal.io.engines.spark import DriverMemory, SparkEngine
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.publish import sha256_of
 from shoal.schema import Column, Role, Schema, Widths
@@ -340,21 +340,21 @@ def test_an_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeyp
 
 
 def test_a_table_that_does_not_fit_the_driver(spark, monkeypatch):
-    monkeypatch.setattr(spark_engine, "driver_room", lambda heap, most: Room(1 << 40, 1000))
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(1 << 40, 1000))
     with pytest.raises(shoal.TableError, match="Make the lowest levels coarser") as error:
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
     assert "different combinations" in str(error.value)
     assert "'c0' (4 values)" in str(error.value)
-    monkeypatch.setattr(spark_engine, "driver_room", lambda heap, most: Room(10, 1 << 40))
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(10, 1 << 40))
     with pytest.raises(shoal.TableError, match="maxResultSize"):
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
 
 
 def test_the_driver_room():
-    room = spark_engine.driver_room("2g", "512m")
+    room = spark_engine.driver_memory("2g", "512m")
     assert room.result == 512 << 20
-    assert spark_engine.driver_room("2g", "0").result == 1 << 30
-    assert 0 < room.python < spark_engine.driver_room("1g", "0").python
+    assert spark_engine.driver_memory("2g", "0").result == 1 << 30
+    assert 0 < room.python < spark_engine.driver_memory("1g", "0").python
 
 
 def test_progress_tells_which_part_is_done(spark, monkeypatch):
@@ -485,11 +485,11 @@ def test_few_combinations_come_at_once_and_many_are_measured_first(spark, tmp_pa
     pq.write_table(table, tmp_path / "in.parquet")
     found, measured = [], []
     for small, few in ((0, 100), (4 << 20, 100), (4 << 20, 20), (4 << 20, 21)):  # there are 21
-        monkeypatch.setattr(spark_engine, "SMALL_BYTES", small)
-        monkeypatch.setattr(spark_engine, "FEW_COMBINATIONS", few)
+        monkeypatch.setattr(spark_engine, "SMALL_TABLE_BYTES", small)
+        monkeypatch.setattr(spark_engine, "MAX_COMBINATIONS_AT_ONCE", few)
         with SparkEngine(EngineSettings(name="spark")) as engine:
             asked = []
-            monkeypatch.setattr(engine, "_check_room", lambda *given, asked=asked: asked.append(given))
+            monkeypatch.setattr(engine, "_check_driver_memory", lambda *given, asked=asked: asked.append(given))
             counted = engine.frequencies(engine.read(Source(tmp_path / "in.parquet")), (0, 1))
         found.append(sorted(map(str, counted.to_pylist())))
         measured.append(len(asked))

@@ -14,8 +14,8 @@ import pytest
 import shoal
 from shoal.io.engines import spark as spark_engine
 from shoal.io.engines.base import EngineSettings, Source
-from shoal.io.engines.spark import Room
-from shoal.io.engines.spark_distributed import SparkSpread
+from shoal.io.engines.spark import DriverMemory
+from shoal.io.engines.spark_distributed import SparkDistributedTable
 from shoal.methods import Cbfs, Mdav, PFirst
 from shoal.plan.plan import Output
 from shoal.schema import Column, Role, Schema
@@ -129,7 +129,7 @@ def test_rows_that_do_not_fit_the_driver(spark, tmp_path, monkeypatch):
     table = numbers_table(3000)
     source, place = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(table, source)
-    monkeypatch.setattr(spark_engine, "driver_room", lambda heap, most: Room(1 << 40, 50_000))
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(1 << 40, 50_000))
     plan = numbers_plan(
         PFirst(effort=10), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
     )
@@ -154,7 +154,7 @@ def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
         Mdav(block=50), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
     )
     # a group of two rows in the written table
-    original = SparkSpread.recode
+    original = SparkDistributedTable.recode
 
     def spoil(counted, *arguments):
         found = original(counted, *arguments)
@@ -165,7 +165,7 @@ def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
         )  # fmt: skip
 
     with monkeypatch.context() as patch:
-        patch.setattr(SparkSpread, "recode", spoil)
+        patch.setattr(SparkDistributedTable, "recode", spoil)
         with pytest.raises(shoal.VerificationError, match="k-anonymity"):
             shoal.release(plan)
     assert [entry.name for entry in tmp_path.iterdir()] == ["in.parquet"]

@@ -14,7 +14,7 @@ import pytest
 import shoal
 from shoal.io.engines import spark_session, spark_shared_session
 from shoal.io.engines.base import EngineSettings
-from shoal.io.engines.spark_shared_session import keeping, open_session
+from shoal.io.engines.spark_shared_session import open_session, shared_spark_session
 
 LOCAL = EngineSettings("1GB", name="spark", master="local[1]", options={"spark.sql.shuffle.partitions": "2"})
 
@@ -87,10 +87,10 @@ def test_a_session_ends_with_the_last_who_works_in_it(started):
 
 
 def test_within_a_block_it_outlives_them(started):
-    with keeping():
+    with shared_spark_session():
         assert started == []  # nothing is started before somebody needs it
         open_session(LOCAL).close()
-        with keeping():
+        with shared_spark_session():
             open_session(LOCAL).close()
         open_session(EngineSettings(name="spark")).close()
         assert ended(started) == [0]
@@ -115,7 +115,7 @@ def test_other_settings_are_refused_where_it_is_promised_and_start_another_where
         with shoal.session(LOCAL), pytest.raises(shoal.PlanError, match=message):
             open_session(asked)
         before = len(started)
-        with keeping():
+        with shared_spark_session():
             open_session(LOCAL).close()
             open_session(asked).close()
             assert ended(started)[before:] == [1, 0]

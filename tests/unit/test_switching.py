@@ -8,7 +8,7 @@ import pytest
 
 import shoal
 from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
-from shoal.models import combine, starting
+from shoal.models import combine, initial_models
 
 SCHEMA = shoal.Schema(
     {
@@ -96,8 +96,8 @@ def test_p_and_alpha_of_the_method_are_reached_beside_the_plan():
 
 def test_what_the_first_groups_must_meet():
     goal = combine((*GOAL, shoal.TCloseness(0.3), shoal.PAlphaSensitive(3, 1, "condition")))
-    assert starting(goal).parts == (shoal.KAnonymity(4), shoal.PSensitive(2), shoal.PSensitive(3, "condition"))
-    assert starting(combine([shoal.TCloseness(0.3)])).parts == (shoal.KAnonymity(2),)
+    assert initial_models(goal).parts == (shoal.KAnonymity(4), shoal.PSensitive(2), shoal.PSensitive(3, "condition"))
+    assert initial_models(combine([shoal.TCloseness(0.3)])).parts == (shoal.KAnonymity(2),)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal import Column, Role, Schema
 from shoal.schema import arrow_strings
-from shoal.schema.arrow_strings import Texts, texts_of, with_missing
+from shoal.schema.arrow_strings import Texts, texts_from_arrow, with_missing
 
 QUASI = Role.QUASI_IDENTIFIER
 some = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=3), max_size=12)
@@ -22,7 +22,7 @@ some = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=3), 
 @given(some, st.integers(-14, 14), st.integers(-14, 14), st.integers(0, 3))
 def test_they_are_like_a_tuple_however_often_they_are_looked_at(words, one, other, few):
     held, plain = Texts(pa.array(words, pa.string())), tuple(words)
-    before, arrow_strings.FEW_LOOKS = arrow_strings.FEW_LOOKS, few
+    before, arrow_strings.MAX_SINGLE_READS = arrow_strings.MAX_SINGLE_READS, few
     try:
         for _ in range(3):
             assert list(held) == words
@@ -41,7 +41,7 @@ def test_they_are_like_a_tuple_however_often_they_are_looked_at(words, one, othe
         assert pickle.loads(pickle.dumps(held)) == plain
         assert "nobody has this" not in held
     finally:
-        arrow_strings.FEW_LOOKS = before
+        arrow_strings.MAX_SINGLE_READS = before
 
 
 @given(some, st.booleans())
@@ -54,10 +54,10 @@ def test_missing_is_the_last(words, missing):
 
 
 def test_few_are_a_tuple_and_many_are_held(monkeypatch):
-    assert type(texts_of(pa.array(["1", "2"]))) is tuple
-    monkeypatch.setattr(arrow_strings, "MANY", 2)
-    assert type(texts_of(pa.array(["1", "2"]))) is Texts
-    assert "1" not in repr(texts_of(pa.array(["1", "1"])))
+    assert type(texts_from_arrow(pa.array(["1", "2"]))) is tuple
+    monkeypatch.setattr(arrow_strings, "MIN_ARROW_VALUES", 2)
+    assert type(texts_from_arrow(pa.array(["1", "2"]))) is Texts
+    assert "1" not in repr(texts_from_arrow(pa.array(["1", "1"])))
 
 
 @pytest.mark.parametrize("method", [shoal.Mdav(), shoal.Mondrian(), shoal.FullDomain()], ids=lambda one: one.name)
@@ -74,8 +74,8 @@ def test_a_release_of_columns_that_are_held_is_the_same(method, monkeypatch):
     roles = {column: Column(QUASI) for column in ("weight", "height", "town")} | {"illness": Column(Role.SENSITIVE)}
     plan = shoal.Plan(Schema(roles), (shoal.KAnonymity(4),), method)
     expected = shoal.anonymize(table, plan)
-    monkeypatch.setattr(arrow_strings, "MANY", 1)
-    monkeypatch.setattr(arrow_strings, "FEW_LOOKS", 2)
+    monkeypatch.setattr(arrow_strings, "MIN_ARROW_VALUES", 1)
+    monkeypatch.setattr(arrow_strings, "MAX_SINGLE_READS", 2)
     found = shoal.anonymize(table, plan)
     assert found.table.equals(expected.table)
     assert found.certificate.content == expected.certificate.content

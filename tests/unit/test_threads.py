@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.errors import PlanError
 from shoal.methods.base import Method
-from shoal.runtime.threads import allowed, at_most, spread
+from shoal.runtime.threads import limit_threads, parallel_map, thread_limit
 from shoal.table import frequency_set
 
 
@@ -28,8 +28,8 @@ def most_at_once(limit: int, items: int) -> int:
         with lock:
             now -= 1
 
-    with at_most(limit):
-        spread(lambda _: spread(inner, range(items)), range(items))
+    with limit_threads(limit):
+        parallel_map(lambda _: parallel_map(inner, range(items)), range(items))
     return most
 
 
@@ -39,17 +39,17 @@ def test_threads_within_threads_stay_within_the_limit(limit: int) -> None:
 
 
 def test_results_come_in_the_order_of_the_items() -> None:
-    assert spread(lambda x: x * x, range(20)) == [x * x for x in range(20)]
-    assert spread(abs, []) == []
+    assert parallel_map(lambda x: x * x, range(20)) == [x * x for x in range(20)]
+    assert parallel_map(abs, []) == []
 
 
 def test_a_limit_ends_with_its_block() -> None:
-    before = allowed()
-    with at_most(1):
-        assert allowed() == 1
-        with at_most(None):
-            assert allowed() == 1
-    assert allowed() == before
+    before = thread_limit()
+    with limit_threads(1):
+        assert thread_limit() == 1
+        with limit_threads(None):
+            assert thread_limit() == 1
+    assert thread_limit() == before
 
 
 def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatc
     decide = shoal.Levels.decide
 
     def look(self: shoal.Levels, problem: object) -> object:
-        seen.append(allowed())
+        seen.append(thread_limit())
         return decide(self, problem)  # type: ignore[arg-type]
 
     monkeypatch.setattr(shoal.Levels, "decide", look)
@@ -81,7 +81,7 @@ def test_a_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyP
         return encode(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(frequency_set, "encode_column", look)
-    monkeypatch.setattr(frequency_set, "MANY", 1)
+    monkeypatch.setattr(frequency_set, "MIN_COMBINATIONS_FOR_THREADS", 1)
     monkeypatch.setattr("os.cpu_count", lambda: 4)
     columns = {"a": {"role": "quasi-identifier"}, "b": {"role": "quasi-identifier"}}
     plan = {"columns": columns, "models": ["k-anonymity k=2"], "method": {"name": "levels"}}
@@ -103,6 +103,6 @@ def test_a_method_that_needs_more_than_the_memory_is_refused(monkeypatch: pytest
     }
     table = pa.table({"a": ["1", "1"]})
     shoal.anonymize(table, plan)
-    monkeypatch.setattr(Method, "room", lambda self, problem: 65 * 10**6)
+    monkeypatch.setattr(Method, "min_memory_bytes", lambda self, problem: 65 * 10**6)
     with pytest.raises(PlanError, match=r"must hold at least 65 MB.*gives 64 MB"):
         shoal.anonymize(table, plan)

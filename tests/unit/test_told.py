@@ -14,14 +14,15 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
+from shoal.api.release import Release
 from shoal.cli.app import app
 from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings, Source, memory_bytes
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.methods.auto import AutoFacts, Tried
+from shoal.methods.auto import AutoFacts, MethodTrial
 from shoal.plan.plan import Output, Plan
 from shoal.report.wording import method_sentence, model_sentence
-from shoal.results.release import Certificate, Release
+from shoal.results.release import Certificate
 from shoal.schema import (
     Calendar,
     Categories,
@@ -37,7 +38,7 @@ from shoal.schema import (
     Tree,
     Widths,
 )
-from shoal.table.method_facts import AtLevels, MethodFacts, Search, Warned
+from shoal.table.method_facts import LevelFacts, MethodFacts, SearchFacts, WarningFacts
 
 QUASI, SENSITIVE = Role.QUASI_IDENTIFIER, Role.SENSITIVE
 TABLE = pa.table({"a": ["1", "2", "1", "2"], "s": ["p", "q", "p", "q"]})
@@ -88,11 +89,16 @@ def test_a_plan_with_everything_is_its_own_document() -> None:
     engine = EngineSettings("1GB", 2, "spark", "local[2]", {"spark.secret": "word"})
     plan = Plan(schema, tuple(MODELS[:1]), shoal.Levels(), source, output, engine, 2**64 - 1)
     assert Plan.from_dict(plan.to_dict()) == plan
-    told = json.dumps(plan.told())
+    to_certificate_dict = json.dumps(plan.to_certificate_dict())
     for private in ("/a/b", "/c/", "secret", "key", "word", "local[2]"):
-        assert private not in told
-    assert plan.told()["source"]["path"] == "t.txt"
-    assert plan.told()["output"] == {"path": "r.csv", "overwrite": True, "report": False, "spreadsheet_safe": True}
+        assert private not in to_certificate_dict
+    assert plan.to_certificate_dict()["source"]["path"] == "t.txt"
+    assert plan.to_certificate_dict()["output"] == {
+        "path": "r.csv",
+        "overwrite": True,
+        "report": False,
+        "spreadsheet_safe": True,
+    }
 
 
 def test_every_model_is_told_with_its_parameters() -> None:
@@ -102,14 +108,14 @@ def test_every_model_is_told_with_its_parameters() -> None:
 
 def test_the_certificate_of_a_plan_in_python_tells_it() -> None:
     plan = Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.Levels({"a": 1}))
-    told = shoal.anonymize(TABLE, plan).certificate["plan"]
-    assert told["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
-    assert told["models"] == [{"name": "k-anonymity", "k": 2}]
-    assert told["method"] == {"name": "levels", "levels": {"a": 1}}
+    to_certificate_dict = shoal.anonymize(TABLE, plan).certificate["plan"]
+    assert to_certificate_dict["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
+    assert to_certificate_dict["models"] == [{"name": "k-anonymity", "k": 2}]
+    assert to_certificate_dict["method"] == {"name": "levels", "levels": {"a": 1}}
     changed = replace(plan, models=(shoal.KAnonymity(2), shoal.LDiversity(1)))
-    told = shoal.anonymize(TABLE, changed).certificate["plan"]
-    assert told["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
-    assert Plan.from_dict(told) == changed
+    to_certificate_dict = shoal.anonymize(TABLE, changed).certificate["plan"]
+    assert to_certificate_dict["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
+    assert Plan.from_dict(to_certificate_dict) == changed
 
 
 def write_plan(folder: Path, **more: object) -> Path:
@@ -166,7 +172,7 @@ def test_a_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
 
 
 def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
-    search = Search(optimal=False, loss=0.5, lower_bound=0.25)
+    search = SearchFacts(optimal=False, loss=0.5, lower_bound=0.25)
     sentence = method_sentence({"name": "full-domain", "parameters": {}}, search)
     assert "lose least" not in sentence
     assert "lose 0.5" in sentence
@@ -178,7 +184,7 @@ def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
 
 
 def test_auto_does_not_pass_on_the_proof_of_the_method_it_chose() -> None:
-    search = Search(optimal=True, loss=0.5, lower_bound=0.5)
+    search = SearchFacts(optimal=True, loss=0.5, lower_bound=0.5)
     facts = AutoFacts(chosen="full-domain", tried=(), best=search)
     assert Release(None, Certificate({}, search)).search == {"optimal": True, "lower_bound": 0.5}
     assert Release(None, Certificate({}, facts)).search == {"optimal": False, "lower_bound": None}
@@ -193,14 +199,16 @@ class Own(MethodFacts):
 
     first: int
     part: MethodFacts
-    at: AtLevels
+    at: LevelFacts
     silent: int | None = None
-    last: tuple[Tried, ...]
+    last: tuple[MethodTrial, ...]
 
 
 def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_they_are() -> None:
-    warned, at = Warned(warning="Look."), AtLevels(levels={"a": 1})
-    facts = Own(first=1, part=warned, at=at, last=(Tried("levels", ("ncp", 0.5)), Tried("mdav", "PlanError")))
+    warned, at = WarningFacts(warning="Look."), LevelFacts(levels={"a": 1})
+    facts = Own(
+        first=1, part=warned, at=at, last=(MethodTrial("levels", ("ncp", 0.5)), MethodTrial("mdav", "PlanError"))
+    )
     tried = [{"method": "levels", "ncp": 0.5}, {"method": "mdav", "outcome": "PlanError"}]
     assert list(facts.to_dict().items()) == [("first", 1), ("warning", "Look."), ("last", tried)]
     assert facts.entries() == at.entries() == {"levels": {"a": 1}}
@@ -208,8 +216,13 @@ def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_the
     outer = AutoFacts(chosen="own", tried=(), best=facts)
     assert outer.entries() == {"levels": {"a": 1}}
     assert list(outer.to_dict()) == ["chosen", "tried", "first", "warning", "last"]
-    assert (outer.of(Warned), outer.of(AtLevels), outer.of(Own), outer.of(Search)) == (warned, at, facts, None)
-    assert MethodFacts().of(Warned) is None
+    assert (outer.get(WarningFacts), outer.get(LevelFacts), outer.get(Own), outer.get(SearchFacts)) == (
+        warned,
+        at,
+        facts,
+        None,
+    )
+    assert MethodFacts().get(WarningFacts) is None
 
 
 def test_a_privately_chosen_grid_is_not_said_to_be_fixed_beforehand() -> None:
@@ -220,12 +233,12 @@ def test_a_privately_chosen_grid_is_not_said_to_be_fixed_beforehand() -> None:
 
 
 def test_diversity_is_told_by_its_kind() -> None:
-    def told(**parameters: object) -> str:
+    def to_certificate_dict(**parameters: object) -> str:
         return model_sentence({"name": "l-diversity", "parameters": parameters}, ("s",))
 
-    assert "at least 2 different values" in told(l=2)
-    assert "different values" not in told(l=2, kind="entropy")
-    assert "3 times" in told(l=2, kind="recursive", c=3)
+    assert "at least 2 different values" in to_certificate_dict(l=2)
+    assert "different values" not in to_certificate_dict(l=2, kind="entropy")
+    assert "3 times" in to_certificate_dict(l=2, kind="recursive", c=3)
 
 
 # -- settings that cannot work -----------------------------------------------------------------------------------

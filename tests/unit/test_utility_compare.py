@@ -16,7 +16,7 @@ from shoal.audit.compare import compare
 from shoal.utility.classification import classification
 from shoal.utility.coded_tables import CodedColumn, open_tables
 from shoal.utility.distributions import column_distance, cramers_v, divergence, pair_distances
-from shoal.utility.label_distributions import NUMBER_CELLS, TEXT_CELLS, draw_rows, read_columns
+from shoal.utility.label_distributions import MAX_NUMBER_CELLS, MAX_TEXT_CELLS, draw_rows, read_columns
 from shoal.utility.numeric import correlation_change, numeric_loss
 from shoal.utility.propensity import fit_logistic, propensity
 from shoal.utility.queries import query_errors, range_query_error
@@ -66,9 +66,9 @@ def covered(label, domain, j):
 
 def release(before, data):
     """A random local recoding that may leave rows out, and its twin in sets."""
-    kept = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
+    retained = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
     level = st.tuples(st.integers(0, 2), st.integers(0, 2))
-    after = [generalized(row, data.draw(level)) for row, keep in zip(before, kept, strict=True) if keep]
+    after = [generalized(row, data.draw(level)) for row, keep in zip(before, retained, strict=True) if keep]
     after = after or [generalized(before[0], (2, 2))]
     domains = [{row[j] for row in before} for j in range(2)]
     return after, [tuple(covered(row[j], domains[j], j) for j in range(2)) for row in after], domains
@@ -141,9 +141,9 @@ def test_many_values_are_gathered_in_cells():
     schema = Schema({"n": Column(QUASI), "t": Column(QUASI)})
     before = [(numbers[i % 500], texts[i % 400]) for i in range(2000)]
     number, text = readings(before, before, schema)
-    assert number.cells == NUMBER_CELLS + 1
-    assert np.bincount(number.original).max() <= 2 * 2000 / NUMBER_CELLS
-    assert text.cells == TEXT_CELLS + 1
+    assert number.cells == MAX_NUMBER_CELLS + 1
+    assert np.bincount(number.original).max() <= 2 * 2000 / MAX_NUMBER_CELLS
+    assert text.cells == MAX_TEXT_CELLS + 1
     assert column_distance(number).variation == column_distance(text).variation == pytest.approx(0, abs=1e-12)
 
 
@@ -280,8 +280,8 @@ def test_accuracy_by_hand():
     pytest.importorskip("sklearn")
     before = [(AGES[i % 5], "USA" if i % 4 else "India") for i in range(400)]
     classes = coded("class", ["yes" if country == "USA" else "no" for _, country in before])
-    kept = classification(readings(before, before), (classes, classes))
-    assert (kept.majority, kept.original, kept.released, kept.kept) == (0.75, 1, 1, 1)
+    retained = classification(readings(before, before), (classes, classes))
+    assert (retained.majority, retained.original, retained.released, retained.retained) == (0.75, 1, 1, 1)
     stars = [(age, "*") for age, _ in before]
     lost = classification(readings(before, stars), (classes, classes))
     assert lost.original == 1

@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.errors import PlanError
 from shoal.plan.plan import Plan
-from shoal.plan.variables import changed_by, shown
+from shoal.plan.variables import apply_changes, mask_values
 
 PLAN = """
 [source]
@@ -51,8 +51,8 @@ def test_a_variable_is_used_and_no_paper_tells_its_value(place, tmp_path):
         text = (place / paper).read_text()
         assert "r7.csv" not in text
         assert "geheim" not in text
-    told = json.loads((place / "r7.certificate.json").read_text())
-    assert told["plan"]["output"]["path"] == told["output"]["name"] == "${X}.csv"
+    to_certificate_dict = json.loads((place / "r7.certificate.json").read_text())
+    assert to_certificate_dict["plan"]["output"]["path"] == to_certificate_dict["output"]["name"] == "${X}.csv"
 
 
 def test_errors_and_logs_show_the_name_of_a_variable(place, tmp_path):
@@ -70,10 +70,10 @@ def test_errors_of_the_library_and_answers_for_programs_show_it_too(place, tmp_p
     done = run("release", tmp_path / "plan.toml", "--json")
     assert json.loads(done.stdout)["output"] == "${SECRET_PLACE}/r7.csv"  # r7 is too short to tell
     (place / "people.csv").unlink()
-    with pytest.raises(shoal.TableError) as told:
+    with pytest.raises(shoal.TableError) as to_certificate_dict:
         shoal.release(tmp_path / "plan.toml", overwrite=True)
-    assert "${SECRET_PLACE}" in str(told.value)
-    assert "geheim" not in repr(told.value)
+    assert "${SECRET_PLACE}" in str(to_certificate_dict.value)
+    assert "geheim" not in repr(to_certificate_dict.value)
 
 
 def test_single_values_are_set_on_the_command_line_and_steps_are_logged(place, tmp_path):
@@ -113,8 +113,8 @@ def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_t
     }  # fmt: skip
     plain = Plan.from_dict({**document, "method": {"name": "full-domain"}})
     assert plain.columns["note"].categories.classes == (("${X}",), ("b",))
-    assert plain.told()["columns"]["age"]["hierarchy"] == {"csv": "${TREE}.csv"}
-    assert "geheim" not in str(plain.told())
+    assert plain.to_certificate_dict()["columns"]["age"]["hierarchy"] == {"csv": "${TREE}.csv"}
+    assert "geheim" not in str(plain.to_certificate_dict())
 
 
 @pytest.mark.parametrize(
@@ -129,12 +129,12 @@ def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_t
 def test_where_there_are_no_variables_the_error_says_what_to_do(wrong, monkeypatch):
     monkeypatch.setenv("X", "secret")
     right = {"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"]}
-    with pytest.raises(PlanError, match=r"\$\{NAME\} is no variable: set such a value by --set") as told:
+    with pytest.raises(PlanError, match=r"\$\{NAME\} is no variable: set such a value by --set") as to_certificate_dict:
         Plan.from_dict({**right, **wrong})
-    assert "secret" not in str(told.value)
-    with pytest.raises(PlanError) as told:
+    assert "secret" not in str(to_certificate_dict.value)
+    with pytest.raises(PlanError) as to_certificate_dict:
         Plan.from_dict({**right, "seed": "x"})
-    assert "--set" not in str(told.value)
+    assert "--set" not in str(to_certificate_dict.value)
 
 
 def test_a_short_value_is_not_told_either_where_it_is_quoted(monkeypatch):
@@ -156,16 +156,16 @@ def test_a_plan_that_is_written_is_read_again_as_it_was(text, monkeypatch):
 @pytest.mark.parametrize("change", ["x", "=3", "a b=3", ""])
 def test_changes_that_are_none_are_refused(change):
     with pytest.raises(PlanError, match="KEY=VALUE"):
-        changed_by({}, [change])
+        apply_changes({}, [change])
 
 
 def test_a_change_says_nothing_but_at_its_key():
     """A value may come from elsewhere, such as the name of a file."""
     for value in ("1\noutput.overwrite=true", "'a'\n[output]\noverwrite = true", '"a"\r\nseed = 3'):
-        assert changed_by({}, [f"source.path={value}"]) == {"source": {"path": value}}
-    assert changed_by({}, ["source.missing=['a',\n 'b']"]) == {"source": {"missing": ["a", "b"]}}
+        assert apply_changes({}, [f"source.path={value}"]) == {"source": {"path": value}}
+    assert apply_changes({}, ["source.missing=['a',\n 'b']"]) == {"source": {"missing": ["a", "b"]}}
     with pytest.raises(PlanError, match="KEY=VALUE"):
-        changed_by({}, ["seed\nk = 1\nx=3"])
+        apply_changes({}, ["seed\nk = 1\nx=3"])
 
 
 def test_what_is_nested_in_itself_is_refused_and_no_fault():
@@ -182,8 +182,8 @@ def test_what_is_nested_in_itself_is_refused_and_no_fault():
 def test_changes_reach_into_sections_and_replace_lists():
     document = {"models": [{"name": "k-anonymity", "k": 2}], "columns": {"a b": {"role": "other"}}}
     changes = ['models=[{name="k-anonymity", k=9}]', 'columns."a b".role=drop']
-    assert changed_by(document, changes) == {
+    assert apply_changes(document, changes) == {
         "models": [{"name": "k-anonymity", "k": 9}],
         "columns": {"a b": {"role": "drop"}},
     }
-    assert shown("nothing") == "nothing"
+    assert mask_values("nothing") == "nothing"

@@ -277,7 +277,7 @@ def test_what_is_packed_is_refused_however_it_is_cut(tmp_path):
     from shoal.errors import InputError
     from shoal.web import api
 
-    for number, sign in enumerate(api.PACKED):
+    for number, sign in enumerate(api.COMPRESSION_SIGNATURES):
         with pytest.raises(InputError, match="packed"):
             asyncio.run(api._receive(Parts([bytes([byte]) for byte in sign] + [b"x" * 50]), tmp_path / f"{number}.csv"))
     asyncio.run(api._receive(Parts([b"P", b"K,", b"b\n1,2\n"]), tmp_path / "table.csv"))
@@ -291,7 +291,7 @@ def test_an_upload_leaves_the_last_of_the_disk_free(tmp_path, monkeypatch):
     from shoal.errors import InputError
     from shoal.web import api
 
-    free = iter(range(api.ROOM_LEFT + 5_500, 0, -1000))
+    free = iter(range(api.MIN_FREE_DISK_BYTES + 5_500, 0, -1000))
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(api.shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
     with pytest.raises(InputError, match="no room"):
@@ -474,7 +474,7 @@ def test_a_body_that_does_not_come_is_not_waited_for():
 
     headers = [(b"host", b"here:1"), (b"authorization", b"Bearer secret")]
     scope = {"type": "http", "method": "POST", "path": "/api/projects", "query_string": b"", "headers": headers}
-    guard = Guard(app, "secret", frozenset({"here:1"}), "cookie", patience=0.1)
+    guard = Guard(app, "secret", frozenset({"here:1"}), "cookie", body_timeout=0.1)
     start = time.monotonic()
     asyncio.run(guard(scope, begun, nowhere))
     assert found == ["too slow"]

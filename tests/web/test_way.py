@@ -15,8 +15,15 @@ import pytest
 
 from shoal.errors import PlanError
 from shoal.web.api import ENDPOINTS, openapi
-from shoal.web.plan_edits import apply, classes_to_text, fault_of, hierarchy_from_text, hierarchy_to_text, locate
-from shoal.web.translations import SENTENCES, TEXTS, say_error, say_sentence
+from shoal.web.plan_edits import (
+    apply_changes,
+    classes_to_text,
+    find_syntax_error,
+    hierarchy_from_text,
+    hierarchy_to_text,
+    locate,
+)
+from shoal.web.translations import SENTENCES, TEXTS, translate_error, translate_sentence
 from tests.web.conftest import Server
 
 SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
@@ -287,7 +294,7 @@ def test_a_hierarchy_reads_back_as_it_was_written(kind, text):
     entry = hierarchy_from_text(kind, text)
     assert hierarchy_to_text(entry) == (kind, text)
     plan = '[columns.a]\nrole = "quasi-identifier"   # kept\n[[models]]\nname = "k-anonymity"\nk = 2\n'
-    changed = apply(plan, [{"column": "a", "kind": kind, "text": text}])
+    changed = apply_changes(plan, [{"column": "a", "kind": kind, "text": text}])
     import tomllib
 
     assert tomllib.loads(changed)["columns"]["a"]["hierarchy"] == entry
@@ -298,9 +305,9 @@ def test_a_change_that_does_not_fit_is_refused():
     plan = '[columns.a]\nrole = "other"\n'
     for change in ({"set": ["models", 3, "k"], "value": 1}, {"column": "b", "role": "other"}, {"set": []}, {}):
         with pytest.raises(PlanError):
-            apply(plan, [change])
-    assert fault_of(plan) is None
-    assert fault_of("a = [")["line"] == 1
+            apply_changes(plan, [change])
+    assert find_syntax_error(plan) is None
+    assert find_syntax_error("a = [")["line"] == 1
 
 
 def test_the_first_page_comes_soon_after_the_start(tmp_path):
@@ -381,11 +388,11 @@ def test_classes_read_back_as_they_were_written(text):
     import tomllib
 
     plan = '[columns.ill]\nrole = "sensitive"   # kept\n'
-    section = tomllib.loads(apply(plan, [{"column": "ill", "classes": text}]))["columns"]["ill"]
+    section = tomllib.loads(apply_changes(plan, [{"column": "ill", "classes": text}]))["columns"]["ill"]
     assert classes_to_text(section) == text
     assert sum(map(len, section["categories"])) == 3
     with pytest.raises(PlanError):
-        apply(plan, [{"column": "ill", "classes": "empty class"}])
+        apply_changes(plan, [{"column": "ill", "classes": "empty class"}])
 
 
 def test_key_sets_and_what_is_known_are_clicks(server):
@@ -641,8 +648,10 @@ def test_errors_are_told_in_german_or_said_to_be_in_english(server):
     assert json.loads(server.ask("POST", "/api/projects", {"path": "none.csv"}, **german)[2])["error"] == (
         "Diese Datei gibt es nicht."
     )
-    assert say_error("Something that nobody has translated.", "de").startswith("shoal meldet auf Englisch: Something")
-    assert say_error("Something that nobody has translated.", "en") == "Something that nobody has translated."
+    assert translate_error("Something that nobody has translated.", "de").startswith(
+        "shoal meldet auf Englisch: Something"
+    )
+    assert translate_error("Something that nobody has translated.", "en") == "Something that nobody has translated."
     assert "English" not in server.ask("GET", f"/p/{project}/columns?lang=de")[2].decode().partition("<footer>")[0]
 
 
@@ -663,7 +672,9 @@ def test_every_german_sentence_is_of_one_that_shoal_says():
                 said.append("".join(p.value if isinstance(p, ast.Constant) else "\0" for p in node.values))
     whole = "\n".join(said)
     key = "by its name it is a key, and its values repeat: it says whose rows they are, and people are counted"
-    assert say_sentence(key, "de").startswith("dem Namen nach ist sie: ein Schlüssel, und ihre Werte wiederholen sich")
+    assert translate_sentence(key, "de").startswith(
+        "dem Namen nach ist sie: ein Schlüssel, und ihre Werte wiederholen sich"
+    )
     for english, german in SENTENCES:
         parts = [text for text, *_ in string.Formatter().parse(english)]
         names = [{name for _, name, _, _ in string.Formatter().parse(one) if name} for one in (english, german)]

@@ -1,4 +1,4 @@
-"""What the package adds keeps what shoal relies on, and plans can name it."""
+"""Tests of the example package: conformance, and use in plans."""
 
 import pyarrow as pa
 import pytest
@@ -60,15 +60,15 @@ OTHERS = {
 }
 """Parameters of the methods that need some for this table."""
 OF_THEIR_OWN = {"hidden-cells", "facts-suppression", "population-grid", "sampled-grid"}
-"""They serve few known columns, people with several rows, or a promise of their own, not groups in all columns."""
+"""These support partial knowledge, people with several rows, or their own guarantee, not groups in all columns."""
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - OF_THEIR_OWN))
 def test_every_method_keeps_the_model(name):
     release = shoal.anonymize(TABLE, {**PLAN, "method": {"name": name, **OTHERS.get(name, {})}})
-    told = {model["name"]: model for model in release.certificate["models"]}
-    assert told["at-most"]["holds"]
-    assert told["at-most"]["judged_by"] != "gate", "the gate does not know a model of somebody else's"
+    models = {model["name"]: model for model in release.certificate["models"]}
+    assert models["at-most"]["holds"]
+    assert models["at-most"]["judged_by"] != "gate", "the gate does not know a model of somebody else's"
 
 
 @pytest.mark.parametrize("name", sorted(OF_THEIR_OWN))

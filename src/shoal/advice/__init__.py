@@ -1,1 +1,1 @@
-"""Help to plan a release: profile a table, draft a plan, try methods, explore and explain."""
+"""Planning aids: profile, draft, trials of methods, explore and explain."""

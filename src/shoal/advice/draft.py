@@ -1,7 +1,7 @@
-"""A first plan from a profile: TOML with a reason beside every choice, which runs as it is.
+"""First plan from a profile: TOML with a reason for every choice.
 
-The plan names columns, kinds and counts, and no value of a row; what it suggests can always be met, since every
-hierarchy ends in `*` and a part of the rows may be left out.
+The plan runs unchanged. It contains columns, kinds and counts, and no value of a row. Its models can always be
+satisfied, since every hierarchy ends in `*` and a share of the rows may be suppressed.
 """
 
 from __future__ import annotations
@@ -14,40 +14,38 @@ from typing import Any
 
 import tomli_w
 
-from shoal.advice.profile import ColumnProfile, Profile
-from shoal.advice.suggest_role import MOST_QUASI, told_share
-from shoal.advice.try_methods import Tried, least_loss
+from shoal.advice.profile import Profile
+from shoal.advice.suggest_role import MAX_JOINT_QUASI_IDENTIFIERS, ColumnProfile, format_share
+from shoal.advice.try_methods import MethodTrial, least_loss
 from shoal.errors import PlanError, TableError, counted
 from shoal.io.formats.urls import address_of
 from shoal.methods import FullDomain, HiddenCells, Method, Refine
 from shoal.schema import Role
 
-__all__ = ["draft_plan"]
-
-USUAL_K = 5
+DEFAULT_K = 5
 SUPPRESSION = 0.05
-HALF = 0.5
-WIDE = 2**20
-KNOWN_FACTS = 2
-"""What an intruder is taken to know of a wide table, where nothing else is said."""
-MOST_COUNTED = 20_000_000
-"""Rows times sets of columns in which sensitive values are counted; beyond it, in single columns alone."""
+HIGH_LOSS = 0.5
+LARGE_LATTICE_NODES = 2**20
+ASSUMED_KNOWN_COLUMNS = 2
+"""Number of columns that an intruder is assumed to know in a wide table."""
+MAX_COUNTED_CELLS = 20_000_000
+"""Maximum of rows times column sets for counting sensitive values; beyond it, only single columns are counted."""
 
 
 def draft_plan(
-    profile: Profile, source: Path | None, folder: Path, *, k: int | None = None, tried: Sequence[Tried] = ()
+    profile: Profile, source: Path | None, folder: Path, *, k: int | None = None, tried: Sequence[MethodTrial] = ()
 ) -> str:
-    """The text of a plan for a table.
+    """Write the text of a plan for a table.
 
     Parameters
     ----------
     source
-        Where the table is; the plan names it from ``folder``, where the plan will stand. None where the table is in
-        memory: the plan then has no source and no output.
+        Path of the table; the plan states it relative to ``folder``, the folder of the plan file. None if the table is
+        in memory: the plan then has no source and no output.
     k
-        The smallest group; 5 where nothing is said, or less in a table of fewer than 20 rows.
+        The minimum group size; by default 5, or less in a table of fewer than 20 rows.
     tried
-        Methods that were run on a sample; the plan takes the one that lost least, and tells the others.
+        Methods that were run on a sample; the plan uses the one of least loss, and lists the others.
     """
     if profile.rows < 2:
         raise TableError("A table of one row cannot be made safe: there is nobody to hide among.")
@@ -55,7 +53,7 @@ def draft_plan(
         raise PlanError(
             f"k must be at least 2 and at most the number of rows, {profile.rows:,}: a group has no more; found {k}."
         )
-    k = k or max(2, min(USUAL_K, profile.rows // 4))
+    k = k or max(2, min(DEFAULT_K, profile.rows // 4))
     lines = [
         f"# A first plan for a table of {profile.rows:,} rows, made by looking at its columns.",
         "# It runs as it is, but it is a draft: only people who know the data can tell which facts others may know",
@@ -76,7 +74,7 @@ def draft_plan(
 
 
 def _not_covered(profile: Profile) -> list[str]:
-    """What was left out to keep the rest of use, and what the plan says nothing about."""
+    """Describe dropped columns, and what the plan does not protect."""
     left = [column for column in profile.columns if column.role is Role.DROP and column.kind not in ("empty", "text")]
     lines = []
     quasi = len(profile.named(Role.QUASI_IDENTIFIER))
@@ -86,7 +84,7 @@ def _not_covered(profile: Profile) -> list[str]:
             f"# would leave nothing to read, so the plan takes it that nobody knows more than {known} of them about a",
             "# person. Who knows more is NOT covered: `shoal attack` tells how many facts single somebody out.",
         ]
-    if quasi >= MOST_QUASI and left:
+    if quasi >= MAX_JOINT_QUASI_IDENTIFIERS and left:
         lines += [
             f"# {quasi} quasi-identifiers are protected, {len(left)} columns of the wide table left out",
             "# (role drop), each with its reason. To publish one of them, make it a quasi-identifier in its place.",
@@ -103,7 +101,7 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
         lines.append(f"time_zone = {_string(profile.time_zone)}")
     for key in ("delimiter", "quote", "header", "encoding"):
         if getattr(form, key) is not None:
-            lines.append(f"{key} = {_value(getattr(form, key))}{_beside(key, form.encoding)}")
+            lines.append(f"{key} = {_value(getattr(form, key))}{_encoding_comment(key, form.encoding)}")
     if form.rename:
         lines.append("rename = true   # columns share a name: the later ones are numbered (name, name_2, ...)")
     if form.trim:
@@ -117,7 +115,7 @@ def _source(profile: Profile, source: Path, folder: Path) -> list[str]:
     return lines
 
 
-def _beside(key: str, encoding: str | None) -> str:
+def _encoding_comment(key: str, encoding: str | None) -> str:
     return (
         "   # the file is not UTF-8: look at letters with accents"
         if key == "encoding" and encoding in ("latin-1", "cp1252")
@@ -126,8 +124,11 @@ def _beside(key: str, encoding: str | None) -> str:
 
 
 def _known(profile: Profile) -> int | None:
-    """How many columns an intruder is taken to know; None where all of them are protected together."""
-    return KNOWN_FACTS if len(profile.named(Role.QUASI_IDENTIFIER)) > MOST_QUASI else None
+    """Return the number of columns that an intruder is assumed to know.
+
+    None if all columns are protected jointly.
+    """
+    return ASSUMED_KNOWN_COLUMNS if len(profile.named(Role.QUASI_IDENTIFIER)) > MAX_JOINT_QUASI_IDENTIFIERS else None
 
 
 def _models(profile: Profile, k: int) -> list[str]:
@@ -153,13 +154,18 @@ def _models(profile: Profile, k: int) -> list[str]:
                 f"column = {_string(column.name)}",
             ]
             if known:
-                few = profile.rows * math.comb(len(profile.named(Role.QUASI_IDENTIFIER)), known) <= MOST_COUNTED
-                lines.append(f"known = {known if few else 1}")
+                is_countable = (
+                    profile.rows * math.comb(len(profile.named(Role.QUASI_IDENTIFIER)), known) <= MAX_COUNTED_CELLS
+                )
+                lines.append(f"known = {known if is_countable else 1}")
     return lines
 
 
-def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
-    """The method that lost least in the rehearsal, with what the others lost; full-domain where nothing was tried."""
+def _method(profile: Profile, tried: Sequence[MethodTrial]) -> list[str]:
+    """Write the method of least loss, and the losses of the others.
+
+    Full-domain recoding if no method was tried.
+    """
     best = least_loss(tried)
     lines = []
     if best is not None and best.loss is not None:
@@ -168,7 +174,7 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
         for trial in sorted(tried, key=lambda trial: (trial.loss is None, trial.loss)):
             lost = "no release" if trial.loss is None else f"{trial.loss:.2f}"
             lines.append(f"#   {trial.method.name}: {lost}")
-        if best.loss > HALF:
+        if best.loss > HIGH_LOSS:
             lines += [
                 "# More than half is lost: with so many quasi-identifiers few people are alike. Fewer of them",
                 "# (role drop), or a smaller k, would help: `shoal explain` tells what each costs.",
@@ -180,7 +186,7 @@ def _method(profile: Profile, tried: Sequence[Tried]) -> list[str]:
     if isinstance(method, FullDomain):
         if not known:
             lines.append(f"suppression = {SUPPRESSION}   # the largest part of the rows that may be left out")
-        if _nodes(profile) > WIDE:
+        if _nodes(profile) > LARGE_LATTICE_NODES:
             lines.append("time_limit = 20.0   # so many columns have too many recodings to look at all of them")
     elif isinstance(method, Refine):
         lines.append("time_limit = 20.0   # it mends groups for as long at most")
@@ -211,14 +217,14 @@ def _height(column: ColumnProfile) -> int:
 
 
 def _singling_out(profile: Profile) -> list[str]:
-    share = told_share(profile.unique, profile.rows)
+    share = format_share(profile.unique, profile.rows)
     lines = [f"# {share} of the rows are alone in all quasi-identifiers together."]
-    telling = [pair for pair in profile.pairs if pair.unique][:3]
-    if telling:
+    identifying = [pair for pair in profile.pairs if pair.unique][:3]
+    if identifying:
         lines.append("# Pairs that single out most:")
-        for pair in telling:
+        for pair in identifying:
             names = " with ".join(_comment(name) for name in pair.columns)
-            lines.append(f"#   {names}: {told_share(pair.unique, profile.rows)} of the rows are alone in it")
+            lines.append(f"#   {names}: {format_share(pair.unique, profile.rows)} of the rows are alone in it")
     return lines
 
 
@@ -228,9 +234,9 @@ def _column(column: ColumnProfile, rows: int) -> list[str]:
         values = f"{column.distinct:,} different value{'s' if column.distinct != 1 else ''}"
     found = [values]
     if column.missing:
-        found.append(f"missing in {told_share(column.missing, rows)}")
+        found.append(f"missing in {format_share(column.missing, rows)}")
     if column.unique:
-        found.append(f"{told_share(column.unique, rows)} of the rows have a value of their own")
+        found.append(f"{format_share(column.unique, rows)} of the rows have a value of their own")
     lines = [f"[columns.{_key(column.name)}]   # {'; '.join(found)}", f'role = "{column.role}"   # {column.reason}']
     if column.role is Role.IDENTIFIER:
         lines[-1] += "; dropped"
@@ -248,7 +254,7 @@ def _inline(table: Mapping[str, Any]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return _visible(tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n"))
+    return _escape_invisible(tomli_w.dumps({"x": value}).removeprefix("x = ").rstrip("\n"))
 
 
 def _string(text: str) -> str:
@@ -256,15 +262,15 @@ def _string(text: str) -> str:
 
 
 def _key(name: str) -> str:
-    return _visible(tomli_w.dumps({name: 1}).removesuffix(" = 1\n"))
+    return _escape_invisible(tomli_w.dumps({name: 1}).removesuffix(" = 1\n"))
 
 
-def _visible(quoted: str) -> str:
-    """Signs that cannot be seen, or that turn the direction of what follows, as escapes of TOML."""
-    return "".join(sign if sign.isprintable() else f"\\U{ord(sign):08x}" for sign in quoted)
+def _escape_invisible(quoted: str) -> str:
+    """Escape invisible characters and direction overrides as in TOML."""
+    return "".join(character if character.isprintable() else f"\\U{ord(character):08x}" for character in quoted)
 
 
 def _comment(name: str) -> str:
-    """A name within a comment, which ends at the end of its line."""
-    shown = name if len(name) <= 60 else name[:59] + "…"
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in shown)
+    """Format a name for a comment, which must not break the line."""
+    shortened = name if len(name) <= 60 else name[:59] + "…"
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shortened)

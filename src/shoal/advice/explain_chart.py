@@ -1,4 +1,4 @@
-"""What a plan's loss comes from, as a picture: one bar per change, in one self-contained HTML file."""
+"""Chart of the sources of a plan's loss, as self-contained HTML."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from shoal.advice.explain import Cost, Explanation
 from shoal.render.html import bar, number, prose, table
 from shoal.report.page import document
 
-__all__ = ["cost_bars", "render_costs"]
-
 
 def render_costs(found: Explanation) -> str:
-    """The page: the loss as it is, then without each column and model, then with smaller parameters."""
+    """Render the page of an explanation.
+
+    It has the loss of the plan, then without each column and model, then with smaller parameters.
+    """
     parts = [
-        ("now", "As it is", _said(found)),
+        ("now", "As it is", _introduction(found)),
         ("without", "Without a column or a model", _bars(found, found.without)),
         ("with", "With a smaller parameter", _bars(found, found.with_)),
     ]
@@ -22,21 +23,21 @@ def render_costs(found: Explanation) -> str:
 
 
 def cost_bars(found: Explanation) -> str:
-    """The same as one part of a report."""
-    return _said(found) + _bars(found, (*found.without, *found.with_))
+    """Render the chart as a part of a report."""
+    return _introduction(found) + _bars(found, (*found.without, *found.with_))
 
 
-def _said(found: Explanation) -> str:
+def _introduction(found: Explanation) -> str:
     of = "a sample of " if found.sampled else ""
     lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f}"
-    said = (
+    html = (
         f"<p>As the plan stands, on {of}{number(found.rows)} rows, {lost}: 0 is none of the detail of the "
         f"quasi-identifiers, 1 all of it. Every figure below was computed by running the plan with one thing changed; "
         f"the loss is of the columns that remain.</p>"
     )
     if found.untried:
-        said += f"<p>{number(found.untried)} changes were not tried: the time was over.</p>"
-    return said
+        html += f"<p>{number(found.untried)} changes were not tried: the time was over.</p>"
+    return html
 
 
 def _bars(found: Explanation, costs: Sequence[Cost]) -> str:

@@ -1,8 +1,8 @@
-"""Several methods and parameters side by side: what each costs in utility, and what risk remains.
+"""Comparison of methods and parameters by utility and disclosure risk.
 
-Every trial is a whole run of the pipeline, verified, with nothing written. Trials run in processes of their own, so
-that one that takes too long can be ended. A trial is *efficient* where no other has both less loss and less risk; of
-those that meet the plan's models, the one of least loss is chosen.
+Every trial is a complete, verified run of the pipeline, without writing anything. Trials run in separate processes, so
+that one that takes too long can be terminated. A trial is *efficient* if no other trial has both less loss and less
+risk; of those that satisfy the plan's models, the one of least loss is chosen.
 """
 
 from __future__ import annotations
@@ -25,61 +25,59 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import Source
-from shoal.io.engines.spark_shared_session import keeping
+from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats import STANDARD
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS, Method
 from shoal.methods.auto import make_method
 from shoal.models import Model, size_of_groups
-from shoal.pipeline.decide import Counted
-from shoal.plan.coerce import AskedNames, as_names
-from shoal.plan.plan import AskedPlan, Plan, as_plan, plain
-from shoal.render import Grid, Page, Sheet, Shown
-from shoal.runtime.lean_imports import be_alone
-from shoal.runtime.progress import Progress, Watch, quiet, watching
+from shoal.pipeline.decide import FrequencyCache
+from shoal.plan.coerce import ColumnsLike, as_names
+from shoal.plan.plan import Plan, PlanLike, as_plan, plain
+from shoal.render import Displayable, Grid, Page, Summary
+from shoal.runtime.lean_imports import assume_dedicated_process
+from shoal.runtime.progress import Progress, ProgressOption, quiet, show_progress
 from shoal.schema import Column, Role, Schema
 from shoal.utility.loss import LOSSES, LossName
 
 if TYPE_CHECKING:
     from shoal.report.scatter import Point
 
-__all__ = ["COMPARED", "Candidate", "Exploration", "Lane", "Trial", "candidates", "explore", "mark_efficient"]
-
 STARTED = "started"
-MOST_PREPARATION = 600.0
-"""So many seconds may go by before a trial starts: a machine's first run compiles."""
-TOLD_EVERY = 0.25
-"""So many seconds go by before a trial tells its step again."""
-COMPARED = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-first")
-"""What is compared where nothing is said."""
+MAX_PREPARATION_SECONDS = 600.0
+"""Time limit before a trial starts: a first run compiles."""
+REPORT_INTERVAL_SECONDS = 0.25
+"""Minimum time between two progress reports of a trial."""
+DEFAULT_METHODS = ("full-domain", "top-down", "mondrian", "refine", "mdav", "k-first")
+"""Methods that are compared by default."""
 
 
 COLUMNS = ("method", "k", "parameters", "loss", "risk", "highest risk", "groups", "rows left out", "seconds", "mark")
-"""What a trial is shown by."""
+"""Columns of the table of trials."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One method with its parameters, and what came of it.
+    """Method with its parameters, and its result.
 
     Attributes
     ----------
     outcome
-        released, infeasible, refused (the method cannot serve the plan), too slow, or failed (a fault in shoal).
+        released, infeasible, refused (the method does not support the plan), too slow, or failed (a fault in shoal).
     why
-        The error, where there is no release; it holds no value of a row.
+        The error, if there is no release; it contains no value of a row.
     risk
-        The mean probability that an intruder who knows all quasi-identifiers picks the right row.
+        Mean probability that an intruder who knows all quasi-identifiers picks the right row.
     highest_risk
-        The same for the person easiest to find.
+        The maximum of this probability.
     loss
         Every measure that applies.
     lower_bound
-        Of these, what no release of the same kind can undercut, where that is proven.
+        Proven lower bounds of these measures, over releases of the same kind.
     efficient
-        Whether no other trial has less of one of loss and risk and no more of the other.
+        Whether no other trial is better in loss or risk and at least as good in the other.
     chosen
-        Whether this is the release of least loss that meets the plan's models.
+        Whether this is the release of least loss that satisfies the plan's models.
     """
 
     method: str
@@ -101,12 +99,12 @@ class Trial:
 
     @property
     def label(self) -> str:
-        """The method and its parameters in a line."""
+        """The method and its parameters on one line."""
         settings = {**({"k": self.k} if self.k else {}), **self.parameters}
         return ", ".join([self.method, *(f"{key} = {value}" for key, value in settings.items())])
 
     def row(self, measure: str) -> tuple[Any, ...]:
-        """The cells of :data:`COLUMNS`, as people read them."""
+        """Return the cells of :data:`COLUMNS`, formatted for readers."""
         parameters = ", ".join(f"{key} = {value}" for key, value in self.parameters.items())
         if self.loss is None:
             return (self.method, self.k, parameters, "", "", "", "", "", f"{self.seconds:.1f}", self.outcome)
@@ -125,16 +123,16 @@ class Trial:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the trial for JSON."""
         return {part.name: plain(getattr(self, part.name)) for part in fields(self)}
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Where a trial stands while others run: its state is waiting, running, or how it ended.
+    """Progress of a trial: its state is waiting, running, or its outcome.
 
-    ``step`` is what its method says of itself, its best loss so far among it where it knows one; ``done`` is how far it
-    is, where that is known.
+    ``step`` is the message of its method, including its best loss so far if known; ``done`` is the completed fraction,
+    if known.
     """
 
     label: str
@@ -144,33 +142,37 @@ class Lane:
     loss: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the progress for JSON."""
         return dict(vars(self))
 
 
 @dataclass(frozen=True, repr=False)
-class Exploration(Shown):
-    """All trials, those with a release first, from least to most loss by ``measure``."""
+class Exploration(Displayable):
+    """All trials, sorted by ``measure``.
+
+    Trials with a release come first, from least to most loss.
+    """
 
     measure: str
     trials: tuple[Trial, ...]
 
     @property
     def chosen(self) -> Trial | None:
-        """The release of least loss that meets the plan's models, if there is one."""
+        """The release of least loss that satisfies the models, or None."""
         return next((trial for trial in self.trials if trial.chosen), None)
 
-    def sheet(self) -> Sheet:
-        """Loss against risk, as a picture and a table."""
-        few = (0, 1, 2, 3, 4, 8, 9)
+    def summary(self) -> Summary:
+        """Summarize loss and risk as a chart and a table."""
+        cells = (0, 1, 2, 3, 4, 8, 9)
         rows = [
-            (place + 1, *(trial.row(self.measure)[cell] for cell in few)) for place, trial in enumerate(self.trials)
+            (position + 1, *(trial.row(self.measure)[cell] for cell in cells))
+            for position, trial in enumerate(self.trials)
         ]
-        columns = ("", *(COLUMNS[cell] for cell in few))
+        columns = ("", *(COLUMNS[cell] for cell in cells))
         sentences = [f"Chosen, of least loss: {self.chosen.label}."] if self.chosen else ["No trial meets the models."]
         sentences += [f"{trial.method} ({trial.outcome}): {trial.why}" for trial in self.trials if trial.why]
         grid = Grid(f"Loss ({self.measure}) against risk", columns, rows)
-        return Sheet("Methods and parameters side by side", (), sentences, [grid], self._picture())
+        return Summary("Methods and parameters side by side", (), sentences, [grid], self._picture())
 
     def _picture(self) -> str:
         from shoal.report.scatter import scatter
@@ -195,14 +197,17 @@ class Exploration(Shown):
         ]
 
     def plot(self, models: str = "") -> Page:
-        """The picture with every trial in a table, as a page; ``models`` says what was asked for."""
+        """Render the chart and the table of all trials as a page.
+
+        ``models`` describes the required models.
+        """
         from shoal.report.scatter import exploration_page
 
         rows = [["" if cell is None else cell for cell in trial.row(self.measure)] for trial in self.trials]
         return Page(exploration_page(self._points(), self.measure, COLUMNS, rows, models or "those of the plan"))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the exploration for JSON."""
         return {
             "measure": self.measure,
             "chosen": None if self.chosen is None else self.chosen.to_dict(),
@@ -210,7 +215,7 @@ class Exploration(Shown):
         }
 
     def to_csv(self) -> str:
-        """One line per trial."""
+        """Return the trials as CSV, one line each."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         measures = sorted({name for trial in self.trials for name in trial.loss or ()})
@@ -229,28 +234,29 @@ class Exploration(Shown):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method and models to try in place of a plan's own."""
+    """Method and models to try instead of those of a plan."""
 
     plan: Plan
     method: Method
     models: tuple[Model, ...]
 
     def build(self) -> Plan:
-        """The plan to run; raises where the method cannot serve it."""
+        """Build the plan to run; raise if the method does not support it."""
         return replace(self.plan, method=self.method, models=self.models)
 
 
 def candidates(
     plan: Plan, methods: Sequence[str] = (), ks: Sequence[int] = (), suppressions: Sequence[float] = ()
 ) -> list[Candidate]:
-    """What to try: every method, with every k and, where it leaves rows out, every limit of suppression.
+    """List the candidates: each method with each k and suppression limit.
 
-    Without ``ks``, that of the plan's k-anonymity and twice that; without ``suppressions``, none and what the plan's
-    own method may leave out. Without ``methods``, the plan's own method as it is written is among them.
+    Suppression limits apply to methods that suppress rows. The default of ``ks`` is the k of the plan's k-anonymity and
+    twice that; the default of ``suppressions`` is none and the limit of the plan's method. Without ``methods``, the
+    plan's method with its own parameters is among the candidates.
     """
-    names = list(methods) or [name for name in COMPARED if name in METHODS]
-    asked = size_of_groups(plan.models, None)
-    given: Sequence[int | None] = list(ks) or ([asked, 2 * asked] if asked else [None])
+    names = list(methods) or [name for name in DEFAULT_METHODS if name in METHODS]
+    group_size = size_of_groups(plan.models, None)
+    group_sizes: Sequence[int | None] = list(ks) or ([group_size, 2 * group_size] if group_size else [None])
     limits = sorted(set(suppressions)) or sorted({0.0, getattr(plan.method, "suppression", 0.0)})
     found = [] if methods or not plan.method.reveals_source else [Candidate(plan, plan.method, plan.models)]
     for name in names:
@@ -263,8 +269,8 @@ def candidates(
                 f"The method {name!r} cannot be explored: its promise covers what is told about the source."
             )
         for method in variants:
-            for k in given:
-                models = [model.resized(k) if k else model for model in plan.models]
+            for k in group_sizes:
+                models = [model.with_group_size(k) if k else model for model in plan.models]
                 found.append(Candidate(plan, method, tuple(models)))
     distinct: list[Candidate] = []
     for candidate in found:
@@ -273,22 +279,22 @@ def candidates(
     return distinct
 
 
-@keeping()
+@shared_spark_session()
 def explore(
-    plan: AskedPlan,
+    plan: PlanLike,
     data: Any = None,
     *,
-    methods: AskedNames = (),
+    methods: ColumnsLike = (),
     ks: Sequence[int] = (),
     suppressions: Sequence[float] = (),
     measure: LossName = "ncp",
     workers: int | None = None,
     time_limit: float = 60.0,
-    progress: Watch = None,
+    progress: ProgressOption = None,
     so_far: Callable[[Exploration], None] | None = None,
     lanes: Callable[[Sequence[Lane]], None] | None = None,
 ) -> Exploration:
-    """Try several methods and parameters on a table, verified, side by side.
+    """Compare methods and parameters on a table by verified trials.
 
     Parameters
     ----------
@@ -297,17 +303,17 @@ def explore(
     data
         A table in memory; the plan's source by default.
     methods, ks, suppressions
-        What to try: names of methods, sizes of groups, largest parts of rows to leave out; see :func:`candidates`.
+        Candidates: names of methods, group sizes, suppression limits; see :func:`candidates`.
     measure
         The loss by which releases are compared.
     workers
-        How many processes; as many as there are cores by default.
+        Number of processes; by default the number of cores.
     time_limit
-        Seconds after which a trial is ended.
+        Seconds after which a trial is terminated.
     so_far
-        Called after each trial with all that are done, so that they are not lost where the rest is.
+        Called after each trial with all completed trials, so that they are not lost if the rest fails.
     lanes
-        Called with where each trial stands, whenever one of them has something to tell.
+        Called with the progress of all trials, whenever one of them reports progress.
     """
     if measure not in LOSSES:
         raise PlanError(f"The loss to compare by must be one of {', '.join(LOSSES)}; found {measure!r}.")
@@ -316,12 +322,12 @@ def explore(
     count = workers or cores
     if loaded.engine.threads is None:
         loaded = replace(loaded, engine=replace(loaded.engine, threads=max(1, cores // count)))
-    with watching(progress) as show, _on_disk(loaded, data) as there:
+    with show_progress(progress) as show, _on_disk(loaded, data) as there:
         chosen = candidates(there, as_names(methods, "methods"), ks, suppressions)
-        return _race(chosen, measure, count, time_limit, show, so_far, lanes)
+        return _run_candidates(chosen, measure, count, time_limit, show, so_far, lanes)
 
 
-def _race(
+def _run_candidates(
     chosen: Sequence[Candidate],
     measure: str,
     count: int,
@@ -331,30 +337,33 @@ def _race(
     lanes: Callable[[Sequence[Lane]], None] | None,
 ) -> Exploration:
     """Run the candidates, ``count`` at a time."""
-    least = size_of_groups(chosen[0].plan.models, None) or 0
+    min_group_size = size_of_groups(chosen[0].plan.models, None) or 0
     trials: list[Trial] = []
-    done = Exploration(measure, ())
-    race = [Lane(_trial(candidate, "", "").label) for candidate in chosen]
+    exploration = Exploration(measure, ())
+    states = [Lane(_trial(candidate, "", "").label) for candidate in chosen]
 
-    def stand(place: int, step: str, part: float | None, ended: Trial | None) -> None:
+    def report_state(position: int, step: str, part: float | None, ended: Trial | None) -> None:
         loss = (ended.loss or {}).get(measure) if ended is not None else None
-        race[place] = Lane(race[place].label, "running" if ended is None else ended.outcome, step, part, loss)
+        states[position] = Lane(states[position].label, "running" if ended is None else ended.outcome, step, part, loss)
         if lanes is not None:
-            lanes(tuple(race))
+            lanes(tuple(states))
 
     progress("exploring", 0.0)
-    for trial in _run(chosen, count, time_limit, stand):
+    for trial in _run(chosen, count, time_limit, report_state):
         trials.append(trial)
         progress(f"exploring: {trial.method}", len(trials) / len(chosen))
-        done = Exploration(measure, tuple(mark_efficient(trials, measure, least)))
+        exploration = Exploration(measure, tuple(mark_efficient(trials, measure, min_group_size)))
         if so_far is not None:
-            so_far(done)
-    return done
+            so_far(exploration)
+    return exploration
 
 
 @contextlib.contextmanager
 def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
-    """The plan with its table in a file that other processes can read, private and gone afterwards."""
+    """Write the plan's table to a private temporary file, if it has none.
+
+    Other processes can read it.
+    """
     if isinstance(data, str | Path):
         plan, data = plan.with_(source=Path(data)), None
     if data is not None:
@@ -367,14 +376,17 @@ def _on_disk(plan: Plan, data: Any) -> Iterator[Plan]:
         yield plan
         return
     with tempfile.TemporaryDirectory(prefix="shoal-") as folder:
-        place = Path(folder) / "table.parquet"
+        path = Path(folder) / "table.parquet"
         with open_engine(plan.engine, data, time_zone=table.time_zone) as engine:
-            engine.write(engine.read(table), place)
-        yield replace(plan, source=Source(place, time_zone=table.time_zone))
+            engine.write(engine.read(table), path)
+        yield replace(plan, source=Source(path, time_zone=table.time_zone))
 
 
 def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> list[Trial]:
-    """Mark the efficient trials and the chosen one, and sort them; ``lowest`` is the k that a release must have."""
+    """Mark efficient trials and the chosen one, and sort the trials.
+
+    ``lowest`` is the minimum group size of the chosen release.
+    """
 
     def loss(trial: Trial) -> float:
         return (trial.loss or {}).get(measure, float("inf"))
@@ -383,12 +395,12 @@ def mark_efficient(trials: Sequence[Trial], measure: str, lowest: int = 0) -> li
     points = [(loss(trial), float(trial.risk or 0.0)) for trial in done]
     marked = []
     for trial, (lost, risk) in zip(done, points, strict=True):
-        beaten = any((a <= lost and b <= risk) and (a < lost or b < risk) for a, b in points)
-        marked.append(replace(trial, efficient=not beaten))
+        dominated = any((a <= lost and b <= risk) and (a < lost or b < risk) for a, b in points)
+        marked.append(replace(trial, efficient=not dominated))
     marked.sort(key=lambda trial: (loss(trial), trial.risk or 0.0, trial.method, str(trial.parameters)))
-    for place, trial in enumerate(marked):
+    for position, trial in enumerate(marked):
         if trial.smallest_group >= lowest:
-            marked[place] = replace(trial, chosen=True)
+            marked[position] = replace(trial, chosen=True)
             break
     rest = [trial for trial in trials if trial not in done]
     rest.sort(key=lambda trial: (trial.outcome, trial.method, trial.k or 0, str(trial.parameters)))
@@ -402,61 +414,62 @@ def _run(
     chosen: Sequence[Candidate],
     count: int,
     time_limit: float,
-    stand: Callable[[int, str, float | None, Trial | None], None] = lambda place, step, part, ended: None,
+    report_state: Callable[[int, str, float | None, Trial | None], None] = lambda position, step, part, ended: None,
 ) -> Iterator[Trial]:
-    """Trials as they end. A process that is over its time is ended, and another takes its place.
+    """Yield trials as they end.
 
-    ``stand`` is called with where a trial stands: its place among the chosen, its step, how far it is, how it ended.
+    A process that exceeds the time limit is terminated and replaced. ``report_state`` is called with the position of a
+    trial among the candidates, its step, its completed fraction and its result.
     """
     context = multiprocessing.get_context("spawn")  # threads of the engine do not survive a fork
-    needs_script = any(b"__main__" in pickle.dumps(candidate) for candidate in chosen)  # a model that is written there
-    waiting = list(reversed(range(len(chosen))))
+    needs_script = any(b"__main__" in pickle.dumps(candidate) for candidate in chosen)  # a model defined in the script
+    pending = list(reversed(range(len(chosen))))
     busy: dict[Any, tuple[Any, int, float]] = {}
     idle: list[tuple[Any, Any]] = []
     try:
-        while waiting or busy:
-            while waiting and len(busy) < count:
+        while pending or busy:
+            while pending and len(busy) < count:
                 if idle:
                     link, process = idle.pop()
                 else:
                     link, other = context.Pipe()
-                    process = context.Process(target=_work, args=(other,), daemon=True)
+                    process = context.Process(target=_serve_trials, args=(other,), daemon=True)
                     with contextlib.nullcontext() if needs_script else _without_script():
                         process.start()
                     other.close()
-                place = waiting.pop()
-                link.send(chosen[place])
-                busy[link] = (process, place, time.monotonic() + time_limit + MOST_PREPARATION)
-                stand(place, "preparing", None, None)
-            nearest = min(deadline for _, _, deadline in busy.values())
-            answered: list[Any] = wait(list(busy), timeout=max(0.0, nearest - time.monotonic()))
+                position = pending.pop()
+                link.send(chosen[position])
+                busy[link] = (process, position, time.monotonic() + time_limit + MAX_PREPARATION_SECONDS)
+                report_state(position, "preparing", None, None)
+            next_deadline = min(deadline for _, _, deadline in busy.values())
+            answered: list[Any] = wait(list(busy), timeout=max(0.0, next_deadline - time.monotonic()))
             for link in answered:
-                process, place, deadline = busy.pop(link)
+                process, position, deadline = busy.pop(link)
                 try:
                     answer = link.recv()
-                except (EOFError, ConnectionError):  # the process is gone: killed for want of memory, say
-                    answer = _trial(chosen[place], "failed", "Its process ended without an answer.")
+                except (EOFError, ConnectionError):  # the process has ended, for example killed for lack of memory
+                    answer = _trial(chosen[position], "failed", "Its process ended without an answer.")
                     process = None
                 if answer == STARTED:
-                    busy[link] = (process, place, time.monotonic() + time_limit)
+                    busy[link] = (process, position, time.monotonic() + time_limit)
                 elif isinstance(answer, tuple):
-                    busy[link] = (process, place, deadline)
+                    busy[link] = (process, position, deadline)
                     step, part = answer
-                    stand(place, step, part, None)
+                    report_state(position, step, part, None)
                 else:
                     if process is not None:
                         idle.append((link, process))
-                    stand(place, "", 1.0, answer)
+                    report_state(position, "", 1.0, answer)
                     yield answer
-            for link, (process, place, deadline) in list(busy.items()):
+            for link, (process, position, deadline) in list(busy.items()):
                 if time.monotonic() >= deadline and not link.poll():
                     process.terminate()
                     process.join()
                     del busy[link]
                     why = f"It took more than {time_limit:g} seconds."
-                    late = _trial(chosen[place], "too slow", why, time_limit)
-                    stand(place, "", None, late)
-                    yield late
+                    trial = _trial(chosen[position], "too slow", why, time_limit)
+                    report_state(position, "", None, trial)
+                    yield trial
     finally:
         for process in [*(process for process, _, _ in busy.values()), *(process for _, process in idle)]:
             process.terminate()
@@ -465,55 +478,64 @@ def _run(
 
 @contextlib.contextmanager
 def _without_script() -> Iterator[None]:
-    """Have a process that is started not run the user's script again, which would explore in turn, and so on."""
+    """Prevent started processes from running the user's script again.
+
+    It would start another exploration, recursively.
+    """
     main = sys.modules["__main__"]
-    kept = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    saved = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
     try:
-        for name in kept:
+        for name in saved:
             setattr(main, name, None)
         yield
     finally:
-        for name, value in kept.items():
+        for name, value in saved.items():
             setattr(main, name, value)
 
 
-def _work(link: Connection) -> None:
-    """Run the plans that come over a pipe, until it is closed; tell when the run itself starts."""
-    be_alone()
-    with keeping():  # an engine that takes long to start is started once
-        _work_on(link)
+def _serve_trials(link: Connection) -> None:
+    """Run the plans received over a pipe until it is closed.
+
+    Reports when each run starts.
+    """
+    assume_dedicated_process()
+    with shared_spark_session():  # start a slow engine once
+        _answer_requests(link)
 
 
-def _work_on(link: Connection) -> None:
-    practised: set[str] = set()
-    counted = Counted()
+def _answer_requests(link: Connection) -> None:
+    warmed_up: set[str] = set()
+    cache = FrequencyCache()
     while True:
         try:
             candidate = link.recv()
         except EOFError:
             return
-        if candidate.method.name not in practised:
-            practised.add(candidate.method.name)
+        if candidate.method.name not in warmed_up:
+            warmed_up.add(candidate.method.name)
             _practise(candidate)
         link.send(STARTED)
-        link.send(_try(candidate, counted, _seldom(link)))
+        link.send(_try(candidate, cache, _throttled_progress(link)))
 
 
-def _seldom(link: Connection) -> Progress:
-    """A method's steps, over a pipe, and not more of them than somebody can read."""
+def _throttled_progress(link: Connection) -> Progress:
+    """Return a callback that sends steps over a pipe at a limited rate."""
     last = 0.0
 
-    def tell(step: str, done: float | None) -> None:
+    def report(step: str, done: float | None) -> None:
         nonlocal last
-        if time.monotonic() - last >= TOLD_EVERY:
+        if time.monotonic() - last >= REPORT_INTERVAL_SECONDS:
             last = time.monotonic()
             link.send((step, done))
 
-    return tell
+    return report
 
 
 def _practise(candidate: Candidate) -> None:
-    """Run the method on a few rows of our own: what is compiled on a machine's first run is not the trial's time."""
+    """Run the method on a small built-in table.
+
+    The compilation of a first run does not count as time of the trial.
+    """
     import pyarrow as pa
 
     from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
@@ -522,57 +544,62 @@ def _practise(candidate: Candidate) -> None:
     *quasi, sensitive = COLUMNS
     columns = {name: Column(Role.QUASI_IDENTIFIER) for name in quasi}
     schema = Schema({**columns, sensitive: Column(Role.SENSITIVE, categories=CATEGORIES)})
-    table = pa.table({name: [row[place] for row in TABLES[1]] * 8 for place, name in enumerate(COLUMNS)})
+    table = pa.table({name: [row[position] for row in TABLES[1]] * 8 for position, name in enumerate(COLUMNS)})
     named = [replace(m, column=sensitive) if getattr(m, "column", None) else m for m in candidate.models]  # type: ignore[call-arg]
-    models = tuple(model.resized(2) for model in named)
-    with contextlib.suppress(Exception):  # whatever is wrong, the trial itself will tell
+    models = tuple(model.with_group_size(2) for model in named)
+    with contextlib.suppress(Exception):  # the trial itself will report any error
         anonymize(table, Plan(schema, models, make_method(candidate.method.name, {})))
 
 
-def _try(candidate: Candidate, counted: Counted, progress: Progress = quiet) -> Trial:
-    """One trial; it takes as long as it would if the table were read for it alone."""
-    from shoal.pipeline.run import rehearse
+def _try(candidate: Candidate, cache: FrequencyCache, progress: Progress = quiet) -> Trial:
+    """Run one trial.
 
-    start, counted.spared = time.perf_counter(), 0.0
+    Its duration includes the time saved by cached counts, as if it had read the table itself.
+    """
+    from shoal.pipeline.run import dry_run
+
+    start, cache.seconds_saved = time.perf_counter(), 0.0
 
     def ended(outcome: str, why: str = "") -> Trial:
-        return _trial(candidate, outcome, why, time.perf_counter() - start + counted.spared)
+        return _trial(candidate, outcome, why, time.perf_counter() - start + cache.seconds_saved)
 
     try:
-        release = rehearse(candidate.build(), progress=progress, counted=counted)
+        release = dry_run(candidate.build(), progress=progress, cache=cache)
     except InfeasibleError as error:
         return ended("infeasible", str(error))
     except PlanError as error:
         return ended("refused", str(error))
     except ShoalError as error:
         return ended("failed", str(error))
-    except Exception as error:  # its text may quote data: only its kind is told
+    except Exception as error:  # its text may quote data: report only its type
         return ended("failed", f"A fault in shoal ({type(error).__name__}).")
-    told = release.certificate
+    certificate = release.certificate
     return replace(
         ended("released"),
-        loss=dict(told["loss"]),
-        lower_bound=told.content.get("bound", {}).get("reported"),
-        risk=float(told["risk"]["average"]),
-        highest_risk=float(told["risk"]["highest"]),
-        released=told["released"],
-        suppressed=told["suppressed"],
-        groups=told["groups"],
-        smallest_group=told["smallest_group"],
+        loss=dict(certificate["loss"]),
+        lower_bound=certificate.content.get("bound", {}).get("reported"),
+        risk=float(certificate["risk"]["average"]),
+        highest_risk=float(certificate["risk"]["highest"]),
+        released=certificate["released"],
+        suppressed=certificate["suppressed"],
+        groups=certificate["groups"],
+        smallest_group=certificate["smallest_group"],
     )
 
 
 def _trial(candidate: Candidate, outcome: str, why: str, seconds: float = 0.0) -> Trial:
-    """A trial without a release; parameters that are left as they are by default are not told."""
+    """Build a trial without a release; default parameters are omitted."""
     method = candidate.method
-    return Trial(method.name, _told(method), size_of_groups(candidate.models, None), outcome, why, seconds=seconds)
+    return Trial(
+        method.name, _changed_parameters(method), size_of_groups(candidate.models, None), outcome, why, seconds=seconds
+    )
 
 
-def _told(method: Method) -> dict[str, Any]:
+def _changed_parameters(method: Method) -> dict[str, Any]:
     try:
-        usual = dict(type(method)().parameters)
+        defaults = dict(type(method)().parameters)
     except TypeError:
-        usual = {}
-    given = {key: value for key, value in method.parameters.items() if key not in usual or usual[key] != value}
-    told: dict[str, Any] = plain(given)
-    return told
+        defaults = {}
+    changed = {key: value for key, value in method.parameters.items() if key not in defaults or defaults[key] != value}
+    parameters: dict[str, Any] = plain(changed)
+    return parameters

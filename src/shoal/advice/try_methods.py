@@ -1,7 +1,7 @@
-"""Which method suits a plan: several are run on a sample of its table, and the one that loses least is taken.
+"""Comparison of methods for a plan, on a sample of its table.
 
-All that are tried publish true values, only less exact ones. A loss on a sample is more than on the whole table, since
-the same k must be found among fewer rows; it is the order of the methods that counts.
+All methods that are tried publish true values, generalized. The loss on a sample exceeds that on the whole table, since
+the same k must be reached among fewer rows; the order of the methods is what matters.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.io.engines import open_engine
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.methods import FullDomain, HiddenCells, Method, Mondrian, Refine
-from shoal.models import limited
-from shoal.pipeline.run import rehearse
+from shoal.models import partial_knowledge_models
+from shoal.pipeline.run import dry_run
 from shoal.plan.plan import Plan
 from shoal.runtime.progress import Progress, quiet
 
-__all__ = ["Tried", "least_loss", "try_methods", "unmet"]
-
-SAMPLE = 10_000
-SMALL_SAMPLE = 4_000
-"""Rows of a sample where columns are known few at a time: there are so many sets of them."""
-SECONDS = 4.0
-"""What one method may take of a rehearsal."""
-TOGETHER = 12.0
-"""After so many seconds of work no further method is tried; of a busy machine the same ones are tried."""
+SAMPLE_ROWS = 10_000
+PARTIAL_KNOWLEDGE_SAMPLE_ROWS = 4_000
+"""Sample size for intruders with partial knowledge: there are many sets of columns."""
+SECONDS_PER_METHOD = 4.0
+"""Time limit of one method in a dry run."""
+MAX_TOTAL_SECONDS = 12.0
+"""Processor seconds after which no further method is tried; a busy machine tries the same methods."""
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A method, and which part of the detail of a sample it lost (ncp); None where it found no release."""
+class MethodTrial:
+    """Method and its loss (ncp) on a sample.
+
+    The loss is None if the method found no release.
+    """
 
     method: Method
     loss: float | None
@@ -47,57 +48,64 @@ def try_methods(
     *,
     engine: EngineSettings | None = None,
     progress: Progress = quiet,
-) -> tuple[Tried, ...]:
-    """Run some methods on a sample of a table, with nothing written.
+) -> tuple[MethodTrial, ...]:
+    """Run some methods on a sample of a table, without writing anything.
 
     Parameters
     ----------
     source
         The table; the plan's own source is not read.
     suppression
-        The part of the rows that full-domain recoding may leave out.
+        Maximum share of rows that full-domain recoding may suppress.
     engine
-        What takes the sample, in place of the plan's engine; the methods run on this machine.
+        Engine that draws the sample, instead of the plan's engine; the methods run on this machine.
     """
-    few = limited(plan.model)
-    small, rows = _sampled(plan, source, SMALL_SAMPLE if few else SAMPLE, engine)
+    has_partial_knowledge = partial_knowledge_models(plan.model)
+    sampled, rows = _plan_on_sample(
+        plan, source, PARTIAL_KNOWLEDGE_SAMPLE_ROWS if has_partial_knowledge else SAMPLE_ROWS, engine
+    )
     methods: tuple[Method, ...] = (
         Mondrian(),
-        FullDomain(suppression=suppression, time_limit=SECONDS),
-        Refine(time_limit=SECONDS),
+        FullDomain(suppression=suppression, time_limit=SECONDS_PER_METHOD),
+        Refine(time_limit=SECONDS_PER_METHOD),
     )
-    if few:  # few columns at a time: what serves them
-        methods = (HiddenCells(), FullDomain(time_limit=SECONDS))
-    found: list[Tried] = []
+    if has_partial_knowledge:  # methods that support partial knowledge
+        methods = (HiddenCells(), FullDomain(time_limit=SECONDS_PER_METHOD))
+    found: list[MethodTrial] = []
     spent = 0.0
-    for place, method in enumerate(methods):
-        if spent > TOGETHER:
+    for position, method in enumerate(methods):
+        if spent > MAX_TOTAL_SECONDS:
             break
-        progress(f"rehearsing: {method.name}", place / len(methods))
-        method.warm()  # what is compiled on a machine's first run is not the method's time
+        progress(f"rehearsing: {method.name}", position / len(methods))
+        method.warm()  # exclude the compilation of a first run from the time
         start = time.process_time()
         try:
-            loss = float(rehearse(replace(small, method=method), bounded=False).utility["ncp"])
+            loss = float(dry_run(replace(sampled, method=method), bounded=False).utility["ncp"])
         except (InfeasibleError, PlanError):
             loss = None
         seconds = time.process_time() - start
         spent += seconds
-        found.append(Tried(method, loss, rows, seconds))
+        found.append(MethodTrial(method, loss, rows, seconds))
     return tuple(found)
 
 
-def unmet(plan: Plan, source: Source, *, engine: EngineSettings | None = None) -> tuple[str, ...]:
-    """Sensitive columns whose own models no grouping of a sample meets, not even all rows in one group.
+def find_infeasible_columns(plan: Plan, source: Source, *, engine: EngineSettings | None = None) -> tuple[str, ...]:
+    """Find sensitive columns with models that no grouping satisfies.
 
-    So it is with a column that is the same for all, and where people are counted of whom each has every value.
+    They are tested on a sample.
+
+    Not even one group of all rows does. That is the case for a constant column, and if people are counted and each has
+    every value.
     """
-    small, _ = _sampled(plan, source, SAMPLE, engine)
+    sampled, _ = _plan_on_sample(plan, source, SAMPLE_ROWS, engine)
     rest = tuple(model for model in plan.models if getattr(model, "column", None) is None)
     found = []
     for name in plan.schema.sensitive:
         own = tuple(model for model in plan.models if getattr(model, "column", None) == name)
         try:
-            rehearse(replace(small, models=(*rest, *own), method=FullDomain(time_limit=SECONDS)), bounded=False)
+            dry_run(
+                replace(sampled, models=(*rest, *own), method=FullDomain(time_limit=SECONDS_PER_METHOD)), bounded=False
+            )
         except InfeasibleError:
             found.append(name)
         except PlanError:
@@ -105,15 +113,15 @@ def unmet(plan: Plan, source: Source, *, engine: EngineSettings | None = None) -
     return tuple(found)
 
 
-def _sampled(plan: Plan, source: Source, most: int, engine: EngineSettings | None) -> tuple[Plan, int]:
-    """The plan over a sample of its table, with nothing to write, and the sample's rows."""
+def _plan_on_sample(plan: Plan, source: Source, max_rows: int, engine: EngineSettings | None) -> tuple[Plan, int]:
+    """Return the plan on a sample, without output, and the sample's rows."""
     with open_engine(engine or plan.engine, source, time_zone=source.time_zone) as opened:
-        sample = opened.sample(opened.read(source), most)
+        sample = opened.sample(opened.read(source), max_rows)
     here = Source(frame=sample, time_zone=source.time_zone)
     return replace(plan, source=here, output=None, engine=plan.engine.here), sample.num_rows
 
 
-def least_loss(tried: Sequence[Tried]) -> Tried | None:
-    """The trial that lost least, the first of equals; None where none found a release."""
-    done = [trial for trial in tried if trial.loss is not None]
-    return min(done, key=lambda trial: trial.loss or 0.0, default=None)
+def least_loss(tried: Sequence[MethodTrial]) -> MethodTrial | None:
+    """Return the first trial of least loss; None if none found a release."""
+    released = [trial for trial in tried if trial.loss is not None]
+    return min(released, key=lambda trial: trial.loss or 0.0, default=None)

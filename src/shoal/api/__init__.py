@@ -1,1 +1,1 @@
-"""Public functions of ``import shoal``: one for each command."""
+"""Public functions of ``import shoal``, one for each command."""

@@ -1,8 +1,8 @@
-"""All methods compiled at once, so that no first run has to wait for it.
+"""Compilation of all methods in advance, so that no first run is delayed.
 
-Numba compiles a kernel when it is first called and keeps the result on disk, see :mod:`shoal.kernels.cache`. That takes up to
-a minute for a method, once after an installation. ``shoal compile`` calls every method on a small table beforehand, and
-by itself what only large tables ask for.
+Numba compiles a kernel on its first call and stores the result on disk, see :mod:`shoal.kernels.cache`. That takes up
+to a minute per method, once after an installation. ``shoal compile`` runs every method on a small table beforehand, and
+calls separately the kernels that only large tables need.
 """
 
 from __future__ import annotations
@@ -23,70 +23,77 @@ from shoal.schema import Column, Role, Schema, Widths
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["compile_methods", "pack_compiled"]
-
 PARTS = (
     ("mondrian", "top-down", "refine", "switching", "local-suppression"),
     ("full-domain", "anti-unification", "mdav", "p-first", "k-first", "cbfs", "v-mdav", "univariate"),
 )
-"""Methods that share kernels, in the order in which they are compiled; the parts take about the same time."""
+"""Methods by process, in the order of compilation; methods that share kernels are together, durations similar."""
 
 
 def compile_methods(progress: Progress = quiet) -> None:
-    """Run every method once on a small table, in two processes; about two minutes where nothing is compiled yet."""
+    """Run every method once on a small table, in two processes.
+
+    Takes about two minutes if nothing is compiled yet.
+    """
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
     progress("compiling", 0.0)
     with ProcessPoolExecutor(len(PARTS), multiprocessing.get_context("spawn")) as pool:
-        waiting = [pool.submit(_run, names) for names in PARTS]
-        for done, future in enumerate(as_completed(waiting), 1):
+        futures = [pool.submit(_run, names) for names in PARTS]
+        for done, future in enumerate(as_completed(futures), 1):
             future.result()
-            progress("compiling", done / len(waiting))
+            progress("compiling", done / len(futures))
 
 
 def pack_compiled() -> Path:
-    """Compile what is not yet, and lay the packed code beside the kernels, where a wheel takes it from; its place."""
+    """Compile all methods and pack the code for a wheel; return its path.
+
+    The package is written next to the kernels, where the build of a wheel includes it.
+    """
     from shoal.kernels import cache
 
     compile_methods()
-    place = cache.packed(cache._store())
-    cache.pack(cache._store(), place)
-    return place
+    target = cache.packed_path(cache._store())
+    cache.pack(cache._store(), target)
+    return target
 
 
 def _run(methods: tuple[str, ...]) -> None:
-    """Methods on a small table, with models of a sensitive column where taken; then what that does not reach."""
+    """Run methods on a small table, with models of a sensitive column too.
+
+    Kernels that this does not reach are compiled afterwards.
+    """
     columns = {name: Column(Role.QUASI_IDENTIFIER) for name in QUASI_IDENTIFIERS}
     columns["age"] = Column(Role.QUASI_IDENTIFIER, Widths((5, 10, 20)))
     schema = Schema({**columns, SENSITIVE: Column(Role.SENSITIVE)})
     table = census_table(300)
-    size, values = make_model("k-anonymity", k=3), make_model("p-sensitive", p=2)
+    k_anonymity, p_sensitive = make_model("k-anonymity", k=3), make_model("p-sensitive", p=2)
     for method in methods:
-        for models in ((size,), (size, values)):
-            with contextlib.suppress(PlanError):  # not every method takes every model
+        for models in ((k_anonymity,), (k_anonymity, p_sensitive)):
+            with contextlib.suppress(PlanError):  # not every method supports every model
                 anonymize(table, Plan(schema, models, METHODS[method]()))
     if "full-domain" in methods:
-        close = make_model("t-closeness", t=0.3)
-        anonymize(table, Plan(schema, (size, close), FullDomain(suppression=0.05)))
-        anonymize(table, Plan(schema, (size, values), AntiUnification(patterns="model-aware")))
+        t_closeness = make_model("t-closeness", t=0.3)
+        anonymize(table, Plan(schema, (k_anonymity, t_closeness), FullDomain(suppression=0.05)))
+        anonymize(table, Plan(schema, (k_anonymity, p_sensitive), AntiUnification(patterns="model-aware")))
         for rows in (table, table.slice(0, 12)):
-            anonymize(rows, Plan(schema, (size,), Mdav(quality="good", effort=1)))
+            anonymize(rows, Plan(schema, (k_anonymity,), Mdav(quality="good", effort=1)))
         columns = {name: schema.columns[name] for name in QUASI_IDENTIFIERS}
-        alone = table.select(list(columns))
-        anonymize(alone, Plan(Schema(columns), (size,), AntiUnification(patterns="overlapping")))
-        _search_a_wide_lattice()
-        _count_many_sets()
-        _aggregate_in_rounds()
+        without_sensitive = table.select(list(columns))
+        anonymize(without_sensitive, Plan(Schema(columns), (k_anonymity,), AntiUnification(patterns="overlapping")))
+        _compile_lattice_search()
+        _compile_subset_counting()
+        _compile_parallel_mdav()
     else:
-        anonymize(table, Plan(schema, (size,), LocalSuppression(missing="loose")))
-        numbers, numeric = _numbers(2, 2501)
-        anonymize(numbers, Plan(numeric, (size,), Mondrian(publish={"q0": "range", "q1": "range"})))
-        anonymize(numbers, Plan(numeric, (size,), Cbfs()))
+        anonymize(table, Plan(schema, (k_anonymity,), LocalSuppression(missing="loose")))
+        numeric_table, numeric_schema = _numeric_table(2, 2501)
+        anonymize(numeric_table, Plan(numeric_schema, (k_anonymity,), Mondrian(publish={"q0": "range", "q1": "range"})))
+        anonymize(numeric_table, Plan(numeric_schema, (k_anonymity,), Cbfs()))
 
 
-def _numbers(columns: int, rows: int) -> tuple[pa.Table, Schema]:
-    """A table of numbers, whose intervals get wider."""
+def _numeric_table(columns: int, rows: int) -> tuple[pa.Table, Schema]:
+    """Build a table of numbers, and its schema with nested intervals."""
     import numpy as np
     import pyarrow as pa
 
@@ -96,15 +103,18 @@ def _numbers(columns: int, rows: int) -> tuple[pa.Table, Schema]:
     return pa.table({name: random.integers(0, 30, rows) for name in names}), schema
 
 
-def _search_a_wide_lattice() -> None:
-    """More nodes than can have a bound each: such lattices are searched in another way."""
-    table, schema = _numbers(12, 300)
+def _compile_lattice_search() -> None:
+    """Search a lattice with too many nodes to store a bound for each.
+
+    Such lattices use another search.
+    """
+    table, schema = _numeric_table(12, 300)
     method = FullDomain(suppression=0.05, time_limit=1.0)  # of searching
     anonymize(table, Plan(schema, (make_model("k-anonymity", k=3),), method))
 
 
-def _aggregate_in_rounds() -> None:
-    """MDAV takes so many rows in rounds."""
+def _compile_parallel_mdav() -> None:
+    """Run MDAV on enough rows for its parallel rounds."""
     import numpy as np
 
     from shoal.methods.microaggregation.kernels.mdav import mdav
@@ -113,23 +123,26 @@ def _aggregate_in_rounds() -> None:
     mdav(np.random.default_rng(0).normal(size=(WORTH, 6)), 3)
 
 
-def _count_many_sets() -> None:
-    """Sets of columns are counted by compiled code where tables are large, which takes long: here by itself."""
+def _compile_subset_counting() -> None:
+    """Count column subsets by the kernels for large tables.
+
+    They are called directly: a large table would take long.
+    """
     import numpy as np
 
-    from shoal.kernels.column_subsets import hide_rare, look_at_sets
-    from shoal.table.cell_suppression import HIDE, make_cells, make_tables
-    from shoal.table.column_subsets import Facts
+    from shoal.kernels.column_subsets import count_sets_parallel, hide_rare
+    from shoal.table.cell_suppression import HIDE, make_cell_state, make_subset_counts
+    from shoal.table.column_subsets import SubsetCounter
 
     fixed = np.ones(1, np.int64)
-    fixed.flags.writeable = False  # as what an engine has counted
+    fixed.flags.writeable = False  # like the counts of an engine
     for count in (np.ones(1, np.int64), fixed):
-        facts = Facts(np.zeros((1, 2), np.int64), [1, 1], count)
-        look_at_sets(facts, facts, [(0, 1)])
+        facts = SubsetCounter(np.zeros((1, 2), np.int64), [1, 1], count)
+        count_sets_parallel(facts, facts, [(0, 1)])
     sets, found, often = np.asarray([(0, 1)]), np.zeros(1, np.int8), np.zeros((1, 2), np.float32)
-    tables = make_tables([1, 1], {(0, 1): 0}, np.full(1, -1, np.int64), 16)
+    tables = make_subset_counts([1, 1], {(0, 1): 0}, np.full(1, -1, np.int64), 16)
     hide_rare(
-        make_cells(np.zeros((2, 1))), np.ones(2, np.int64), np.ones(1, np.int32), sets, np.zeros(1, np.int64),
+        make_cell_state(np.zeros((2, 1))), np.ones(2, np.int64), np.ones(1, np.int32), sets, np.zeros(1, np.int64),
         np.ones(1, np.int64), often, np.ones(2), HIDE, tables, 16, found,
     )  # fmt: skip
 

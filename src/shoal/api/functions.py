@@ -1,12 +1,12 @@
-"""What shoal does, as functions: whatever a command of the command line does is one of these.
+"""Public functions: each command of the command line calls one of these.
 
     draft     a first plan                anonymize a table in memory
-    release   what a plan says, from file to file
+    release   run a plan from file to file
     check     does a table meet models?   minimal_recodings
-    session   one Spark for several of these
+    session   one Spark session for several of these
 
-Those that have a module of their own are defined there: profile, explore, explain, attack, assess, compare. Commands
-read options and print; :data:`COMMANDS` says which function each stands for.
+profile, explore, explain, attack, assess and compare are defined in modules of these names. Commands read options and
+print; :data:`COMMANDS` maps each to its functions.
 """
 
 from __future__ import annotations
@@ -24,24 +24,20 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from shoal.api.release import Release, Table
 from shoal.errors import PlanError, ShoalWarning
 from shoal.io.engines.base import UTC, EngineSettings, Source
-from shoal.io.engines.spark_shared_session import keeping
+from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats import STANDARD
-from shoal.io.formats.compression import lay_out
+from shoal.io.formats.compression import unpack_to_file
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.io.publish import check_paper, write_paper
+from shoal.io.publish import check_target, write_text_atomic
 from shoal.pipeline import run as pipeline
-from shoal.plan.coerce import AskedColumn, AskedEngine, AskedMethod, AskedModels, AskedNames, as_engine
-from shoal.plan.plan import AskedPlan, Plan, as_plan
-from shoal.runtime.progress import Progress, Watch, watching
+from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, MethodLike, ModelsLike, as_engine
+from shoal.plan.plan import Plan, PlanLike, as_plan
+from shoal.runtime.progress import Progress, ProgressOption, show_progress
 from shoal.runtime.scratch import make_scratch
 
 if TYPE_CHECKING:
     from shoal.advice.profile import Profile
-    from shoal.advice.try_methods import Tried
-
-__all__ = [
-    "COMMANDS", "Draft", "anonymize", "check", "draft", "minimal_recodings", "release", "session",
-]  # fmt: skip
+    from shoal.advice.try_methods import MethodTrial
 
 COMMANDS: dict[str, tuple[str, ...]] = {
     "plan": ("profile", "draft"),
@@ -57,61 +53,66 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "reproduce": ("reproduce_papers",),
     "ledger": ("Ledger",),
     "query": ("Questions",),
-    "serve": (),  # shows the others in a browser
+    "serve": (),  # user interface in a browser
     "version": ("__version__",),
 }
-"""Of every command, the public names that do its work."""
+"""Public names that implement each command."""
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 
-def _watched(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """The same function, which shows progress where somebody looks unless ``progress`` is given."""
+def _with_progress(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Wrap a function to show progress in interactive use.
+
+    The parameter ``progress`` overrides this.
+    """
 
     @functools.wraps(function)
-    def watched(*given: Parameters.args, **named: Parameters.kwargs) -> Result:
-        with watching(named.get("progress")) as show:  # type: ignore[arg-type]
-            named["progress"] = show
-            return function(*given, **named)
+    def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with show_progress(kwargs.get("progress")) as callback:  # type: ignore[arg-type]
+            kwargs["progress"] = callback
+            return function(*args, **kwargs)
 
-    return watched
-
-
-check = _watched(pipeline.check)
-minimal_recodings = _watched(pipeline.minimal_recodings)
+    return wrapper
 
 
-@keeping()
+check = _with_progress(pipeline.check)
+minimal_recodings = _with_progress(pipeline.minimal_recodings)
+
+
+@shared_spark_session()
 def release(
-    plan: AskedPlan,
+    plan: PlanLike,
     *,
     overwrite: bool | None = None,
     recoding: Path | None = None,
     previous: Path | None = None,
     save_recoding: bool = False,
     explain: float | None = None,
-    progress: Watch = None,
+    progress: ProgressOption = None,
 ) -> Release[None]:
-    """Do what a plan says, from its source to its output: the table, and the certificate and report beside it.
+    """Run a plan from its source to its output.
+
+    Writes the table, its certificate and its report.
 
     Parameters
     ----------
     overwrite
-        Whether a release that exists is replaced; as the plan says by default.
+        Whether to replace an existing release; by default as the plan says.
     recoding
-        A recoding that was kept with an earlier release, to be used in place of the plan's method.
+        A recoding saved with an earlier release, used instead of the plan's method.
     previous
-        An earlier released table; the certificate tells what the intersection attack makes of both.
+        An earlier released table; the certificate states the result of the intersection attack on both.
     save_recoding
-        Whether the recoding is kept beside the release, for the next delivery.
+        Whether to save the recoding with the release, for the next delivery.
     explain
-        Seconds in which it is found out what the loss comes from, for a picture in the report; see
-        :func:`shoal.explain`. None for no such picture.
+        Seconds to determine the sources of the loss, for a chart in the report; see :func:`shoal.explain`. None for no
+        such chart.
     progress
-        A function that is told of each step; True or False; by default shown where somebody looks.
+        A function called with each step; True or False; by default progress is shown on a terminal or in a notebook.
     """
-    with watching(progress) as show:
+    with show_progress(progress) as show:
         result = pipeline.release(
             plan,
             overwrite=overwrite,
@@ -125,67 +126,68 @@ def release(
 
 
 def _loss_chart(seconds: float, plan: Plan, progress: Progress) -> str:
-    """Draw what the loss comes from, as a part of the report."""
+    """Draw the sources of the loss, as a part of the report."""
     from shoal.advice import explain
     from shoal.advice.explain_chart import cost_bars
 
     return cost_bars(explain.explain(plan, time_limit=seconds, progress=progress))
 
 
-@keeping()
+@shared_spark_session()
 def anonymize(
     data: Table,
-    plan: AskedPlan | None = None,
+    plan: PlanLike | None = None,
     *,
-    quasi_identifiers: AskedNames | Mapping[str, AskedColumn] | None = None,
-    sensitive: AskedNames | Mapping[str, AskedColumn] | None = None,
-    identifiers: AskedNames | None = None,
-    other: AskedNames | None = None,
-    person: AskedNames | None = None,
+    quasi_identifiers: ColumnsLike | Mapping[str, ColumnLike] | None = None,
+    sensitive: ColumnsLike | Mapping[str, ColumnLike] | None = None,
+    identifiers: ColumnsLike | None = None,
+    other: ColumnsLike | None = None,
+    person: ColumnsLike | None = None,
     k: int | None = None,
     p: int | None = None,
     l: int | float | None = None,  # noqa: E741 - the letter of the literature
     t: float | None = None,
     known: int | None = None,
-    models: AskedModels | None = None,
-    method: AskedMethod | None = None,
+    models: ModelsLike | None = None,
+    method: MethodLike | None = None,
     suppression: float | None = None,
-    missing: AskedNames | None = None,
+    missing: ColumnsLike | None = None,
     seed: int | None = None,
-    progress: Watch = None,
+    progress: ProgressOption = None,
 ) -> Release[Table]:
-    """Anonymize a table in memory: by a plan, or by a few words.
+    """Anonymize a table in memory, by a plan or by keywords.
 
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or DuckDB object, or (with a plan) a Spark DataFrame. The released table is of the
-        same kind.
+        A pandas, Polars, PyArrow or DuckDB object, or (with a plan) a Spark DataFrame. The released table has the same
+        type.
     plan
         A :class:`Plan`, the contents of a plan file, or the path of one. Its source and output are not used.
     quasi_identifiers
-        What others may know of a person: names, or a mapping of names to hierarchies such as ``intervals(5, 10)``.
-        Of columns without one, a hierarchy is drafted. Without this keyword all roles are drafted, and told.
+        Columns that others may know about a person: names, or a mapping of names to hierarchies such as ``intervals(5,
+        10)``. A column without a hierarchy gets a drafted one. Without this keyword all roles are drafted, with a
+        warning.
     sensitive
-        What nobody should learn: names, or a mapping of names to :func:`shoal.sensitive`.
+        Columns to protect from disclosure: names, or a mapping of names to :func:`shoal.sensitive`.
     identifiers, other
-        What is left out, and what is published as it is. A column that no keyword names is left out, with a warning.
+        Columns to drop, and columns to publish unchanged. A column that no keyword names is dropped, with a warning.
     person
-        Columns that say together whose rows they are: never published, and models count people.
+        Columns that jointly identify a person: they are not published, and models count people.
     k, p, l, t
         k-anonymity; p-sensitivity, l-diversity and t-closeness of every sensitive column.
     known
-        How many of the quasi-identifiers an intruder knows at most; all of them by default.
+        Maximum number of quasi-identifiers that an intruder knows; all of them by default.
     models
         Further models.
     method
-        A method or its name; by default several are tried, and the one that loses least is taken ("auto").
+        A method or its name; by default several are tried and the one of least loss is used ("auto").
     suppression
-        The largest part of the rows that may be left out.
+        Maximum share of rows to suppress.
     missing
-        Texts that stand for a missing value.
+        Texts that represent a missing value.
     progress
-        A function that is told of each step; True or False; by default shown where somebody looks.
+        A function called with each step; True or False; by default progress is shown on a terminal or in a notebook.
 
     Returns
     -------
@@ -202,9 +204,9 @@ def anonymize(
     >>> release.table["age"].to_pylist()
     ['20..29', '20..29', '30..39', '30..39']
     """
-    from shoal.api.keywords import Asked, plan_for
+    from shoal.api.keywords import Keywords, plan_for
 
-    asked = Asked(
+    keywords = Keywords(
         quasi_identifiers,
         sensitive,
         identifiers,
@@ -223,39 +225,42 @@ def anonymize(
     )
     notes: tuple[Mapping[str, str], ...] = ()
     if plan is None:
-        chosen, notes = plan_for(data, asked)
-    elif asked.is_empty:
+        chosen, notes = plan_for(data, keywords)
+    elif keywords.is_empty:
         chosen = as_plan(plan)
     else:
         raise PlanError("Give either a plan or keywords. To change a plan: plan.with_(k=10, method='mondrian').")
     for note in notes:
         warnings.warn(note["text"], ShoalWarning, stacklevel=2)
-    with watching(progress) as show:
+    with show_progress(progress) as show:
         return Release.of(replace(pipeline.anonymize(data, chosen, progress=show), notes=notes))
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A first plan for a table.
+    """First plan for a table.
 
     Attributes
     ----------
     text
-        The plan file, with a reason beside every choice.
+        The plan file, with a reason for every choice.
     profile
-        What was found in the table.
+        The profile of the table.
     tried
-        The methods that were tried on a sample, and what they lost.
+        The methods that were tried on a sample, and their losses.
     """
 
     text: str
     profile: Profile = field(repr=False)
     folder: Path = field(default=Path(), repr=False)
-    tried: tuple[Tried, ...] = field(default=(), repr=False)
+    tried: tuple[MethodTrial, ...] = field(default=(), repr=False)
 
     @property
     def plan(self) -> Plan:
-        """The plan itself; of a table in memory it has no output, and no source but for what stands for missing."""
+        """The plan itself.
+
+        For a table in memory it has no output, and a source only if there are texts for missing values.
+        """
         made = Plan.from_toml(self.text, self.folder)
         if made.source is None and self.profile.missing:
             return made.with_(source=Source(csv=CsvFormat(missing=self.profile.missing)))
@@ -265,30 +270,33 @@ class Draft:
         return self.text
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> Path:
-        """Write the plan file, whole or not at all; the paths in it are relative to the folder that was said."""
-        place = Path(path)
-        check_paper(place, overwrite, self.plan.inputs)
-        write_paper(place, self.text)
-        return place
+        """Write the plan file atomically; its paths are relative to ``folder``."""
+        target = Path(path)
+        check_target(target, overwrite, self.plan.inputs)
+        write_text_atomic(target, self.text)
+        return target
 
 
 @contextmanager
-def _at_hand(data: Any) -> Iterator[Any]:
-    """What can be read several times: standard input as a file in a private folder, all else as it is."""
+def _as_rereadable_file(data: Any) -> Iterator[Any]:
+    """Copy standard input to a private file, which can be read repeatedly.
+
+    Other data stays as it is.
+    """
     if not isinstance(data, str | Path) or Path(data) != STANDARD:
         yield data
         return
-    held = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
-        laid = lay_out(STANDARD, held.path / "standard input")
-        with laid.open("rb") as file:
+        copied = unpack_to_file(STANDARD, scratch.path / "standard input")
+        with copied.open("rb") as file:
             suffix = ".parquet" if file.read(4) == b"PAR1" else ".csv"
-        yield laid.rename(laid.with_suffix(suffix))
+        yield copied.rename(copied.with_suffix(suffix))
     finally:
-        held.remove()
+        scratch.remove()
 
 
-@keeping()
+@shared_spark_session()
 def draft(
     data: Any,
     *,
@@ -296,28 +304,28 @@ def draft(
     folder: Path | str | None = None,
     source: CsvFormat | None = None,
     rehearse: bool = True,
-    engine: AskedEngine | None = None,
+    engine: EngineLike | None = None,
     time_zone: str = UTC,
-    progress: Watch = None,
+    progress: ProgressOption = None,
 ) -> Draft:
-    """Write a first plan for a table, with a reason beside every choice.
+    """Draft a plan for a table, with a reason for every choice.
 
     Parameters
     ----------
     data
         A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object.
     k
-        The smallest group; 5 where nothing is said, or less in a table of fewer than 20 rows.
+        The minimum group size; by default 5, or less in a table of fewer than 20 rows.
     folder
-        Where the plan file will stand; it names the table from there. The working directory by default.
+        Folder of the plan file; the path of the table is relative to it. The working directory by default.
     source
-        How a CSV is written, where that is not to be found out.
+        Format of a CSV, instead of detecting it.
     rehearse
-        Whether methods are tried on a sample, for some seconds, to plan with the one that loses least.
+        Whether to try methods on a sample, for some seconds, and plan with the one of least loss.
     engine
-        What reads and counts; by default Spark for Spark's own frames, and DuckDB otherwise.
+        Engine that reads and counts; by default Spark for Spark frames, and DuckDB otherwise.
     time_zone
-        The zone in which instants are read. A plan for a table in memory has no source, and does not say it.
+        Time zone in which instants are read. A plan for a table in memory has no source, and does not state it.
 
     Examples
     --------
@@ -328,42 +336,46 @@ def draft(
     """
     from shoal.advice.draft import SUPPRESSION, draft_plan
     from shoal.advice.profile import profile
-    from shoal.advice.try_methods import least_loss, try_methods, unmet
+    from shoal.advice.try_methods import find_infeasible_columns, least_loss, try_methods
 
-    place = Path(folder) if folder is not None else Path()
+    plan_folder = Path(folder) if folder is not None else Path()
     path = Path(data) if isinstance(data, str | Path) else None
-    with watching(progress) as show, _at_hand(data) as data:
+    with show_progress(progress) as show, _as_rereadable_file(data) as data:
         show("looking at the columns", None)
         found = profile(data, source=source, engine=as_engine(engine), time_zone=time_zone)
-        drafted = Draft(draft_plan(found, path, place, k=k), found, place)
+        drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
         if not rehearse:
             return drafted
-        form = replace(found.source, missing=(*found.source.missing, *found.missing))
-        table = Source(csv=form, time_zone=time_zone, **({"frame": data} if path is None else {"path": Path(data)}))
+        csv_format = replace(found.source, missing=(*found.source.missing, *found.missing))
+        table = Source(
+            csv=csv_format, time_zone=time_zone, **({"frame": data} if path is None else {"path": Path(data)})
+        )
         tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
-        if least_loss(tried) is None and (hopeless := unmet(drafted.plan, table, engine=as_engine(engine))):
-            found = found.leaving_out(hopeless, "no group of its rows can hold two different values of it")
-            drafted = Draft(draft_plan(found, path, place, k=k), found, place)
+        if least_loss(tried) is None and (
+            infeasible := find_infeasible_columns(drafted.plan, table, engine=as_engine(engine))
+        ):
+            found = found.leaving_out(infeasible, "no group of its rows can hold two different values of it")
+            drafted = Draft(draft_plan(found, path, plan_folder, k=k), found, plan_folder)
             tried = try_methods(drafted.plan, table, SUPPRESSION, engine=as_engine(engine), progress=show)
-    return Draft(draft_plan(found, path, place, k=k, tried=tried), found, place, tried)
+    return Draft(draft_plan(found, path, plan_folder, k=k, tried=tried), found, plan_folder, tried)
 
 
 @contextmanager
-def session(engine: AskedEngine = "spark") -> Iterator[Any]:
-    """Keep one Spark session for everything that shoal does within a ``with`` block.
+def session(engine: EngineLike = "spark") -> Iterator[Any]:
+    """Share one Spark session among all calls within a ``with`` block.
 
-    Without it every call that needs a session of its own starts Java and ends it, which takes most of the time of a
-    small table. A session that is running already is used as it is, and left running.
+    Without it, every call that needs Spark starts and ends Java, which takes most of the time for a small table. A
+    running session is used as it is, and left running.
 
     Parameters
     ----------
     engine
-        ``"spark"``, or the settings of an engine such as those of a plan (``plan.engine``). Whatever asks within the
-        block for another master, other memory or other options is refused. Other engines have nothing to keep.
+        ``"spark"``, or engine settings such as those of a plan (``plan.engine``). A call within the block that requires
+        another master, other memory or other options is rejected. Other engines have no session.
 
     Yields
     ------
-    The ``SparkSession``, for tables of one's own; None with other engines.
+    The ``SparkSession``, for the caller's tables; None with other engines.
 
     Examples
     --------
@@ -374,5 +386,5 @@ def session(engine: AskedEngine = "spark") -> Iterator[Any]:
             shoal.attack(plan.output.path, plan)
     """
     settings = as_engine(engine) or EngineSettings()
-    with keeping(settings) as kept:
-        yield kept
+    with shared_spark_session(settings) as spark:
+        yield spark

@@ -1,4 +1,4 @@
-"""The public release: a result with the functions that take it further."""
+"""Public result of a release, with methods to save and explain it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ Table = TypeVar("Table")
 
 
 class Release(ReleaseResult[Table]):
-    """A result of the pipeline that can be saved, explained and shown as a report."""
+    """Result of the pipeline that can be saved, explained and reported."""
 
     @classmethod
     def of(cls, result: ReleaseResult[Table]) -> Release[Table]:
-        """Give the pipeline's result the public methods."""
+        """Convert a result of the pipeline."""
         return cls(**{item.name: getattr(result, item.name) for item in fields(result)})
 
     def report(self, explanation: Explanation | None = None) -> Page:
-        """Render the report as a page: shown in a notebook, saved with ``save(path)``, or opened with ``open()``.
+        """Render the report as a page.
 
-        With an explanation, as :meth:`explain` gives it, the report has a picture of what the loss comes from.
+        A page displays itself in a notebook; ``save(path)`` writes it and ``open()`` shows it in a browser. With an
+        explanation of :meth:`explain`, the report has a chart of the sources of the loss.
         """
         if explanation is None:
             return Page(render(self))
@@ -38,10 +39,11 @@ class Release(ReleaseResult[Table]):
         return Page(render(self, costs=cost_bars(explanation)))
 
     def explain(self, data: Any = None, *, time_limit: float = 120.0) -> Explanation:
-        """Find what the loss comes from: the loss without each column and model, and with smaller parameters.
+        """Determine the sources of the loss.
 
-        A release keeps no row of its original: ``data`` is the table that it was made from, unless its plan names a
-        source that can be read again. See :func:`shoal.explain`.
+        Computes the loss without each column and model, and with smaller parameters. A release has no row of its
+        original: ``data`` is the table that it was made from, unless its plan names a source that can be read again.
+        See :func:`shoal.explain`.
         """
         from shoal.advice import explain
 
@@ -50,9 +52,9 @@ class Release(ReleaseResult[Table]):
         return explain.explain(self.plan, data, time_limit=time_limit)
 
     def save(self, folder: Path | str, name: str = "released.csv", *, overwrite: bool = False) -> Release[None]:
-        """Write the table into a folder, with certificate and report beside it: whole, or not at all.
+        """Write the table into a folder atomically, with certificate and report.
 
-        What was written is read again and checked against the models before it takes its place. ``name`` ends in .csv
-        or .parquet.
+        The written table is read again and checked against the models before it is published. ``name`` ends in .csv or
+        .parquet.
         """
         return Release.of(pipeline.save(self, Path(folder) / name, overwrite=overwrite))

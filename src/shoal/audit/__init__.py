@@ -1,1 +1,1 @@
-"""Examine tables from outside: attacks, risk and comparison with the original."""
+"""Audit of tables: attacks, risk, and comparison with the original."""

@@ -1,4 +1,7 @@
-"""The risk of a table in figures: re-identification, uniqueness, individual risk and special uniques together."""
+"""Disclosure risk of a table.
+
+Covers re-identification, uniqueness, individual risk and special uniques.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.audit.inputs import AskedRoles, given
+from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.plan.coerce import AskedEngine, AskedNames
-from shoal.render import Grid, Sheet, Shown
+from shoal.plan.coerce import ColumnsLike, EngineLike
+from shoal.render import Displayable, Grid, Summary
 from shoal.risk.attacks_linkage import population_counts
 from shoal.risk.individual import individual_risk
 from shoal.risk.matching import read_groups
@@ -23,27 +26,28 @@ from shoal.risk.uniqueness import Uniqueness, population_uniques
 from shoal.schema import Schema
 from shoal.table.groups import group_keys
 from shoal.utility.coded_tables import CodedColumn
-from shoal.utility.labels import number_of
-
-__all__ = ["IndividualRisk", "RiskAssessment", "assess"]
+from shoal.utility.labels import parse_number
 
 
 @dataclass(frozen=True)
 class IndividualRisk:
-    """E[1/F | f] over rows: the mean, the highest, and how many right links are to be expected in all."""
+    """Individual risk E[1/F | f] over rows.
+
+    Its mean, its maximum, and the expected number of correct links.
+    """
 
     mean: float
     highest: float
     expected: float
 
     def to_dict(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {"mean": self.mean, "highest": self.highest, "expected": self.expected}
 
 
 @dataclass(frozen=True, repr=False)
-class RiskAssessment(Shown):
-    """The risk of a table.
+class RiskAssessment(Displayable):
+    """Disclosure risk of a table.
 
     Attributes
     ----------
@@ -52,11 +56,11 @@ class RiskAssessment(Shown):
     reidentification
         Prosecutor, journalist and marketer.
     uniqueness
-        Sample uniques and estimates for the population; None where nothing is known of its size.
+        Sample uniques and estimates for the population; None if the size of the population is unknown.
     individual
-        Benedetti's and Franconi's risk, by weights or by the sampling fraction; None as above.
+        Risk of Benedetti and Franconi, by weights or by the sampling fraction; None as above.
     special
-        Special uniques with SUDA scores; None where they were not asked for.
+        Special uniques with SUDA scores; None if not requested.
     """
 
     rows: int
@@ -67,13 +71,16 @@ class RiskAssessment(Shown):
     individual: IndividualRisk | None
     special: SpecialUniques | None
 
-    def sheet(self) -> Sheet:
-        """How likely a person is found, by whom."""
+    def summary(self) -> Summary:
+        """Summarize the probability of re-identification by intruder."""
         found = self.reidentification
-        people = [("who knows that a person is in the table", found.prosecutor)]
+        intruders = [("who knows that a person is in the table", found.prosecutor)]
         if found.journalist is not None:
-            people.append(("who does not know it", found.journalist))
-        rows = [(who, f"{one.highest:.2%}", f"{one.average:.2%}", f"{one.at_risk:.2%}") for who, one in people]
+            intruders.append(("who does not know it", found.journalist))
+        rows = [
+            (intruder, f"{risk.highest:.2%}", f"{risk.average:.2%}", f"{risk.at_risk:.2%}")
+            for intruder, risk in intruders
+        ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         sentences = []
         if self.uniqueness is not None:
@@ -82,10 +89,10 @@ class RiskAssessment(Shown):
                 f"{round(self.uniqueness.dankar):,} people are ({self.uniqueness.chosen})."
             )
         columns = ("an intruder", "at most", "on average", f"above {found.threshold:.0%}")
-        return Sheet("The risk of the table", figures, sentences, [Grid("Picks the right row", columns, rows)])
+        return Summary("The risk of the table", figures, sentences, [Grid("Picks the right row", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the assessment for JSON."""
         parts = {"uniqueness": self.uniqueness, "individual": self.individual, "special_uniques": self.special}
         return {
             "rows": self.rows,
@@ -98,21 +105,21 @@ class RiskAssessment(Shown):
 
 def assess(
     data: Any,
-    plan: AskedRoles | None = None,
+    plan: RolesLike | None = None,
     *,
-    quasi_identifiers: AskedNames = (),
+    quasi_identifiers: ColumnsLike = (),
     population: Any = None,
     fraction: float | None = None,
     weight: str | None = None,
     threshold: float = 0.2,
     special: bool = True,
     largest: int | None = None,
-    missing: AskedNames = (),
+    missing: ColumnsLike = (),
     source: CsvFormat | None = None,
-    engine: AskedEngine | None = None,
+    engine: EngineLike | None = None,
     time_zone: str | None = None,
 ) -> RiskAssessment:
-    """The risk of a table, original or released, in figures.
+    """Assess the disclosure risk of an original or released table.
 
     Parameters
     ----------
@@ -121,21 +128,21 @@ def assess(
     plan
         Roles and hierarchies; or else ``quasi_identifiers``.
     population
-        A table of everybody whom the table is a sample of: the journalist's risk is then exact.
+        A table of the population that the table is a sample of: the journalist's risk is exact then.
     fraction
-        Which part of the population is in the table, where the population itself is not at hand.
+        Sampling fraction, if there is no table of the population.
     weight
         A column of sampling weights, for the individual risk.
     threshold
-        Above which probability a row is at risk.
+        Probability above which a row is at risk.
     special, largest
-        Whether to look for special uniques, and up to which size of column sets.
+        Whether to find special uniques, and the maximum size of column sets.
     missing
-        Texts that stand for a missing value, beside those of the plan.
+        Texts that represent a missing value, in addition to those of the plan.
     engine
-        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+        Engine that reads the tables; by default the plan's engine, or else Spark for Spark frames and DuckDB otherwise.
     time_zone
-        The zone in which instants are read; the plan's, or UTC, by default.
+        Time zone in which instants are read; by default that of the plan, or UTC.
 
     Examples
     --------
@@ -145,14 +152,14 @@ def assess(
     >>> assess(table, Schema({"age": Column(Role.QUASI_IDENTIFIER)})).reidentification.prosecutor.highest
     1.0
     """
-    asked = given(plan, quasi_identifiers, (), missing, source, engine, time_zone)
-    schema = Schema({name: asked.schema.columns[name] for name in asked.schema.quasi_identifiers})
+    inputs = from_args(plan, quasi_identifiers, (), missing, source, engine, time_zone)
+    schema = Schema({name: inputs.schema.columns[name] for name in inputs.schema.quasi_identifiers})
     if population is not None and fraction is not None:
         raise PlanError("Give either a population table or a sampling fraction, not both.")
     if fraction is not None and not 0 < fraction <= 1:
         raise PlanError(f"The sampling fraction must be above 0 and at most 1; found {fraction!r}.")
-    table, everybody = asked.table(data), asked.table(population)
-    with asked.open(table, everybody) as tables:
+    table, everybody = inputs.table(data), inputs.table(population)
+    with inputs.open(table, everybody) as tables:
         published = read_groups(tables, table, schema)
         columns = None if everybody is None else tables.rows(everybody, published.names)
         weighted = None if weight is None else tables.rows(table, (*published.names, weight))
@@ -183,13 +190,16 @@ def _individual(sizes: npt.NDArray[np.int64], probability: npt.NDArray[np.float6
 
 
 def _weights(rows: Sequence[CodedColumn]) -> npt.NDArray[np.float64]:
-    """The sum of a column of weights, the last one, over each group that the others make."""
+    """Sum the weights of each group.
+
+    The last column has the weights; the other columns form the groups.
+    """
     *columns, weights = rows
-    numbers = [number_of(value) for value in weights.values]
+    numbers = [parse_number(value) for value in weights.values]
     if any(number is None or number <= 0 for number in numbers):
         raise TableError(f"Column {weights.name!r} must hold positive numbers to be sampling weights.")
     codes = np.stack([column.code for column in columns], axis=1)
-    # read_groups numbers groups by the same codes in the same order
+    # read_groups numbers the groups by the same codes, in the same order
     number, _ = group_keys(codes, [len(column.values) for column in columns])
     sums = np.bincount(number, weights=np.asarray(numbers, np.float64)[weights.code])
     return np.asarray(sums, np.float64)

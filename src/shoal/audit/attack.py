@@ -1,8 +1,8 @@
-"""All attacks that apply to a released table, with what the caller has at hand.
+"""All attacks that apply to a released table and the available tables.
 
-A release alone is open to homogeneity, similarity, inference, background knowledge, and to whoever knows few facts. An
-external table adds linkage; the original adds linkage of everybody, distance linkage of numeric columns, minimality and
-the audits.
+A release alone is exposed to homogeneity, similarity, inference and background knowledge attacks, and to intruders with
+partial knowledge. An external table adds linkage; the original adds linkage of all people, distance linkage of numeric
+columns, minimality and the audits.
 """
 
 from __future__ import annotations
@@ -13,54 +13,52 @@ from typing import Any
 
 import numpy as np
 
-from shoal.audit.inputs import AskedRoles, given
+from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
 from shoal.io.engines.base import EngineSettings, Source
-from shoal.io.engines.spark_shared_session import keeping
+from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.models import Model, size_of_groups
 from shoal.pipeline import run as pipeline
-from shoal.plan.coerce import AskedColumn, AskedEngine, AskedModels, AskedNames, as_models, as_names
+from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, ModelsLike, as_models, as_names
 from shoal.plan.plan import Plan
-from shoal.render import Grid, Sheet, Shown
+from shoal.render import Displayable, Grid, Summary
 from shoal.risk.attacks import AttackResult, background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality, row_column
 from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_facts import FactsNeeded, facts_needed
-from shoal.risk.attacks_linkage import Owned, covered_people, linkage
+from shoal.risk.attacks_linkage import RowOwners, covered_people, linkage
 from shoal.risk.attacks_minimality import minimality
 from shoal.risk.attacks_people import ExposedPeople, Members, attack_households, attack_people
 from shoal.risk.matching import PublishedGroups, match_people, read_groups
 from shoal.schema import Column, Role, Schema
 from shoal.table.people import number_names
-from shoal.utility.coded_tables import CodedColumn, Tables, open_tables
-from shoal.utility.labels import number_of
+from shoal.utility.coded_tables import CodedColumn, TableReader, open_tables
+from shoal.utility.labels import parse_number
 
-__all__ = ["Attacks", "attack"]
-
-SMALL_CROWD = 5
-"""Fewer people than these are no crowd, where no model says another number."""
+DEFAULT_CROWD_SIZE = 5
+"""Minimum size of a crowd, if no model requires a group size."""
 
 
 @dataclass(frozen=True, repr=False)
-class Attacks(Shown):
-    """What all attacks achieve on one table."""
+class Attacks(Displayable):
+    """Results of all attacks on one table."""
 
     rows: int
     groups: int
     smallest_group: int
     results: tuple[AttackResult, ...]
     people: ExposedPeople | None = None
-    """Where it is known whose rows they are; the results then begin with the attacks on people."""
+    """Set if persons are known; the results then begin with the attacks on people."""
     facts: FactsNeeded | None = None
-    """How many facts suffice to single somebody out."""
+    """Number of facts that suffice to single out a person."""
 
     def named(self, name: str, column: str | None = None) -> AttackResult:
-        """The first result of an attack (for a column)."""
+        """Return the first result of an attack (for a column)."""
         return next(r for r in self.results if r.name == name and column in (None, r.column))
 
-    def sheet(self) -> Sheet:
-        """What each attack achieves, beside what could be guessed without the table."""
+    def summary(self) -> Summary:
+        """Summarize exposure by attack, and the baseline without the table."""
         rows = [
             (
                 result.name,
@@ -74,10 +72,10 @@ class Attacks(Shown):
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         columns = ("attack", "learns", "attacked", "exposed", "share", "guessed without")
-        return Sheet("What an intruder would learn", figures, (), [Grid("Attacks", columns, rows)])
+        return Summary("What an intruder would learn", figures, (), [Grid("Attacks", columns, rows)])
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the results for JSON."""
         return {
             "rows": self.rows,
             "groups": self.groups,
@@ -88,29 +86,29 @@ class Attacks(Shown):
         }
 
 
-@keeping()
+@shared_spark_session()
 def attack(
     released: Any,
-    plan: AskedRoles | None = None,
+    plan: RolesLike | None = None,
     *,
-    quasi_identifiers: AskedNames = (),
-    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
+    quasi_identifiers: ColumnsLike = (),
+    sensitive: ColumnsLike | Mapping[str, ColumnLike] = (),
     external: Any = None,
     original: Any = None,
     previous: Any = None,
-    person: AskedNames = (),
-    household: AskedNames = (),
-    models: AskedModels | None = None,
+    person: ColumnsLike = (),
+    household: ColumnsLike = (),
+    models: ModelsLike | None = None,
     excluded: int = 1,
     confidence: float = 0.8,
     aligned: bool = False,
     locality: bool = False,
-    missing: AskedNames = (),
+    missing: ColumnsLike = (),
     source: CsvFormat | None = None,
-    engine: AskedEngine | None = None,
+    engine: EngineLike | None = None,
     time_zone: str | None = None,
 ) -> Attacks:
-    """Attack a table, made here or elsewhere: everything that what is given allows.
+    """Attack a table, made by shoal or not, by every attack that applies.
 
     Parameters
     ----------
@@ -121,30 +119,31 @@ def attack(
     external
         A table of people with some of the quasi-identifiers, to link with.
     original
-        The table that the release was made from: everybody is linked, and audits run.
+        The table that the release was made from: all people are linked, and audits run.
     previous
         An earlier release of the same rows; needs ``original``.
     person
-        Columns of the table under attack that say together whose rows they are: people are attacked, not only rows.
-        The plan's, of the other tables, by default: linkage and minimality count people where these have the columns.
+        Columns of the table under attack that jointly identify a person: people are attacked, not only rows. For the
+        other tables, by default the person columns of the plan: linkage and minimality count people if a table has
+        them.
     household
-        Columns of the table under attack that say together who lives together: households are attacked too.
+        Columns of the table under attack that jointly identify a household: households are attacked too.
     models
-        The models that the release was made for (the plan's by default); the minimality attack reasons from them.
+        The models that the release was made for (by default the plan's); the minimality attack reasons from them.
     excluded
-        How many sensitive values the intruder can rule out.
+        Number of sensitive values that the intruder can rule out.
     confidence
-        From which share of the most likely value a person counts as all but exposed.
+        Share of the most likely value from which a person counts as nearly exposed.
     aligned
         Whether row i of the original is row i of the release.
     locality
         Whether to rerun the plan's method on parts of the original; needs a plan and ``original``.
     missing
-        Texts that stand for a missing value, beside those of the plan.
+        Texts that represent a missing value, in addition to those of the plan.
     engine
-        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+        Engine that reads the tables; by default the plan's engine, or else Spark for Spark frames and DuckDB otherwise.
     time_zone
-        The zone in which instants are read; the plan's, or UTC, by default.
+        Time zone in which instants are read; by default that of the plan, or UTC.
 
     Examples
     --------
@@ -155,55 +154,79 @@ def attack(
     >>> attack(table, schema).named("homogeneity").exposed
     3
     """
-    asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
-    owners, homes = as_names(person, "persons"), as_names(household, "households")
-    names = owners or asked.person
+    inputs = from_args(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    person_columns, household_columns = as_names(person, "persons"), as_names(household, "households")
+    names = person_columns or inputs.person
     if previous is not None and original is None:
         raise PlanError("Two releases are laid together through the original table; give it too.")
-    if locality and (asked.plan is None or original is None):
+    if locality and (inputs.plan is None or original is None):
         raise PlanError("The audit of locality reruns the plan's method on the original; give a plan and the original.")
-    chosen = () if asked.plan is None else asked.plan.models
+    chosen = () if inputs.plan is None else inputs.plan.models
     if models is not None:
         chosen = as_models(models)
-    schema, least = asked.schema, size_of_groups(chosen, SMALL_CROWD)
-    table, others, earlier = (asked.table(data) for data in (released, external, previous))
-    before = asked.original(original)
-    with asked.open(table, others, before, earlier) as tables:
+    schema, min_crowd = inputs.schema, size_of_groups(chosen, DEFAULT_CROWD_SIZE)
+    released_source, external_source, previous_source = (inputs.table(data) for data in (released, external, previous))
+    original_source = inputs.original(original)
+    with inputs.open(released_source, external_source, original_source, previous_source) as tables:
         if aligned:
             tables.require_numbered()
-        published = read_groups(tables, table, schema)
-        shown = tables.rows(table, schema.quasi_identifiers)
-        people = attack_people(tables, table, schema, owners, least, excluded, confidence) if owners else None
-        at_home = attack_households(tables, table, schema, homes, least) if homes else ()
-        outside = None if others is None else _shared(tables, others, schema, "external")
-        behind = None if before is None else _shared(tables, before, schema, "original")
-        laid = None if earlier is None else read_groups(tables, earlier, schema)
-        named, owner = (_persons(tables, data, names) for data in (others, before))
-        numbered = tables.engine.numbered
+        published = read_groups(tables, released_source, schema)
+        released_columns = tables.rows(released_source, schema.quasi_identifiers)
+        people = (
+            attack_people(tables, released_source, schema, person_columns, min_crowd, excluded, confidence)
+            if person_columns
+            else None
+        )
+        household_results = (
+            attack_households(tables, released_source, schema, household_columns, min_crowd)
+            if household_columns
+            else ()
+        )
+        external_columns = (
+            None if external_source is None else _read_shared_columns(tables, external_source, schema, "external")
+        )
+        original_columns = (
+            None if original_source is None else _read_shared_columns(tables, original_source, schema, "original")
+        )
+        earlier_groups = None if previous_source is None else read_groups(tables, previous_source, schema)
+        external_persons, original_persons = (
+            _person_numbers(tables, data, names) for data in (external_source, original_source)
+        )
+        has_row_numbers = tables.engine.rows_are_numbered
     groups, members = published.groups, None if people is None else people.members
     results: list[AttackResult] = [] if people is None else list(people.results)
-    results += at_home
-    for histogram in groups.histograms if people is None else ():  # what they tell of people was asked
+    results += household_results
+    for histogram in groups.histograms if people is None else ():  # attacks on people include these
         name = histogram.domain.name
         results.append(homogeneity(groups, name))
         if histogram.domain.category is not None:
             results.append(similarity(groups, name))
         results.append(inference(groups, name, confidence))
         results.append(background_knowledge(groups, name, excluded))
-    if outside is not None:
-        found = linkage(published, outside, schema, owned=Owned(named, members))
-        results += found if numbered else [replace(result, rows=()) for result in found]
-    if behind is not None:
-        results += _with_original(published, shown, behind, schema, chosen, laid, aligned, owner, members)
-    if locality and asked.plan is not None:
-        results.append(_locality(asked.plan, before, asked.engine))
-    facts = facts_needed(shown, schema, behind, owner)
+    if external_columns is not None:
+        found = linkage(published, external_columns, schema, row_owners=RowOwners(external_persons, members))
+        results += found if has_row_numbers else [replace(result, rows=()) for result in found]
+    if original_columns is not None:
+        results += _attacks_with_original(
+            published,
+            released_columns,
+            original_columns,
+            schema,
+            chosen,
+            earlier_groups,
+            aligned,
+            original_persons,
+            members,
+        )
+    if locality and inputs.plan is not None:
+        results.append(_audit_plan_locality(inputs.plan, original_source, inputs.engine))
+    facts = facts_needed(released_columns, schema, original_columns, original_persons)
     return Attacks(groups.rows, groups.count, int(groups.size.min()), tuple(results), people, facts)
 
 
-def _with_original(
+def _attacks_with_original(
     published: PublishedGroups,
-    shown: Sequence[CodedColumn],
+    released_columns: Sequence[CodedColumn],
     people: Sequence[CodedColumn],
     schema: Schema,
     models: Sequence[Model],
@@ -218,7 +241,7 @@ def _with_original(
         members = covered_people(published.groups.count, matches, person)
     results = [
         replace(result, name="linkage of everybody", rows=())
-        for result in linkage(published, people, schema, matches=matches, owned=Owned(person, members))
+        for result in linkage(published, people, schema, matches=matches, row_owners=RowOwners(person, members))
     ]
     if len(people) == len(schema.quasi_identifiers):
         for name in schema.sensitive:
@@ -228,13 +251,13 @@ def _with_original(
         results.append(audit_extremes(published, people, schema, k, matches))
         if earlier is not None:
             results.append(audit_intersection(published, earlier, people, schema, k, matches))
-    numeric = _numeric(shown, people)
+    numeric = _numeric_matrices(released_columns, people)
     if numeric is not None:
         results.append(distance_linkage(*numeric, aligned=aligned))
     return results
 
 
-def _shared(tables: Tables, table: Any, schema: Schema, what: str) -> tuple[CodedColumn, ...]:
+def _read_shared_columns(tables: TableReader, table: Any, schema: Schema, what: str) -> tuple[CodedColumn, ...]:
     names = tables.names(table)
     shared = [name for name in schema.quasi_identifiers if name in names]
     if not shared:
@@ -245,27 +268,33 @@ def _shared(tables: Tables, table: Any, schema: Schema, what: str) -> tuple[Code
     return tables.rows(table, shared)
 
 
-def _persons(tables: Tables, data: Any, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
-    """The number of each row's person, where a table has the columns that say it; who has no name has a number too."""
+def _person_numbers(tables: TableReader, data: Any, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    """Return the person number of each row, if the table has the columns.
+
+    A row without a person gets a number of a separate person.
+    """
     if data is None or not names or not set(names) <= set(tables.names(data)):
         return None
     table = tables.read(data)
-    places = table.places(names)
-    number, known = number_names(tables.engine.rows(table, places), places)
-    nobody = number < 0
-    number[nobody] = len(known) + np.arange(int(nobody.sum()))
+    positions = table.positions(names)
+    number, known = number_names(tables.engine.rows(table, positions), positions)
+    unnamed = number < 0
+    number[unnamed] = len(known) + np.arange(int(unnamed.sum()))
     return number
 
 
-def _numeric(
-    shown: Sequence[CodedColumn], people: Sequence[CodedColumn]
+def _numeric_matrices(
+    released_columns: Sequence[CodedColumn], people: Sequence[CodedColumn]
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.float64]]] | None:
-    """The quasi-identifiers that are plain numbers in both tables, as matrices; None where there are none."""
-    published = {column.name: column for column in shown}
+    """Return quasi-identifiers that are numeric in both tables, as matrices.
+
+    None if there are none.
+    """
+    published = {column.name: column for column in released_columns}
     pairs = []
     for before in people:
         after = published[before.name]
-        matrix = [[number_of(value) for value in column.values] for column in (before, after)]
+        matrix = [[parse_number(value) for value in column.values] for column in (before, after)]
         if all(number is not None for side in matrix for number in side):
             pairs.append((np.asarray(matrix[0])[before.code], np.asarray(matrix[1])[after.code]))
     if not pairs:
@@ -273,14 +302,17 @@ def _numeric(
     return np.stack([one for one, _ in pairs], axis=1), np.stack([two for _, two in pairs], axis=1)
 
 
-def _locality(plan: Plan, original: Source | None, engine: EngineSettings | None) -> AttackResult:
-    """The method of a plan, run again on parts of the original: whose row depends on rows far away?"""
+def _audit_plan_locality(plan: Plan, original: Source | None, engine: EngineSettings | None) -> AttackResult:
+    """Rerun the plan's method on parts of the original.
+
+    The audit finds rows whose release depends on distant rows.
+    """
     with open_tables(engine, original) as tables:
         table = tables.arrow(original)
     schema = Schema({**plan.schema.columns, row_column(table.column_names): Column(Role.OTHER)})
-    # a rehearsal: a method with a budget must not spend it on an audit
-    method, models = plan.method.rehearsal(), plan.model.parts
-    here = plan.engine.here
+    # a dry run: a method with a privacy budget must not spend it on an audit
+    method, models = plan.method.dry_run_variant(), plan.model.parts
+    engine_here = plan.engine.here
     source = None if original is None else Source(time_zone=original.time_zone)
-    marked = replace(plan, schema=schema, method=method, models=models, source=source, output=None, engine=here)
+    marked = replace(plan, schema=schema, method=method, models=models, source=source, output=None, engine=engine_here)
     return audit_locality(table, plan.schema, lambda part: pipeline.anonymize(part, marked).table)

@@ -1,4 +1,4 @@
-"""An original table beside a released one: everything that tells what the release is still good for."""
+"""Utility of a release: comparison with its original."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from shoal.audit.inputs import AskedRoles, given
+from shoal.audit.inputs import RolesLike, from_args
 from shoal.errors import PlanError, TableError
-from shoal.io.engines.spark_shared_session import keeping
+from shoal.io.engines.spark_shared_session import shared_spark_session
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.plan.coerce import AskedColumn, AskedEngine, AskedNames, as_names
-from shoal.render import Grid, Sheet, Shown
+from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, as_names
+from shoal.render import Displayable, Grid, Summary
 from shoal.schema import UNPUBLISHED, Schema
 from shoal.utility.classification import CLASSIFIERS, Accuracy, Classifier, classification
 from shoal.utility.distributions import Distance, PairDistances, column_distance, pair_distances
@@ -20,27 +20,25 @@ from shoal.utility.numeric import NumericLoss, numeric_loss
 from shoal.utility.propensity import Propensity, propensity
 from shoal.utility.queries import QueryError, range_query_error
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Shown):
-    """What a release lost and kept.
+class Comparison(Displayable):
+    """Utility of a release compared with its original.
 
     Attributes
     ----------
     columns
-        For each column, how far its distribution moved.
+        Distance between the distributions of each column.
     pairs
-        The same over pairs of columns; None where there is one column only.
+        The same over pairs of columns; None if there is one column only.
     numeric
-        Loss of number columns; None where there is none.
+        Loss of numeric columns; None if there is none.
     propensity
         pMSE.
     queries
         Errors of range queries.
     accuracy
-        For each classifier that was asked for.
+        Accuracy of each requested classifier.
     """
 
     rows: int
@@ -52,8 +50,8 @@ class Comparison(Shown):
     queries: QueryError
     accuracy: tuple[Accuracy, ...] = field(default=())
 
-    def sheet(self) -> Sheet:
-        """How far the release is from the original, for several uses."""
+    def summary(self) -> Summary:
+        """Summarize distances, errors of queries and accuracy."""
         rows = [(name, f"{one.variation:.3f}", f"{one.divergence:.3f}") for name, one in self.columns.items()]
         if self.pairs is not None:
             pairs = self.pairs
@@ -75,11 +73,11 @@ class Comparison(Shown):
             )
         columns = ("column", "total variation", "divergence (nats)")
         grid = Grid("How far distributions moved", columns, rows)
-        return Sheet("The release beside its original", (("rows", self.rows), ("released", self.released)), sentences,
+        return Summary("The release beside its original", (("rows", self.rows), ("released", self.released)), sentences,
                      [grid])  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the comparison for JSON."""
         return {
             "rows": self.rows,
             "released": self.released,
@@ -92,50 +90,50 @@ class Comparison(Shown):
         }
 
 
-@keeping()
+@shared_spark_session()
 def compare(
     original: Any,
     released: Any,
-    plan: AskedRoles | None = None,
+    plan: RolesLike | None = None,
     *,
-    quasi_identifiers: AskedNames = (),
-    sensitive: AskedNames | Mapping[str, AskedColumn] = (),
+    quasi_identifiers: ColumnsLike = (),
+    sensitive: ColumnsLike | Mapping[str, ColumnLike] = (),
     target: str | None = None,
     classifiers: Classifier | Iterable[Classifier] = "tree",
     test: Any = None,
     aligned: bool = False,
     queries: int = 500,
     seed: int = 0,
-    missing: AskedNames = (),
+    missing: ColumnsLike = (),
     source: CsvFormat | None = None,
-    engine: AskedEngine | None = None,
+    engine: EngineLike | None = None,
     time_zone: str | None = None,
 ) -> Comparison:
-    """Compare a released table with its original: what is it still good for? Rows need not be aligned.
+    """Compare a released table with its original; rows need not be aligned.
 
     Parameters
     ----------
     original, released
         Paths (CSV or Parquet), or pandas, Polars, PyArrow or DuckDB objects.
     plan
-        Columns and hierarchies, which tell what published labels cover; or else ``quasi_identifiers`` and
-        ``sensitive``.
+        Columns and hierarchies, which determine the values that a published label covers; or else ``quasi_identifiers``
+        and ``sensitive``.
     target
         A class column: classifiers are trained on both tables to predict it (needs scikit-learn).
     classifiers
-        Of ``tree``, ``logistic`` and ``forest``.
+        Any of ``tree``, ``logistic`` and ``forest``.
     test
         A test table for the classifiers; the original itself by default.
     aligned
-        Whether row i of both tables is the same person; then squared error and IL1s are exact, not lower bounds.
+        Whether row i of both tables is the same person; squared error and IL1s are exact then, not lower bounds.
     queries
-        How many range queries to ask.
+        Number of range queries.
     missing
-        Texts that stand for a missing value, beside those of the plan.
+        Texts that represent a missing value, in addition to those of the plan.
     engine
-        What reads the tables; the plan's engine by default, or else Spark for Spark's own frames and DuckDB otherwise.
+        Engine that reads the tables; by default the plan's engine, or else Spark for Spark frames and DuckDB otherwise.
     time_zone
-        The zone in which instants are read; the plan's, or UTC, by default.
+        Time zone in which instants are read; by default that of the plan, or UTC.
 
     Examples
     --------
@@ -146,35 +144,39 @@ def compare(
     >>> compare(before, after, schema).columns["age"].variation
     0.0
     """
-    asked = given(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
-    schema, chosen = asked.schema, cast("tuple[Classifier, ...]", as_names(classifiers, "classifiers"))
+    inputs = from_args(plan, quasi_identifiers, sensitive, missing, source, engine, time_zone)
+    schema, chosen = inputs.schema, cast("tuple[Classifier, ...]", as_names(classifiers, "classifiers"))
     for name in chosen:
         if name not in CLASSIFIERS:
             raise PlanError(f"The classifier must be one of {', '.join(CLASSIFIERS)}; found {name!r}.")
     if queries < 1:
         raise PlanError(f"The number of queries must be at least 1; found {queries}.")
-    first, second, third = asked.original(original), asked.table(released), asked.table(test)
-    with asked.open(first, second, third) as tables:
+    original_source, released_source, test_source = (
+        inputs.original(original),
+        inputs.table(released),
+        inputs.table(test),
+    )
+    with inputs.open(original_source, released_source, test_source) as tables:
         if aligned:
             tables.require_numbered()
-        there = set(tables.names(first)) & set(tables.names(second))
-        names = _compared(schema, there, target)
-        before, after = tables.rows(first, names), tables.rows(second, names)
-        wanted = tested = None
+        shared = set(tables.names(original_source)) & set(tables.names(released_source))
+        names = _compared(schema, shared, target)
+        before, after = tables.rows(original_source, names), tables.rows(released_source, names)
+        targets = test_columns = None
         if target is not None:
-            wanted = tables.rows(first, [target])[0], tables.rows(second, [target])[0]
-            if third is not None:
-                *others, truth = tables.rows(third, [*(name for name in names if name != target), target])
-                tested = (others, truth)
+            targets = tables.rows(original_source, [target])[0], tables.rows(released_source, [target])[0]
+            if test_source is not None:
+                *others, truth = tables.rows(test_source, [*(name for name in names if name != target), target])
+                test_columns = (others, truth)
     if aligned and len(before[0].code) != len(after[0].code):
         raise TableError(
             f"Aligned tables must have as many rows; found {len(before[0].code)} and {len(after[0].code)}."
         )
     readings = read_columns(before, after, schema)
     accuracy = []
-    if wanted is not None:
+    if targets is not None:
         features = [reading for reading in readings if reading.name != target]
-        accuracy = [classification(features, wanted, classifier=name, test=tested, seed=seed) for name in chosen]
+        accuracy = [classification(features, targets, classifier=name, test=test_columns, seed=seed) for name in chosen]
     return Comparison(
         len(before[0].code),
         len(after[0].code),
@@ -187,11 +189,11 @@ def compare(
     )
 
 
-def _compared(schema: Schema, there: Set[str], target: str | None) -> list[str]:
-    """The columns of a plan, identifiers aside, that both tables have."""
-    names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in there]
+def _compared(schema: Schema, shared: Set[str], target: str | None) -> list[str]:
+    """Return the plan's columns that both tables have, without identifiers."""
+    names = [n for n, column in schema.columns.items() if column.role not in UNPUBLISHED and n in shared]
     if not names:
         raise TableError("The two tables must share at least one column of the plan to be compared; they share none.")
-    if target is not None and (target not in there or names == [target]):
+    if target is not None and (target not in shared or names == [target]):
         raise TableError(f"The class column {target!r} must be in both tables, beside at least one other column.")
     return names

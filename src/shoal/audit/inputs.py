@@ -1,6 +1,6 @@
-"""Tables that are laid beside each other, and their roles, as people give them.
+"""Inputs of audits: tables and the roles of their columns.
 
-A plan, a schema or names say the roles; all tables are read by one engine, written in one way and in one time zone.
+A plan, a schema or column names assign the roles. All tables are read by one engine, in one format and one time zone.
 """
 
 from __future__ import annotations
@@ -14,33 +14,31 @@ from typing import Any
 from shoal.errors import PlanError
 from shoal.io.engines.base import UTC, EngineSettings, Source, check_time_zone
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.plan.coerce import AskedColumn, AskedEngine, AskedNames, as_column, as_engine, as_names
-from shoal.plan.plan import AskedPlan, Plan, as_plan
+from shoal.plan.coerce import ColumnLike, ColumnsLike, EngineLike, as_column, as_engine, as_names
+from shoal.plan.plan import Plan, PlanLike, as_plan
 from shoal.schema import Column, Role, Schema
-from shoal.utility.coded_tables import Tables, open_tables, source_of
+from shoal.utility.coded_tables import TableReader, open_tables, source_of
 
-__all__ = ["AskedRoles", "Given", "given", "roles_of"]
-
-AskedRoles = AskedPlan | Schema
-"""What says which column has which role."""
+RolesLike = PlanLike | Schema
+"""A plan or a schema, which assigns roles to columns."""
 
 
 @dataclass(frozen=True)
-class Given:
-    """What is known of the tables before they are read.
+class AuditInputs:
+    """Roles and reading options of the audited tables.
 
     Attributes
     ----------
     plan
-        None where roles were given without one.
+        None if roles were given without a plan.
     schema
-        The roles; whose rows they are is no column of a release.
-    form
-        How files are written: what stands for a missing value in the plan's source does so in all of them.
+        Roles of columns; the person column is not part of a release.
     person
-        Whose rows they are, in a table that has these columns: together they name a person.
+        Columns that jointly identify a person, in tables that have them.
+    form
+        Format of files. Texts that represent a missing value in the plan's source do so in all files.
     time_zone
-        The zone in which instants are read.
+        Time zone in which instants are read.
     """
 
     plan: Plan | None
@@ -51,52 +49,52 @@ class Given:
     time_zone: str
 
     def table(self, data: Any) -> Source | None:
-        """A table that is laid beside others; None where there is none."""
+        """Build the source of an audited table; None for None."""
         return None if data is None else replace(source_of(data, self.form), time_zone=self.time_zone)
 
     def original(self, data: Any) -> Source | None:
-        """The original as the plan says that it is written, or as it looks."""
-        said = None if self.plan is None else self.plan.source
-        if isinstance(data, str | Path) and said is not None and said.path is not None:
+        """Build the source of the original, in the plan's format if it has one."""
+        planned = None if self.plan is None else self.plan.source
+        if isinstance(data, str | Path) and planned is not None and planned.path is not None:
             path = Path(data)
-            if path.resolve() == said.path.resolve():
-                return Source(path, csv=said.csv, format=said.format, time_zone=self.time_zone)
+            if path.resolve() == planned.path.resolve():
+                return Source(path, csv=planned.csv, format=planned.format, time_zone=self.time_zone)
         return self.table(data)
 
-    def open(self, *tables: Source | None) -> AbstractContextManager[Tables]:
-        """The tables in the engine that is for them."""
+    def open(self, *tables: Source | None) -> AbstractContextManager[TableReader]:
+        """Open the tables in their engine."""
         return open_tables(self.engine, *tables)
 
 
-def given(
-    plan: AskedRoles | None,
-    quasi_identifiers: AskedNames,
-    sensitive: AskedNames | Mapping[str, AskedColumn],
-    missing: AskedNames,
+def from_args(
+    plan: RolesLike | None,
+    quasi_identifiers: ColumnsLike,
+    sensitive: ColumnsLike | Mapping[str, ColumnLike],
+    missing: ColumnsLike,
     source: CsvFormat | None,
-    engine: AskedEngine | None,
+    engine: EngineLike | None,
     time_zone: str | None,
-) -> Given:
-    """Roles and how tables are read; what is not asked for is as the plan says."""
+) -> AuditInputs:
+    """Collect roles and reading options; the plan provides defaults."""
     roles = roles_of(plan, quasi_identifiers, sensitive)
     loaded = roles if isinstance(roles, Plan) else None
-    said = None if loaded is None else loaded.source
-    gaps = as_names(missing, "texts for missing values")
+    planned = None if loaded is None else loaded.source
+    missing_texts = as_names(missing, "texts for missing values")
     form = source or CsvFormat()
-    for gap in (*gaps, *(() if said is None else said.csv.missing)):
-        form = form if gap in form.missing else replace(form, missing=(*form.missing, gap))
+    for text in (*missing_texts, *(() if planned is None else planned.csv.missing)):
+        form = form if text in form.missing else replace(form, missing=(*form.missing, text))
     if time_zone is not None:
         check_time_zone(time_zone)
-    zone = time_zone or (UTC if said is None else said.time_zone)
+    zone = time_zone or (UTC if planned is None else planned.time_zone)
     settings = loaded.engine if engine is None and loaded is not None else as_engine(engine)
     schema = roles if isinstance(roles, Schema) else roles.schema
-    return Given(loaded, schema.of_rows, schema.named(Role.PERSON), form, settings, zone)
+    return AuditInputs(loaded, schema.of_rows, schema.named(Role.PERSON), form, settings, zone)
 
 
 def roles_of(
-    plan: AskedRoles | None, quasi_identifiers: AskedNames, sensitive: AskedNames | Mapping[str, AskedColumn]
+    plan: RolesLike | None, quasi_identifiers: ColumnsLike, sensitive: ColumnsLike | Mapping[str, ColumnLike]
 ) -> Plan | Schema:
-    """Roles from a plan or a schema, or from names."""
+    """Return the roles given by a plan, a schema or column names."""
     quasi = as_names(quasi_identifiers, "quasi-identifiers")
     if plan is not None:
         if quasi or sensitive:

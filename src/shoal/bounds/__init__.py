@@ -1,4 +1,7 @@
-"""What no release of a kind can undercut: lower bounds of the loss, by arithmetic that no search uses."""
+"""Lower bounds of the information loss of a release.
+
+The bounds are computed independently of every search.
+"""
 
 from __future__ import annotations
 

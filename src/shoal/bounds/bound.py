@@ -1,4 +1,4 @@
-"""How far a release can be from the best one: what it loses, and the least that any release of its kind loses."""
+"""The loss of a release and the lower bound of its method."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from dataclasses import dataclass, field
 
 from shoal.errors import ShoalError
 
-__all__ = ["Bound", "least_geometric", "rounded_down"]
-
 ROUNDING = 1e-12
-"""Relative: far more than the rounding of all sums and products on the way, far less than anybody reads."""
+"""Relative tolerance, far above the rounding error of all sums and products and far below any reported digit."""
 EQUAL = 1e-9
-"""Relative: so far the sums of a loss and of its bound may be apart where both are the same figure."""
+"""Relative difference at which the sums of a loss and of its bound still count as the same figure."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a release loses, in the measure that its method minimizes, and what no release of its kind can undercut.
+    """The loss of a release and a lower bound of any release of its kind.
 
-    A release that loses less than its bound says that one of the two is wrong: that is a fault, and is not hidden.
+    Both are in the measure that the method minimizes. A release that loses less than its bound proves that one of the
+    two figures is wrong; that is an internal error and raises.
 
     >>> Bound("ncp", 0.25, 0.25).optimal, Bound("ncp", 0.25, 0.2).optimal
     (True, False)
@@ -30,15 +29,18 @@ class Bound:
     loss: float
     lower_bound: float
     reported: Mapping[str, float] = field(default_factory=dict)
-    """The same for figures under ``loss`` of the certificate that follow from it."""
+    """Lower bounds of the figures under ``loss`` of the certificate that follow from this bound."""
 
     @property
     def optimal(self) -> bool:
-        """Whether the release is proven to lose least, up to the rounding of sums."""
+        """Return whether the release is proven optimal, up to rounding of sums."""
         return self.loss <= self.lower_bound * (1 + 4 * ROUNDING)
 
     def to_dict(self) -> dict[str, object]:
-        """For the certificate; of a release that was found to meet its models, so that the fault is not there."""
+        """Return the entry of the certificate.
+
+        The release must already be known to meet its models; otherwise a loss below the bound would not be an error.
+        """
         if self.lower_bound > self.loss + EQUAL * max(self.loss, 1e-3):
             raise ShoalError(
                 f"The release loses {self.loss:.9g} ({self.measure}), and is said to lose no less than "
@@ -47,21 +49,22 @@ class Bound:
         return {
             "measure": self.measure,
             "loss": self.loss,
-            "lower_bound": min(self.lower_bound, self.loss),  # above it by rounding alone
+            "lower_bound": min(self.lower_bound, self.loss),  # it can exceed the loss by rounding only
             "optimal": self.optimal,
             **({"reported": dict(self.reported)} if self.reported else {}),
         }
 
 
 def rounded_down(bound: float) -> float:
-    """A bound as a float that is below it for certain, and not below 0."""
+    """Return a bound as a float that is surely not above it, and at least 0."""
     return max(0.0, bound * (1 - ROUNDING))
 
 
 def least_geometric(mean: float, columns: int) -> float:
-    """The least geometric mean of (1 + loss), minus 1, of columns with such a mean loss, each from 0 to 1.
+    """Return the least geometric mean of (1 + loss), minus 1, of columns.
 
-    It is a concave function of the losses, so the least is at a corner: all columns at 0 or 1 but one.
+    The columns have the given mean loss, each from 0 to 1. The geometric mean is a concave function of the losses, so
+    the minimum is at a corner: all columns but one are at 0 or 1.
 
     >>> least_geometric(0.5, 2) == 2**0.5 - 1, least_geometric(0.0, 3)
     (True, 0.0)

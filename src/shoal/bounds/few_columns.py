@@ -1,18 +1,19 @@
-"""What must be lost where an intruder knows few columns: by the sets of columns that are known together.
+"""Lower bounds for an intruder with partial knowledge of the columns.
 
-Of every set S of columns that is known together, a row shows a part, and nothing of the rest. The rows that show the
-same in that part, all of it, are a group that meets the model, and they lie in one cell of the columns of S: at the
-labels' levels where the row shows something, at the highest where it does not. So a row loses, in the columns of S, at
-least as much as the cheapest cell of S that holds it and has the model's absorbing part. A loss is a sum over columns,
-so that the least losses of sets add up that have no column in common. There are two ways to choose them:
+Take a set S of columns that the intruder knows. A row shows a part of S and nothing of the rest. All rows that show the
+same in that part form a group that meets the model. They lie in one cell of the columns of S: at the levels of the
+labels where the row shows something, at the highest level where it does not. So in the columns of S a row loses at
+least the cost of the cheapest cell of S that contains it and meets the part of the model that is closed under
+supersets. A loss is a sum over columns, so the lower bounds of disjoint sets add up. There are two ways to choose
+disjoint sets:
 
-* every row has sets of its own, and the levels at which it loses least;
-* all rows have the same sets, and in each of them the levels, one of each column for all rows, at which all together
-  lose least: whatever levels are taken, they are some in every set.
+* each row has its own sets, and the levels at which it loses least;
+* all rows have the same sets. In each set, all rows share one level per column, chosen so that the total loss is least.
+  Whatever levels a release uses, it uses one combination of levels in every set.
 
-Where there is one level of each column to choose, the first is the better one, else often the second. Prices
-(:mod:`shoal.bounds.recodings`) have no place here: those who look like a row in what it shows may show more than it
-does, and lose less.
+Where there is one level per column to choose from, the first bound is better, otherwise often the second. Prices
+(:mod:`shoal.bounds.recodings`) cannot be used here: rows that match a row in what it shows may show more than it does,
+and lose less.
 """
 
 from __future__ import annotations
@@ -26,94 +27,103 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.bounds.bound import rounded_down
-from shoal.bounds.kernels.cells import least_costs, make_room
-from shoal.bounds.recodings import Levels, LocalMeasure, make_cells, totals_of
-from shoal.models import Limited
+from shoal.bounds.kernels.cells import least_costs, make_cell_scratch
+from shoal.bounds.recodings import Levels, LocalMeasure, make_lattice_cells, sensitive_totals
+from shoal.models import PartialKnowledge
 from shoal.schema import Ladder
 from shoal.table import FrequencySet
 from shoal.table.rules import Rule
 
-__all__ = ["least_loss_of_few"]
-
 STEPS, STEPS_PER_ITEM = 200_000_000, 400
-"""So many steps are taken at most, over all sets of columns."""
-MOST_FIGURES = 40_000_000
-"""So many figures are held at most: one of each combination for each set of columns."""
-MOST_SETS = 1_000
-MOST_COLUMNS = 12
-"""Of so many columns all ways to divide them into sets are gone through."""
+"""Maximum number of steps over all sets of columns: a constant, and a number per combination."""
+MAX_FIGURES_IN_MEMORY = 40_000_000
+"""Maximum number of figures in memory: one per combination and set of columns."""
+MAX_SETS = 1_000
+MAX_COLUMNS_FOR_EXACT_PACKING = 12
+"""Up to this number of columns, every division into disjoint sets is examined."""
 
 Columns = tuple[int, ...]
 
 
-def least_loss_of_few(
+def least_loss_partial_knowledge(
     measure: LocalMeasure,
     frequencies: FrequencySet,
     ladders: Sequence[Ladder],
-    parts: Sequence[Limited],
+    parts: Sequence[PartialKnowledge],
     names: Sequence[str],
     levels: Levels,
 ) -> float:
-    """The least that any levels and hidden cells can lose of which every set of columns of the parts holds.
+    """Return a lower bound of the loss of levels and hidden cells.
 
-    ``levels`` are those at which labels may be, the highest among them, which shows as little as a hidden cell.
+    It holds for every release in which each set of columns of the parts meets its model. ``levels`` are the levels that
+    labels may have; they include the highest, which shows as little as a hidden cell.
     """
-    asked = _Asked(measure, frequencies, ladders, levels)
-    totals = totals_of(frequencies)
-    room = min(MOST_SETS, max(len(names), MOST_FIGURES // max(len(frequencies.count), 1)))
-    found: list[_Least] = []
+    bounds = _SubsetBounds(measure, frequencies, ladders, levels)
+    totals = sensitive_totals(frequencies)
+    max_sets = min(MAX_SETS, max(len(names), MAX_FIGURES_IN_MEMORY // max(len(frequencies.count), 1)))
+    found: list[_SubsetBound] = []
     for part in parts:
-        rules = part.of.absorbing_rules(frequencies.domains, totals, whole=True)
+        rules = part.of.superset_rules(frequencies.domains, totals, whole=True)
         if rules is None or (part.least < 2 and not rules):
             continue
         for chosen in _sets(part, names):
             columns = [a for a in chosen if measure.weight[a] > 0]
-            if columns and len(found) < room:
-                least = asked.of(part.least, rules, columns)
+            if columns and len(found) < max_sets:
+                least = bounds.bound(part.least, rules, columns)
                 found += [] if least is None else [least]
     if not found:
         return 0.0
-    by_rows = math.fsum(_packed(found, len(names)) * frequencies.count)
-    return rounded_down(max(by_rows, _apart(found, len(names))) / frequencies.rows)
+    by_rows = math.fsum(_disjoint_sums(found, len(names)) * frequencies.count)
+    return rounded_down(max(by_rows, _best_disjoint_total(found, len(names))) / frequencies.rows)
 
 
 @dataclass(frozen=True)
-class _Least:
-    """What rows lose at least in a set of columns: each by itself, all, and all at the same levels."""
+class _SubsetBound:
+    """Lower bounds of the loss in a set of columns.
+
+    ``rows`` is the bound of each row alone, ``total`` their sum, ``at_same_levels`` the bound if all
+    rows have the same levels.
+    """
 
     columns: Columns
     rows: npt.NDArray[np.float64]
     total: float
-    at_one: float
+    at_same_levels: float
 
 
-class _Asked:
-    """Counts cells of sets of columns, as long as steps are left."""
+class _SubsetBounds:
+    """Lower bounds of sets of columns, within a budget of steps."""
 
     def __init__(
         self, measure: LocalMeasure, frequencies: FrequencySet, ladders: Sequence[Ladder], levels: Levels
     ) -> None:
-        self.given = (measure, frequencies, ladders)
+        self.inputs = (measure, frequencies, ladders)
         self.levels = levels
         self.left = STEPS + STEPS_PER_ITEM * len(frequencies.count)
         self._floors: dict[tuple[int, int], float] = {}
 
-    def of(self, least: int, rules: Sequence[tuple[int, Rule]], columns: list[int]) -> _Least | None:
-        """What rows lose at least in some columns; None where that takes too long, or is nothing."""
-        ladders = self.given[2]
+    def bound(self, least: int, rules: Sequence[tuple[int, Rule]], columns: list[int]) -> _SubsetBound | None:
+        """Return the bounds of a set of columns, or None.
+
+        None means that they are 0, or that computing them takes too long.
+        """
+        ladders = self.inputs[2]
         columns.sort(key=lambda a: (len(ladders[a].codes[0]), a))
         found = self._cheapest(least, rules, columns, self.levels)
         if found is None or found[0] <= 0:
             return None
         total, rows = found
-        return _Least(tuple(columns), rows, total, self._at_one(least, rules, columns, total))
+        return _SubsetBound(tuple(columns), rows, total, self._at_same_levels(least, rules, columns, total))
 
-    def _at_one(self, least: int, rules: Sequence[tuple[int, Rule]], columns: list[int], total: float) -> float:
-        """What all rows lose at least at the same levels; what they lose by themselves where that takes too long."""
+    def _at_same_levels(self, least: int, rules: Sequence[tuple[int, Rule]], columns: list[int], total: float) -> float:
+        """Return the least loss of all rows at the same levels.
+
+        Where that takes too long, return ``total``, the sum of the bounds of single rows.
+        """
         own = [self.levels[a][:-1] or self.levels[a] for a in columns]  # the highest shows as little as a hidden cell
         if math.prod(map(len, own)) == 1:
             return total
-        # no cell is cheaper than the labels of its level: nodes that cost more by these alone need not be looked at
+        # no cell is cheaper than the labels of its level: nodes that cost more than that already need no look
         nodes = [
             (math.fsum(self._floor(a, level) for a, level in zip(columns, node, strict=True)), node)
             for node in itertools.product(*own)
@@ -130,8 +140,11 @@ class _Asked:
         return best
 
     def _floor(self, a: int, level: int) -> float:
-        """What all rows lose in a column at a level where nothing is hidden, and no less where cells are."""
-        measure, frequencies, ladders = self.given
+        """Return the least loss of all rows in a column at a level.
+
+        It is reached where no cell is hidden; hiding cells only adds to it.
+        """
+        measure, frequencies, ladders = self.inputs
         if (a, level) not in self._floors:
             cost = measure.level_cost(ladders[a], level, a)[ladders[a].codes[level]]
             self._floors[a, level] = math.fsum(cost[frequencies.codes[:, a]] * frequencies.count) * (1 - 1e-9)
@@ -140,37 +153,40 @@ class _Asked:
     def _cheapest(
         self, least: int, rules: Sequence[tuple[int, Rule]], columns: list[int], levels: Levels
     ) -> tuple[float, npt.NDArray[np.float64]] | None:
-        measure, frequencies, ladders = self.given
-        cells, item = make_cells(measure, frequencies, ladders, levels, least, rules, columns)
+        measure, frequencies, ladders = self.inputs
+        cells, item = make_lattice_cells(measure, frequencies, ladders, levels, least, rules, columns)
         top = math.fsum(measure.weight[columns])
-        found, after = least_costs(cells, make_room(cells), top, self.left)
-        if after < 0:  # too many cells: smaller sets may still be gone through
+        found, after = least_costs(cells, make_cell_scratch(cells), top, self.left)
+        if after < 0:  # too many cells; smaller sets may still fit the budget
             self.left -= len(item)
             return None
         self.left = after
         return math.fsum(found * cells.copies), found[item]
 
 
-def _sets(part: Limited, names: Sequence[str]) -> list[Columns]:
-    """Sets of columns that a part binds: first such as have no column in common, then all, the large ones first.
+def _sets(part: PartialKnowledge, names: Sequence[str]) -> list[Columns]:
+    """List the sets of columns that a part binds.
 
-    Of a set that is bound all parts are bound too.
+    Disjoint sets come first, then all others, large ones first. With a set, all of its subsets are bound too.
     """
     widest = part.widest(names)
-    apart: list[Columns] = []
+    disjoint: list[Columns] = []
     used: set[int] = set()
     for chosen in widest:
         rest = tuple(a for a in chosen if a not in used)
         used.update(rest)
         if rest:
-            apart.append(rest)
-    some = itertools.islice(part.sets(names), MOST_SETS)
-    others = sorted({*widest, *some} - set(apart), key=lambda chosen: (-len(chosen), chosen))
-    return [*apart, *others]
+            disjoint.append(rest)
+    first_sets = itertools.islice(part.sets(names), MAX_SETS)
+    others = sorted({*widest, *first_sets} - set(disjoint), key=lambda chosen: (-len(chosen), chosen))
+    return [*disjoint, *others]
 
 
-def _packed(found: Sequence[_Least], columns: int) -> npt.NDArray[np.float64]:
-    """Of each row the sum over sets without a common column, of which those come first that cost most in all."""
+def _disjoint_sums(found: Sequence[_SubsetBound], columns: int) -> npt.NDArray[np.float64]:
+    """Return for each row the sum of bounds over disjoint sets of columns.
+
+    Sets are packed greedily, those of the largest total first.
+    """
     best = np.zeros(len(found[0].rows))
     by_column = sorted(found, key=lambda one: (-one.total / len(one.columns), one.columns))
     for order in (sorted(found, key=lambda one: (-one.total, one.columns)), by_column):
@@ -185,27 +201,30 @@ def _packed(found: Sequence[_Least], columns: int) -> npt.NDArray[np.float64]:
     return best
 
 
-def _apart(found: Sequence[_Least], columns: int) -> float:
-    """The largest sum over sets without a common column, of what all rows lose in each at the same levels.
+def _best_disjoint_total(found: Sequence[_SubsetBound], columns: int) -> float:
+    """Return the largest sum of bounds over disjoint sets of columns.
 
-    Exactly for few columns, else by taking the set that costs most of each column again and again.
+    The bounds are those of all rows at the same levels.
+
+    The result is exact up to ``MAX_COLUMNS_FOR_EXACT_PACKING`` columns.
+    Beyond, the sets are chosen greedily by their bound per column.
     """
-    if columns > MOST_COLUMNS:
+    if columns > MAX_COLUMNS_FOR_EXACT_PACKING:
         total, used = 0.0, set[int]()
-        for one in sorted(found, key=lambda one: (-one.at_one / len(one.columns), one.columns)):
+        for one in sorted(found, key=lambda one: (-one.at_same_levels / len(one.columns), one.columns)):
             if used.isdisjoint(one.columns):
-                total += one.at_one
+                total += one.at_same_levels
                 used.update(one.columns)
         return total
     best = [0.0] * (1 << columns)
     masks: list[list[tuple[int, float]]] = [[] for _ in range(columns)]
     for one in found:
-        masks[max(one.columns)].append((sum(1 << a for a in one.columns), one.at_one))
+        masks[max(one.columns)].append((sum(1 << a for a in one.columns), one.at_same_levels))
     for left in range(1, 1 << columns):
         last = left.bit_length() - 1
-        most = best[left ^ (1 << last)]
+        largest = best[left ^ (1 << last)]
         for mask, cost in masks[last]:
             if mask & ~left == 0:
-                most = max(most, cost + best[left ^ mask])
-        best[left] = most
+                largest = max(largest, cost + best[left ^ mask])
+        best[left] = largest
     return best[-1]

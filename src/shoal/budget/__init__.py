@@ -1,17 +1,19 @@
-"""Releases and answers that hold against an intruder who knows every row but one.
+"""Differential identifiability: budgets, noisy answers and grid releases.
 
-arithmetic   ρ, E, δ and k, exact
-sampling     random bits and exact coins
-mechanisms   integer noise: count, sum, mean, histogram, best of several
-guarantee    what is promised, in numbers and in plain words
-grids        population and sampled releases on a public grid
-ledger       what was told about a data set, and what may still be told
-noisy_queries  booked first, answered then
-questions    questions to a table, computed by the engine
-universe     the declared counts of a population
+The guarantees hold against an intruder who knows every row but one.
 
-The names below are imported when they are first used: a process that only books in the ledger loads the
-standard library and nothing else.
+arithmetic     ρ, E, δ and k as exact fractions
+sampling       random bits and exact Bernoulli draws
+mechanisms     integer noise for counts, sums, means, histograms and private selection
+guarantee      the guarantee of a release or an answer, in numbers and in plain words
+grids          population and sampled releases on a public grid
+ledger         the ledger of a data set: budget spent and budget left
+noisy_queries  answers with noise, booked in the ledger before they are computed
+questions      queries to a table, computed by the engine
+universe       the declared counts of a population
+
+The names below are imported on first use. A process that only books in the ledger loads the standard library and
+nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
         query_guarantee,
         sampled_guarantee,
     )
-    from shoal.budget.ledger import Booking, Entry, Ledger, Status
+    from shoal.budget.hash_chain import Entry
+    from shoal.budget.ledger import Booking, Ledger, Status
     from shoal.budget.mechanisms import Span
     from shoal.budget.noisy_queries import (
         Answer,

@@ -1,12 +1,13 @@
-"""The arithmetic of differential identifiability, exact.
+"""Exact arithmetic of differential identifiability.
 
 An intruder knows every row but one, and m individuals could be the missing one. ρ is the highest probability
-with which the intruder may name it. A mechanism is *pairwise bounded by E* if no output is more than E times
+with which the intruder may identify it. A mechanism is *pairwise bounded by E* if no output is more than E times
 as likely for one candidate as for another; E = e^ε. With odds(p) = p / (1 - p), a uniform prior 1/m becomes
-at most odds(ρ) = E · odds(1/m). All of this is rational, so it is computed with fractions and never rounded.
+at most odds(ρ) = E · odds(1/m). All of these numbers are rational, so they are computed with fractions and never
+rounded.
 
 Sources: Lee and Clifton, Differential identifiability, KDD 2012; Zhao, Shang and Liu, Secure k-anonymization
-linked with differential identifiability (sections 3 and 3.4; Proposition 5 is repaired here); Li, Qardaji and
+linked with differential identifiability (sections 3 and 3.4; Proposition 5 is corrected here); Li, Qardaji and
 Su, On sampling, anonymization, and differential privacy, ASIACCS 2012 (Theorem 1, for δ).
 """
 
@@ -25,53 +26,29 @@ from shoal.budget.errors import (
     SamplingRateError,
 )
 
-__all__ = [
-    "Rational",
-    "bound_from_rho",
-    "check_crowd",
-    "check_sampling_rate",
-    "compose",
-    "compose_as_in_paper",
-    "epsilon",
-    "exact",
-    "exact_root",
-    "log_lower_bound",
-    "odds",
-    "probability",
-    "rho_from_bound",
-    "round_down",
-    "round_up",
-    "sampled_bound_from_rho",
-    "sampled_factor",
-    "sampling_delta",
-    "show",
-    "smallest_crowd",
-    "whole",
-]
-
-_LARGEST_POWER = 2**24
+_MAX_POWER_BITS = 2**24
 _LONG_EXPONENT = re.compile(r"[eE][+-]?0*[1-9][0-9]{4}")
 
 Rational = Fraction | Decimal | float | int | str
-"""What the public functions accept for a rational number; a float is read as the decimal it prints as."""
+"""A rational number as the public functions accept it; a float is read as the decimal number that it prints as."""
 
 
-def exact(value: Rational, name: str) -> Fraction:
+def to_fraction(value: Rational, name: str) -> Fraction:
     """Return ``value`` as an exact fraction.
 
-    A float is taken for the decimal number that it prints as, since that is what the user wrote: the binary
-    float 0.1 is a little more than 1/10, and a budget must not be passed by a rounding error.
+    A float is read as the decimal number that it prints as, since that is what the user wrote. The binary float 0.1 is
+    a little more than 1/10, and a rounding error must not exceed a budget.
 
     Examples
     --------
-    >>> exact("1/20", "rho"), exact(0.1, "rho"), exact(3, "rho")
+    >>> to_fraction("1/20", "rho"), to_fraction(0.1, "rho"), to_fraction(3, "rho")
     (Fraction(1, 20), Fraction(1, 10), Fraction(3, 1))
     """
     try:
         if isinstance(value, bool):
             raise ValueError
         if isinstance(value, str | Decimal) and _LONG_EXPONENT.search(str(value)):
-            raise ValueError  # a fraction of a thousand million digits would be computed without end
+            raise ValueError  # a fraction with a billion digits would take forever to compute
         return Fraction(repr(value) if type(value) is float else value)
     except (ValueError, TypeError, OverflowError, ZeroDivisionError):
         raise ParameterError(
@@ -79,22 +56,25 @@ def exact(value: Rational, name: str) -> Fraction:
         ) from None
 
 
-def whole(value: int, name: str, least: int) -> int:
-    """Return ``value`` as an int of at least ``least``, or raise an error that names the parameter."""
+def check_integer(value: int, name: str, minimum: int) -> int:
+    """Return ``value`` as an int that is not below ``minimum``, or raise.
+
+    The error names the parameter.
+    """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ParameterError(f"{name} must be a whole number. Got a {type(value).__name__} instead.")
     number = value.__index__()
-    if number < least:
-        raise ParameterError(f"{name} must be at least {least}. Got {number} instead.")
+    if number < minimum:
+        raise ParameterError(f"{name} must be at least {minimum}. Got {number} instead.")
     return number
 
 
-def show(value: Fraction) -> str:
-    """Write a fraction for people: exactly where it is short, and as a decimal number.
+def format_fraction(value: Fraction) -> str:
+    """Format a fraction for people: exactly if it is short, and as a decimal.
 
     Examples
     --------
-    >>> show(Fraction(1, 20)), show(Fraction(3)), show(Fraction(10**40, 10**41 + 1))
+    >>> format_fraction(Fraction(1, 20)), format_fraction(Fraction(3)), format_fraction(Fraction(10**40, 10**41 + 1))
     ('1/20 (0.05)', '3', '0.1')
     """
     if value.denominator == 1 and value.numerator.bit_length() < 64:
@@ -130,7 +110,7 @@ def probability(odds_: Fraction) -> Fraction:
 
 
 def epsilon(bound: Fraction) -> float:
-    """Return ε = ln E, for display only: no decision is taken on this float.
+    """Return ε = ln E, for display only: no decision depends on this float.
 
     Examples
     --------
@@ -141,32 +121,34 @@ def epsilon(bound: Fraction) -> float:
 
 
 def bound_from_rho(rho: Rational, m: int) -> Fraction:
-    """Return the pairwise bound E that makes a query ρ-differentially identifiable.
+    """Return the pairwise bound E of a ρ-differentially identifiable query.
 
     E = (m - 1) · ρ / (1 - ρ). Lee and Clifton 2012, section 4.
 
     Parameters
     ----------
     rho
-        The highest probability with which the intruder may name the individual; 1/m < ρ < 1.
+        The highest probability with which the intruder may identify the individual; 1/m < ρ < 1.
     m
-        How many individuals could be the unknown one. A number that is too small is safe, one too large is
-        not.
+        The number of individuals who could be the unknown one. A number that is too small is safe; one that is too
+        large is not.
 
     Examples
     --------
     >>> bound_from_rho("1/5", 10), bound_from_rho("1/10", 100)
     (Fraction(9, 4), Fraction(11, 1))
     """
-    m = whole(m, "m", 2)
-    rho = exact(rho, "rho")
+    m = check_integer(m, "m", 2)
+    rho = to_fraction(rho, "rho")
     if rho * m <= 1:
         raise RhoTooSmallError(
-            f"rho must be above 1/m = 1/{m}, the probability of a blind guess. Got {show(rho)}. "
+            f"rho must be above 1/m = 1/{m}, the probability of a blind guess. Got {format_fraction(rho)}. "
             "Ask for a larger rho; or, if more individuals could be the unknown one, declare a larger m."
         )
     if rho >= 1:
-        raise ParameterError(f"rho must be below 1. Got {show(rho)}: this would permit certainty. Lower rho.")
+        raise ParameterError(
+            f"rho must be below 1. Got {format_fraction(rho)}: this would permit certainty. Lower rho."
+        )
     return (m - 1) * odds(rho)
 
 
@@ -178,51 +160,53 @@ def rho_from_bound(bound: Rational, m: int) -> Fraction:
     >>> rho_from_bound("9/4", 10)
     Fraction(1, 5)
     """
-    m = whole(m, "m", 2)
-    bound = _bound(bound)
+    m = check_integer(m, "m", 2)
+    bound = _check_bound(bound)
     return bound / (bound + m - 1)
 
 
 def check_crowd(rho: Rational, k: int) -> Fraction:
-    """Return ρ if it is at most 1/k (Zhao, Shang and Liu, Definition 2), or raise.
+    """Return ρ if it is at most 1/k, or raise.
+
+    Zhao, Shang and Liu, Definition 2.
 
     Examples
     --------
     >>> check_crowd("1/20", 5)
     Fraction(1, 20)
     """
-    k = whole(k, "k", 1)
-    rho = exact(rho, "rho")
+    k = check_integer(k, "k", 1)
+    rho = to_fraction(rho, "rho")
     if rho * k > 1:
         raise RhoAboveCrowdError(
-            f"rho must be at most 1/k = 1/{k} for everyone to hide in a crowd of {k}. Got {show(rho)}. "
+            f"rho must be at most 1/k = 1/{k} for everyone to hide in a crowd of {k}. Got {format_fraction(rho)}. "
             f"Lower rho (more noise, or a smaller sample), or ask for k of at most {int(1 / rho)}."
         )
     return rho
 
 
 def compose(rho: Rational, bound: Rational) -> Fraction:
-    """Return ρ after one more mechanism with pairwise bound E: odds(ρ) grow by the factor E.
+    """Return ρ after one more mechanism with pairwise bound E.
 
-    This is Proposition 5 repaired. The proposition multiplies ρ1 · ρ2 · m for any ρ2-differentially
-    identifiable second mechanism, which is false; a second mechanism with a pairwise bound gives the formula
-    here, and small universes attain it.
+    The mechanism multiplies odds(ρ) by E. This is Proposition 5, corrected. The proposition multiplies ρ1 · ρ2 · m for
+    any ρ2-differentially identifiable second mechanism, which is false. A second mechanism with a pairwise bound gives
+    the formula here, and small universes attain it.
 
     Examples
     --------
     >>> compose("1/20", bound_from_rho("1/2500", 10**4))
     Fraction(3333, 19160)
     """
-    rho = exact(rho, "rho")
+    rho = to_fraction(rho, "rho")
     if not 0 <= rho <= 1:
-        raise ParameterError(f"rho must be between 0 and 1. Got {show(rho)} instead.")
-    return rho if rho == 1 else probability(odds(rho) * _bound(bound))
+        raise ParameterError(f"rho must be between 0 and 1. Got {format_fraction(rho)} instead.")
+    return rho if rho == 1 else probability(odds(rho) * _check_bound(bound))
 
 
 def compose_as_in_paper(rho: Rational, rho_of_query: Rational, m: int) -> Fraction:
-    """Return ρ1 · ρ2 · m, the number of Proposition 5 as printed, for comparison only.
+    """Return ρ1 · ρ2 · m, Proposition 5 as printed, for comparison only.
 
-    Where the second mechanism has a pairwise bound and ρ1 ≥ 1/m, it is never below :func:`compose`: valid,
+    If the second mechanism has a pairwise bound and ρ1 ≥ 1/m, the number is never below :func:`compose`: it is valid,
     but loose.
 
     Examples
@@ -230,31 +214,34 @@ def compose_as_in_paper(rho: Rational, rho_of_query: Rational, m: int) -> Fracti
     >>> compose_as_in_paper("1/20", "1/2500", 10**4)
     Fraction(1, 5)
     """
-    return exact(rho, "rho") * exact(rho_of_query, "rho_of_query") * whole(m, "m", 2)
+    return to_fraction(rho, "rho") * to_fraction(rho_of_query, "rho_of_query") * check_integer(m, "m", 2)
 
 
 def check_sampling_rate(beta: Rational, bound: Rational) -> Fraction:
-    """Return β if 0 < β ≤ 1 - 1/E, the range of Li, Qardaji and Su's Theorem 1, or raise.
+    """Return β if 0 < β ≤ 1 - 1/E, or raise.
+
+    This is the range of Theorem 1 of Li, Qardaji and Su.
 
     Examples
     --------
     >>> check_sampling_rate(0.5, 2)
     Fraction(1, 2)
     """
-    beta, bound = exact(beta, "beta"), _bound(bound)
+    beta, bound = to_fraction(beta, "beta"), _check_bound(bound)
     if not 0 < beta <= 1 - 1 / bound:
         raise SamplingRateError(
-            f"beta must be above 0 and at most 1 - 1/E = {show(1 - 1 / bound)}. Got {show(beta)}. "
+            f"beta must be above 0 and at most 1 - 1/E = {format_fraction(1 - 1 / bound)}. Got "
+            f"{format_fraction(beta)}. "
             "Sample fewer rows, or permit a larger E (a larger rho)."
         )
     return beta
 
 
 def sampled_factor(bound: Rational, beta: Rational) -> Fraction:
-    """Return E / (1 - β), by which a sampled release can multiply the intruder's odds.
+    """Return E / (1 - β), the factor of a sampled release on the odds.
 
     Removing the individual from the data changes the likelihood of an output by at most E upwards, and by at
-    most 1 - β downwards (the row may not have been sampled); two candidates differ by both.
+    most 1 - β downwards (the row may not have been sampled). Two candidates can differ by both.
 
     Examples
     --------
@@ -262,16 +249,18 @@ def sampled_factor(bound: Rational, beta: Rational) -> Fraction:
     Fraction(4, 1)
     """
     beta = check_sampling_rate(beta, bound)
-    return _bound(bound) / (1 - beta)
+    return _check_bound(bound) / (1 - beta)
 
 
 def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational, choice: Rational = 1) -> Fraction:
-    """Return the E of a sampled release that promises ρ: E = (1 - β)(m - 1) ρ / (1 - ρ).
+    """Return the E of a sampled release with guarantee ρ.
+
+    E = (1 - β)(m - 1) ρ / (1 - ρ), divided by the E of a private choice.
 
     Parameters
     ----------
     choice
-        The E that a private choice of the recoding uses of the same promise; 1 where there is none.
+        The part of E that a private choice of the recoding spends; 1 if there is none.
 
     Examples
     --------
@@ -280,30 +269,31 @@ def sampled_bound_from_rho(rho: Rational, m: int, beta: Rational, choice: Ration
     >>> sampled_bound_from_rho("2/21", 39, "1/4", choice="3/2")
     Fraction(2, 1)
     """
-    beta = exact(beta, "beta")
-    factor = bound_from_rho(rho, m) / exact(choice, "choice")
+    beta = to_fraction(beta, "beta")
+    factor = bound_from_rho(rho, m) / to_fraction(choice, "choice")
     bound = (1 - beta) * factor
     if bound <= 1:
         raise SamplingRateError(
             f"beta must leave E = (1 - beta)(m - 1) rho / (1 - rho) above 1, the E of a private choice taken off. "
-            f"Got beta {show(beta)} and E = {show(bound)}. Sample fewer rows, or permit a larger rho."
+            f"Got beta {format_fraction(beta)} and E = {format_fraction(bound)}. Sample fewer rows, or permit a "
+            f"larger rho."
         )
     check_sampling_rate(beta, bound)
     return bound
 
 
 def sampling_delta(bound: Rational, k: int, beta: Rational) -> Fraction:
-    """Return δ of a sampled release that drops cells of fewer than k rows, exactly.
+    """Return the exact δ of a sampled release that drops cells below k rows.
 
     δ = max over n ≥ ⌈k/γ - 1⌉ of Pr[Bin(n, β) > γn], γ = 1 - (1 - β)/E. Li, Qardaji and Su 2012, Theorem 1.
-    The maximum is over infinitely many n; the search ends when Chernoff's bound shows that no later n counts.
+    The maximum is over infinitely many n; the search stops when Chernoff's bound shows that no later n can exceed it.
 
     Examples
     --------
     >>> sampling_delta(2, 5, "1/2"), sampling_delta(3, 5, "1/4")
     (Fraction(7, 64), Fraction(19, 4096))
     """
-    k, tails = whole(k, "k", 1), _Tails.of(bound, beta)
+    k, tails = check_integer(k, "k", 1), _Tails.of(bound, beta)
     best = tails.at(k)
     threshold = k + 1
     while tails.decay * tails.trials(threshold) <= _log_inverse_upper(best):
@@ -313,17 +303,17 @@ def sampling_delta(bound: Rational, k: int, beta: Rational) -> Fraction:
 
 
 def smallest_crowd(bound: Rational, delta: Rational, beta: Rational) -> int:
-    """Return the smallest k whose sampled release has :func:`sampling_delta` of at most ``delta``.
+    """Return the smallest k with :func:`sampling_delta` at most ``delta``.
 
     Examples
     --------
     >>> smallest_crowd(2, "1e-6", "1/2"), smallest_crowd(3, "1e-8", "2/3")
     (66, 108)
     """
-    tails, delta = _Tails.of(bound, beta), exact(delta, "delta")
+    tails, delta = _Tails.of(bound, beta), to_fraction(delta, "delta")
     if not 0 < delta < 1:
-        raise ParameterError(f"delta must be above 0 and below 1. Got {show(delta)} instead.")
-    # From here on Chernoff's bound keeps every tail under delta: walk down to the last that is above.
+        raise ParameterError(f"delta must be above 0 and below 1. Got {format_fraction(delta)} instead.")
+    # From here on Chernoff's bound keeps every tail below delta: walk down to the last one that is above it.
     threshold = math.ceil(_log_inverse_upper(delta) / tails.decay * tails.gamma) + 1
     while threshold > 0 and tails.at(threshold) <= delta:
         threshold -= 1
@@ -332,7 +322,7 @@ def smallest_crowd(bound: Rational, delta: Rational, beta: Rational) -> int:
 
 @dataclass(frozen=True)
 class _Tails:
-    """The tails Pr[Bin(n, β) > γn], of which only one in about 1/γ matters.
+    """The tails Pr[Bin(n, β) > γn], evaluated only at their local maxima.
 
     While ⌊γn⌋ stays j - 1, the tail is Pr[Bin(n, β) ≥ j] and grows with n. So its maxima are at the last such n,
     ⌈j/γ⌉ - 1, one for each threshold j; and n ≥ ⌈k/γ - 1⌉ is j ≥ k.
@@ -345,7 +335,7 @@ class _Tails:
     @classmethod
     def of(cls, bound: Rational, beta: Rational) -> _Tails:
         """Check E and β, and compute γ."""
-        bound, beta = _bound(bound), check_sampling_rate(beta, bound)
+        bound, beta = _check_bound(bound), check_sampling_rate(beta, bound)
         return cls(bound, beta, 1 - (1 - beta) / bound)
 
     def trials(self, threshold: int) -> int:
@@ -353,14 +343,18 @@ class _Tails:
         return math.ceil(threshold / self.gamma) - 1
 
     def at(self, threshold: int) -> Fraction:
-        """Return Pr[Bin(n, β) ≥ threshold] for this n; from whichever side has fewer terms."""
+        """Return Pr[Bin(n, β) ≥ threshold] for this n.
+
+        The sum runs over the side with fewer terms.
+        """
         trials, scale = self.trials(threshold), self.beta.denominator
         success, failure = self.beta.numerator, scale - self.beta.numerator
-        if trials * scale.bit_length() > _LARGEST_POWER:
+        if trials * scale.bit_length() > _MAX_POWER_BITS:
             raise ParameterError(
                 "E and beta must be such that delta can be computed exactly. "
-                f"Got E = {show(self.bound)} and beta = {show(self.beta)}, which takes numbers of more than "
-                f"{_LARGEST_POWER} bits. Use a beta with fewer digits, or an E that is further from 1."
+                f"Got E = {format_fraction(self.bound)} and beta = {format_fraction(self.beta)}, which takes numbers "
+                f"of more than "
+                f"{_MAX_POWER_BITS} bits. Use a beta with fewer digits, or an E that is further from 1."
             )
         total = 0
         if trials - threshold < threshold:
@@ -378,10 +372,11 @@ class _Tails:
 
     @property
     def decay(self) -> Fraction:
-        """A rational c with Pr[Bin(n, β) > γn] ≤ exp(-c·n) for all n; the larger of two bounds.
+        """A rational c with Pr[Bin(n, β) > γn] ≤ exp(-c·n) for all n.
 
-        Bernstein's is rational. Chernoff's, the relative entropy of γ and β, is far better where β is near 1, but
-        is computed in floats: it is used only where it is large against their error, and then lowered.
+        It is the larger of two bounds. Bernstein's is rational. Chernoff's, the relative entropy of γ and β, is far
+        better for β near 1, but it is computed in floats. It is used only if it is large against their error, and then
+        lowered.
         """
         excess = (self.gamma - self.beta) / self.beta
         bernstein = self.beta * excess**2 / (2 + 2 * excess / 3)
@@ -394,21 +389,23 @@ def _log_inverse_upper(value: Fraction) -> Fraction:
     return Fraction(math.log(value.denominator) - math.log(value.numerator)) * Fraction(1001, 1000) + Fraction(1, 1000)
 
 
-def _bound(bound: Rational) -> Fraction:
+def _check_bound(bound: Rational) -> Fraction:
     """Return E as a fraction above or equal to 1, or raise."""
-    bound = exact(bound, "E")
+    bound = to_fraction(bound, "E")
     if bound <= 1:
         raise ParameterError(
-            f"E must be above 1. Got {show(bound)}: nothing can be said at that E. Permit a larger E (a larger rho)."
+            f"E must be above 1. Got {format_fraction(bound)}: nothing can be said at that E. Permit a larger E (a "
+            f"larger rho)."
         )
     return bound
 
 
 def log_lower_bound(bound: Rational, bits: int = 40) -> Fraction:
-    """Return a rational L with L ≤ ln E, below it by a relative error of about 2^-bits.
+    """Return a rational lower bound of ln E.
 
-    ln(2^j · f) = j ln 2 + ln f, each from the series 2·artanh(z) = 2(z + z³/3 + ...), z = (f - 1)/(f + 1),
-    whose terms are all positive: every partial sum, rounded down, is a lower bound.
+    Its relative error is about 2^-bits. ln(2^j · f) = j ln 2 + ln f, each from the series
+    2·artanh(z) = 2(z + z³/3 + ...), z = (f - 1)/(f + 1). All terms of the series are positive, so every partial sum,
+    rounded down, is a lower bound.
 
     Examples
     --------
@@ -417,21 +414,23 @@ def log_lower_bound(bound: Rational, bits: int = 40) -> Fraction:
     >>> lower < Fraction(log(4)) and float(log(4) - lower) < 1e-11
     True
     """
-    bound = _bound(bound)
+    bound = _check_bound(bound)
     shift = bound.numerator.bit_length() - bound.denominator.bit_length()
     if Fraction(2) ** shift > bound:
         shift -= 1
     mantissa = bound / Fraction(2) ** shift
-    # A bound close to 1 has a small logarithm: keep its leading bits, not only its first `bits` binary
-    # places.
-    places = bits + 4 + max(0, (1 / (bound - 1)).__ceil__().bit_length())
-    units = shift * _log_units(Fraction(2), places) + _log_units(mantissa, places)
-    return Fraction(units, 2**places)
+    # A bound close to 1 has a small logarithm: keep its leading bits, not only the first bits after the point.
+    fraction_bits = bits + 4 + max(0, (1 / (bound - 1)).__ceil__().bit_length())
+    units = shift * _log_units(Fraction(2), fraction_bits) + _log_units(mantissa, fraction_bits)
+    return Fraction(units, 2**fraction_bits)
 
 
-def _log_units(mantissa: Fraction, places: int) -> int:
-    """Return ⌊·⌋ of a lower bound of 2^places · ln(mantissa), for 1 ≤ mantissa ≤ 2."""
-    guard = places + 16
+def _log_units(mantissa: Fraction, fraction_bits: int) -> int:
+    """Return a lower bound of 2^fraction_bits · ln(mantissa), rounded down.
+
+    The mantissa lies in 1 .. 2.
+    """
+    guard = fraction_bits + 16
     z = ((mantissa - 1) / (mantissa + 1) * 2**guard).__floor__()
     square = z * z >> guard
     total, power, divisor = 0, z, 1
@@ -460,7 +459,10 @@ def exact_root(value: Fraction, degree: int) -> Fraction | None:
 
 
 def _floor_root(value: int, degree: int) -> int:
-    """Return the largest integer whose ``degree``-th power is at most ``value``, by Newton's method."""
+    """Return the floor of the ``degree``-th root of an integer.
+
+    Newton's method, in integers.
+    """
     guess = 1 << -(-value.bit_length() // degree)
     while True:
         better = ((degree - 1) * guess + value // guess ** (degree - 1)) // degree
@@ -470,11 +472,11 @@ def _floor_root(value: int, degree: int) -> int:
 
 
 def round_up(value: Fraction, bits: int = 1024) -> Fraction:
-    """Return ``value``, or a little more where it takes over ``bits`` bits to write.
+    """Return ``value``, rounded up if it takes more than ``bits`` bits.
 
-    Products of many bounds grow without limit; a ledger must not. Rounding up spends more than was used, by a
-    relative error below 2^-(bits/4): safe, and far below anything that can be noticed. What is below 2^-(4·bits)
-    becomes that: a δ of a million digits must not take a million digits to write.
+    Products of bounds would grow without limit, and so would the ledger. Rounding up books more than was spent, by a
+    relative error below 2^-(bits/4): this is safe and far too small to notice. Values below 2^-(4·bits) become
+    2^-(4·bits): a δ of a million digits must not take a million digits to write.
 
     Examples
     --------
@@ -485,13 +487,15 @@ def round_up(value: Fraction, bits: int = 1024) -> Fraction:
     if size <= bits or value == 0:
         return value
     magnitude = value.numerator.bit_length() - value.denominator.bit_length()
-    places = min(bits // 4 - magnitude, 4 * bits)
-    unit = Fraction(2) ** places
+    fraction_bits = min(bits // 4 - magnitude, 4 * bits)
+    unit = Fraction(2) ** fraction_bits
     return Fraction((value * unit).__ceil__()) / unit
 
 
 def round_down(value: Fraction, digits: int = 6) -> Fraction:
-    """Return a positive value cut to its first decimal digits, so that a user can ask for what remains.
+    """Return a positive value truncated to its first decimal digits.
+
+    A user can request the truncated value of what remains.
 
     Examples
     --------

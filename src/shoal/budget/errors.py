@@ -1,49 +1,29 @@
-"""The named errors of identifiability.
+"""Errors of differential identifiability.
 
     InputError                          exit status 2
       ParameterError                    a number that cannot be used as given
-        RhoTooSmallError                ρ ≤ 1/m: no answer can be that private and still say something
+        RhoTooSmallError                ρ ≤ 1/m: an answer that private would carry no information
         RhoAboveCrowdError              ρ > 1/k: not a crowd of k
         SamplingRateError               β outside 0 < β ≤ 1 - 1/E
       RecodingNotPublicError            the recoding was chosen by looking at the data
       RawColumnError                    a column would be published that is not part of the cell
       UniverseError                     the declared universe cannot be read, or contradicts the table or the ledger
-      FixedSizeSamplingError            a sample of fixed size was asked for
+      FixedSizeSamplingError            a sample of fixed size was requested
       LedgerNotFoundError, LedgerExistsError, LedgerUnreadableError, LedgerBusyError
-      LedgerHeadError                   the ledger does not go on from the head that was expected
+      LedgerHeadError                   the ledger does not continue from the expected head
     InfeasibleError                     exit status 3
       UniverseTooSmallError             a cell of the universe is too small for a population release
-      BudgetExceededError               the ledger refuses: ρ would pass 1/k
-      DeltaExceededError                the ledger refuses: δ would pass its limit
-      SecondPopulationReleaseError      the ledger refuses: two population releases can identify
+      BudgetExceededError               the ledger refuses: ρ would exceed 1/k
+      DeltaExceededError                the ledger refuses: δ would exceed its limit
+      SecondPopulationReleaseError      the ledger refuses: two population releases can identify a person
 
-Every message says what must hold, what was found and what to change. The numbers in it are parameters and
-declared counts of the universe, all public; no value of a row.
+Every message says what must hold, what was found and what to change. Its numbers are parameters and declared counts of
+the universe, which are public; it never has a value of a row.
 """
 
 from __future__ import annotations
 
 from shoal.errors import InfeasibleError, InputError
-
-__all__ = [
-    "BudgetExceededError",
-    "DeltaExceededError",
-    "FixedSizeSamplingError",
-    "LedgerBusyError",
-    "LedgerExistsError",
-    "LedgerHeadError",
-    "LedgerNotFoundError",
-    "LedgerUnreadableError",
-    "ParameterError",
-    "RawColumnError",
-    "RecodingNotPublicError",
-    "RhoAboveCrowdError",
-    "RhoTooSmallError",
-    "SamplingRateError",
-    "SecondPopulationReleaseError",
-    "UniverseError",
-    "UniverseTooSmallError",
-]
 
 
 class ParameterError(InputError):
@@ -63,19 +43,19 @@ class SamplingRateError(ParameterError):
 
 
 class RecodingNotPublicError(InputError):
-    """The recoding depends on the data, so that the release says more than its cells."""
+    """The recoding depends on the data, so the release reveals more."""
 
 
 class RawColumnError(InputError):
-    """A column would be published beside the cell, as it is: this voids ρ."""
+    """A column outside the cell would be published, which voids ρ."""
 
 
 class UniverseError(InputError):
-    """The declared universe cannot be read, or contradicts the table or the ledger."""
+    """An unreadable universe, or one that contradicts the table or ledger."""
 
 
 class FixedSizeSamplingError(InputError):
-    """A sample of fixed size was asked for; the bound is proved for independent rows only."""
+    """A sample of fixed size; the bound holds for independent rows only."""
 
 
 class LedgerNotFoundError(InputError):
@@ -91,11 +71,14 @@ class LedgerUnreadableError(InputError):
 
 
 class LedgerHeadError(InputError):
-    """The ledger does not go on from the head that was noted: it is an old copy, or another ledger."""
+    """A ledger that does not continue from the expected head.
+
+    It is an old copy, or another ledger.
+    """
 
 
 class LedgerBusyError(InputError):
-    """Other processes held the ledger for longer than this one would wait."""
+    """Other processes locked the ledger beyond the waiting time."""
 
 
 class UniverseTooSmallError(InfeasibleError):
@@ -103,11 +86,14 @@ class UniverseTooSmallError(InfeasibleError):
 
 
 class BudgetExceededError(InfeasibleError):
-    """The booking would take ρ past 1/k. The ledger is unchanged."""
+    """A booking that would raise ρ above 1/k. The ledger is unchanged."""
 
 
 class DeltaExceededError(InfeasibleError):
-    """The booking would take δ past the limit of the ledger. The ledger is unchanged."""
+    """A booking that would raise δ above its limit.
+
+    The ledger is unchanged.
+    """
 
 
 class SecondPopulationReleaseError(InfeasibleError):

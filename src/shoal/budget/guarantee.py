@@ -1,7 +1,7 @@
-"""What a release or an answer promises, with its assumptions and its limits in plain words.
+"""Guarantees of releases and answers, with assumptions and limits.
 
 ρ alone misleads: ρ = 0.1 among a million candidates is ε = 11.6. So a guarantee always carries E, ε and m
-beside ρ, what must be true for it to hold, and what it does not say.
+with ρ, the assumptions under which it holds, and what it does not promise.
 
 Source: Zhao, Shang and Liu, definitions 2 and 3, read with an intruder who knows every row but one.
 """
@@ -15,18 +15,16 @@ from shoal.budget.arithmetic import (
     Rational,
     bound_from_rho,
     check_crowd,
+    check_integer,
     epsilon,
-    exact,
+    format_fraction,
     rho_from_bound,
     round_up,
     sampled_factor,
     sampling_delta,
-    show,
-    whole,
+    to_fraction,
 )
 from shoal.budget.errors import ParameterError
-
-__all__ = ["Guarantee", "population_guarantee", "query_guarantee", "sampled_guarantee"]
 
 _INTRUDER = "The intruder may know every row but one and the method with its parameters, not the random bits."
 _CANDIDATES = (
@@ -43,26 +41,26 @@ _STRENGTH = "rho = {rho} is not a strong promise by itself: beside m = {m} it st
 
 @dataclass(frozen=True)
 class Guarantee:
-    """The promise of a release or an answer.
+    """The guarantee of a release or an answer.
 
     Attributes
     ----------
     kind
         ``population grid``, ``sampled grid`` or ``query``.
     rho
-        The highest probability with which the intruder can name the unknown individual.
+        The highest probability with which the intruder can identify the unknown individual.
     delta
-        The probability that the promise of ρ fails; 0 where it never does.
+        The probability that the guarantee of ρ fails; 0 if it never does.
     bound
-        E: by how much the intruder's odds can grow from 1/m.
+        E: the factor by which the intruder's odds can grow from those of 1/m.
     m
-        How many individuals could be the unknown one.
+        The number of individuals who could be the unknown one.
     k
         The size of the crowd; ρ ≤ 1/k.
     assumptions
-        What must be true for the promise to hold, a sentence each.
+        The conditions under which the guarantee holds, one sentence each.
     not_promised
-        What the promise does not say, a sentence each.
+        What the guarantee does not cover, one sentence each.
     """
 
     kind: str
@@ -77,7 +75,7 @@ class Guarantee:
     def __post_init__(self) -> None:
         check_crowd(self.rho, self.k)
         if not 0 <= self.delta < 1:
-            raise ParameterError(f"delta must be at least 0 and below 1. Got {show(self.delta)} instead.")
+            raise ParameterError(f"delta must be at least 0 and below 1. Got {format_fraction(self.delta)} instead.")
 
     @property
     def epsilon(self) -> float:
@@ -85,12 +83,14 @@ class Guarantee:
         return epsilon(self.bound)
 
     def figures(self) -> dict[str, float]:
-        """What is shown to people, by the names of the papers."""
+        """Return the numbers to display, by their symbols in the papers."""
         rho, delta, bound = float(self.rho), float(self.delta), float(self.bound)
         return {"rho": rho, "delta": delta, "E": bound, "epsilon": self.epsilon, "m": self.m, "k": self.k}
 
     def to_dict(self) -> dict[str, object]:
-        """Return the guarantee as plain values for JSON: fractions as text, and as decimals beside it.
+        """Return the guarantee as plain values for JSON.
+
+        Fractions are given as text and as decimals.
 
         Examples
         --------
@@ -115,14 +115,16 @@ class Guarantee:
 
 
 def population_guarantee(k: int, m: int) -> Guarantee:
-    """Return the guarantee of a population grid whose universe counts were checked: ρ = 1/k, never failing.
+    """Return the guarantee ρ = 1/k of a population grid; δ is 0.
+
+    The counts of the universe must have been checked.
 
     Examples
     --------
     >>> population_guarantee(k=3, m=9).bound
     Fraction(4, 1)
     """
-    k, m = whole(k, "k", 2), whole(m, "m", 2)
+    k, m = check_integer(k, "k", 2), check_integer(m, "m", 2)
     rho = Fraction(1, k)
     bound = bound_from_rho(rho, m) if m > k else Fraction(1)
     return Guarantee(
@@ -144,26 +146,26 @@ def population_guarantee(k: int, m: int) -> Guarantee:
             _ATTRIBUTES,
             "The cell of the unknown row becomes known. An intruder with reasons to suspect one person of a "
             "cell loses none of them: no factor bounds the odds against people of other cells.",
-            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(bound)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
         ),
     )
 
 
 def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: Rational | None = None) -> Guarantee:
-    """Return the guarantee of a sampled grid: ρ* but for probability δ.
+    """Return the guarantee of a sampled grid: ρ except with probability δ.
 
     Parameters
     ----------
     bound
         The E of the sampled release (its odds factor is E / (1 - β)).
     k
-        Cells with fewer sampled rows are dropped; ρ* must be at most 1/k.
+        Cells with fewer sampled rows are dropped; ρ must be at most 1/k.
     beta
         The sampling rate, 0 < β ≤ 1 - 1/E.
     m
-        How many individuals could be the unknown one.
+        The number of individuals who could be the unknown one.
     choice
-        The E that a private choice of the recoding used; None where the recoding was declared.
+        The E that a private choice of the recoding spent; None if the recoding was declared.
 
     Examples
     --------
@@ -174,11 +176,15 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
     factor = sampled_factor(bound, beta)
     recoding = "The recoding was fixed without looking at the data"
     if choice is not None:
-        spent = exact(choice, "choice")
+        spent = to_fraction(choice, "choice")
         if spent <= 1:
-            raise ParameterError(f"choice must be above 1, the E of the private choice. Got {show(spent)} instead.")
+            raise ParameterError(
+                f"choice must be above 1, the E of the private choice. Got {format_fraction(spent)} instead."
+            )
         factor *= spent
-        recoding = f"The recoding was chosen privately, with E = {show(spent)}, and the sample was drawn afterwards"
+        recoding = (
+            f"The recoding was chosen privately, with E = {format_fraction(spent)}, and the sample was drawn afterwards"
+        )
     rho = rho_from_bound(factor, m)
     delta = sampling_delta(bound, k, beta)
     return Guarantee(
@@ -191,7 +197,8 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
         assumptions=(
             _INTRUDER,
             _CANDIDATES.format(m=m),
-            f"Each row was kept independently with probability beta = {show(exact(beta, 'beta'))}, and which "
+            f"Each row was kept independently with probability beta = {format_fraction(to_fraction(beta, 'beta'))}, "
+            f"and which "
             "rows were kept is not known from elsewhere.",
             f"{recoding}; everything published about a row is its cell.",
             "Neither the number of rows dropped nor the number sampled is published, and the order of the "
@@ -201,8 +208,8 @@ def sampled_guarantee(bound: Rational, k: int, beta: Rational, m: int, choice: R
             _ATTRIBUTES,
             f"With probability up to delta = {float(delta):.3g} over the sampling, a release lets the "
             "intruder pass rho.",
-            _PRIOR.format(bound=show(factor)),
-            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(factor)),
+            _PRIOR.format(bound=format_fraction(factor)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(factor)),
         ),
     )
 
@@ -215,7 +222,7 @@ def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
     >>> query_guarantee("1/10", m=100, k=5).bound
     Fraction(11, 1)
     """
-    rho = exact(rho, "rho")
+    rho = to_fraction(rho, "rho")
     bound = bound_from_rho(rho, m)
     return Guarantee(
         kind="query",
@@ -233,7 +240,7 @@ def query_guarantee(rho: Rational, m: int, k: int) -> Guarantee:
         ),
         not_promised=(
             _ATTRIBUTES,
-            _PRIOR.format(bound=show(bound)),
-            _STRENGTH.format(rho=show(rho), m=m, epsilon=epsilon(bound)),
+            _PRIOR.format(bound=format_fraction(bound)),
+            _STRENGTH.format(rho=format_fraction(rho), m=m, epsilon=epsilon(bound)),
         ),
     )

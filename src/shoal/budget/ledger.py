@@ -1,22 +1,21 @@
-"""The ledger: what has been told about one data set, and what may still be told.
+"""The ledger of a data set: budget spent and budget left.
 
 Every release and every answer multiplies the intruder's odds. The ledger is one SQLite file for each data
-set. It books first and answers then: a crash in between wastes budget and never gives an answer that is not
-booked. A booking that would take ρ past 1/k is refused and changes nothing. A booking is one IMMEDIATE
-transaction, so processes take turns and cannot spend the same budget twice, and it is on disk before the
-call returns.
+set. It books before it answers: a crash in between wastes budget, but no answer is ever given without a booking. A
+booking that would raise ρ above 1/k is refused and changes nothing. A booking is one IMMEDIATE transaction, so
+processes take turns and cannot spend the same budget twice. It is on disk before the call returns.
 
-The state is base, E and δ: ρ = p(odds(base) · E), where base is 1/m, or the ρ of the one population release;
+The state is base, E and δ: ρ = p(odds(base) · E). The base is 1/m, or the ρ of the one population release;
 E is the product of all factors, δ the sum. All three are exact fractions, written as text.
 
-Every field is chained (:mod:`shoal.budget.hash_chain`). Before each booking the state is held against the last
-two entries, so that a state that was set back is not believed; :meth:`Ledger.verify` goes through all entries. What a
-file cannot tell by itself is that it is an old copy: for that, note the head and expect it the next time.
+Every field is chained (:mod:`shoal.budget.hash_chain`). Before each booking the state is checked against the last
+two entries, so that a state that was reset is detected; :meth:`Ledger.verify` checks all entries. A file cannot
+show by itself that it is an old copy. To detect that, record the head and pass it as the expected head the next time.
 
-Only the standard library is imported: many short processes share one ledger. The file must be on a local
+Only the standard library is imported, since short processes may share one ledger. The file must be on a local
 disk, since locks of network file systems are not reliable.
 
-Source: Zhao, Shang and Liu, section 3.4 (Proposition 5, repaired in :mod:`shoal.budget.arithmetic`).
+Source: Zhao, Shang and Liu, section 3.4 (Proposition 5, corrected in :mod:`shoal.budget.arithmetic`).
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ from shoal.budget.arithmetic import (
     Rational,
     bound_from_rho,
     check_crowd,
+    check_integer,
     compose_as_in_paper,
     epsilon,
-    exact,
+    format_fraction,
     odds,
     probability,
     rho_from_bound,
@@ -49,8 +49,7 @@ from shoal.budget.arithmetic import (
     round_up,
     sampled_factor,
     sampling_delta,
-    show,
-    whole,
+    to_fraction,
 )
 from shoal.budget.errors import (
     BudgetExceededError,
@@ -63,17 +62,15 @@ from shoal.budget.errors import (
     ParameterError,
     SecondPopulationReleaseError,
 )
-from shoal.budget.hash_chain import Entry, Terms, Totals, check_end, check_walk, damaged
+from shoal.budget.hash_chain import Entry, Terms, Totals, check_all_entries, check_last_entries, damage_error
 from shoal.errors import InputError
-from shoal.runtime.validation import Checked
-
-__all__ = ["Booking", "Entry", "Ledger", "Status"]
+from shoal.runtime.validation import Validated
 
 _APPLICATION_ID = 0x53484F41  # "SHOA", in the header of the SQLite file
 _FORMAT = 2
 
-MOST_ROWS = 1000
-"""So many rows of a person an answer may be about."""
+MAX_ROWS_PER_PERSON = 1000
+"""The largest number of rows of one person that an answer may cover."""
 
 _TABLES = (
     """CREATE TABLE state (
@@ -112,7 +109,7 @@ _TABLES = (
 
 @dataclass(frozen=True)
 class Booking:
-    """The receipt of a booking: the answer may be given now, with this bound.
+    """The receipt of a booking: the answer may now be given with this bound.
 
     Attributes
     ----------
@@ -121,15 +118,15 @@ class Booking:
     bound
         The pairwise bound E to give to the mechanism; 1 for a population release, which has no noise.
     rows
-        Of how many rows of a person the answer may tell, each with this bound: E to this power was booked.
+        The number of rows of a person that the answer may cover, each with this bound: E to this power was booked.
     delta
         The δ that was added.
     rho
-        ρ of everything booked so far, this included.
+        ρ of everything booked so far, including this booking.
     rho_in_paper
         For a query, ρ1 · ρ2 · m as Proposition 5 is printed, with ρ1 from before; for comparison only.
     head
-        The head of the ledger after this booking: note it, and expect it the next time.
+        The head of the ledger after this booking: record it, and pass it as the expected head the next time.
     """
 
     number: int
@@ -143,7 +140,7 @@ class Booking:
 
 @dataclass(frozen=True)
 class Status:
-    """What is spent and what remains.
+    """The budget that is spent and the budget that remains.
 
     Attributes
     ----------
@@ -158,9 +155,9 @@ class Status:
     population_released
         Whether the one population release is booked.
     entries
-        How many bookings there are.
+        The number of bookings.
     head
-        What stands for all of the above and every entry; see :mod:`shoal.budget.hash_chain`.
+        The hash of all of the above and of every entry; see :mod:`shoal.budget.hash_chain`.
     """
 
     name: str
@@ -176,7 +173,7 @@ class Status:
 
     @classmethod
     def of(cls, terms: Terms, totals: Totals, head: str) -> Status:
-        """Put terms and totals together."""
+        """Combine terms and totals."""
         spent = (totals.base, totals.bound, totals.delta, totals.released, totals.entries)
         return cls(terms.name, terms.m, terms.k, terms.delta_limit, *spent, head)
 
@@ -187,21 +184,24 @@ class Status:
 
     @property
     def remaining_bound(self) -> Fraction:
-        """By which factor E may still grow until ρ = 1/k; 1 means that nothing remains."""
+        """The factor by which E may still grow until ρ = 1/k; 1 if exhausted."""
         return odds(Fraction(1, self.k)) / (odds(self.base) * self.bound)
 
     @property
     def remaining_rho(self) -> Fraction | None:
-        """The largest ρ that a single next query may ask for; None if nothing remains."""
+        """The largest ρ of a single next query; None if the budget is exhausted."""
         return rho_from_bound(self.remaining_bound, self.m) if self.remaining_bound > 1 else None
 
     @property
     def remaining_delta(self) -> Fraction:
-        """How much δ may still be booked."""
+        """The part of δ that may still be booked."""
         return self.delta_limit - self.delta
 
     def to_dict(self) -> dict[str, object]:
-        """Return the status as plain values for JSON; what remains is rounded down, so that it can be asked for."""
+        """Return the status as plain values for JSON.
+
+        The remaining budget is rounded down, so that it can be requested.
+        """
         remaining = self.remaining_rho
         return {
             "name": self.name,
@@ -225,20 +225,19 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Ledger(Checked):
-    """The ledger of one data set. Make one with :meth:`create` or :meth:`open`.
+class Ledger(Validated):
+    """The ledger of one data set; use :meth:`create` or :meth:`open`.
 
-    The object holds the path only, and each call opens the file anew: it may be shared by threads and
-    survives a fork.
+    The object has the path only, and each call opens the file anew. It may be shared by threads and survives a fork.
 
     Attributes
     ----------
     path
         The file.
     patience
-        For how many seconds a call waits for other processes.
+        The number of seconds that a call waits for other processes.
     expected
-        A head that was noted earlier. Every call raises unless the ledger goes on from it.
+        A head that was recorded earlier. Every call raises unless the ledger continues from it.
 
     Examples
     --------
@@ -267,7 +266,7 @@ class Ledger(Checked):
             )
 
     def to_plan(self) -> str:
-        """The ledger as a plan names it."""
+        """Return the ledger as a plan names it."""
         return str(self.path)
 
     @classmethod
@@ -287,26 +286,26 @@ class Ledger(Checked):
         path
             The file, readable by its owner only.
         m
-            How many individuals could be the unknown one. Too small is safe, too large is not.
+            The number of individuals who could be the unknown one. Too small is safe, too large is not.
         k
-            The crowd: ρ never passes 1/k. It cannot be changed later.
+            The crowd: ρ never exceeds 1/k. It cannot be changed later.
         name
-            What the data set is called.
+            The name of the data set.
         delta_limit
             The sum of δ that sampled releases may use; 0 for none.
         patience
-            For how many seconds a call waits for other processes.
+            The number of seconds that a call waits for other processes.
         """
-        k = whole(k, "k", 2)
-        m = whole(m, "m", 2)
-        limit = exact(delta_limit, "delta_limit")
+        k = check_integer(k, "k", 2)
+        m = check_integer(m, "m", 2)
+        limit = to_fraction(delta_limit, "delta_limit")
         if not k < m < 2**63:
             raise ParameterError(
                 "m must be above k, else there is nothing to spend, and below 2^63. "
-                f"Got m = {show(Fraction(m))} and k = {show(Fraction(k))}. Lower k, or m."
+                f"Got m = {format_fraction(Fraction(m))} and k = {format_fraction(Fraction(k))}. Lower k, or m."
             )
         if not 0 <= limit < 1:
-            raise ParameterError(f"delta_limit must be at least 0 and below 1. Got {show(limit)} instead.")
+            raise ParameterError(f"delta_limit must be at least 0 and below 1. Got {format_fraction(limit)} instead.")
         ledger = cls(Path(path), patience)
         try:
             os.close(os.open(ledger.path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -315,7 +314,7 @@ class Ledger(Checked):
                 "The ledger must be in a directory that can be written. Creating it failed: "
                 f"{error.strerror}. Give another path."
             ) from None
-        # An empty file is what a creation that was killed leaves: no table, so nothing can have been booked.
+        # A creation that was killed leaves an empty file: it has no table, so nothing can have been booked.
         with ledger._connection() as connection, _transaction(connection):
             if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise LedgerExistsError(
@@ -327,7 +326,7 @@ class Ledger(Checked):
             terms = Terms(secrets.token_hex(16), _printable(name), m, k, round_up(limit))
             connection.execute(
                 "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (terms.salt, terms.name, m, k, str(terms.delta_limit), *Totals.none(terms).written(), terms.head),
+                (terms.salt, terms.name, m, k, str(terms.delta_limit), *Totals.empty(terms).written(), terms.head),
             )
             connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {_FORMAT}")
@@ -335,13 +334,16 @@ class Ledger(Checked):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], patience: float = 60.0, expected: str | None = None) -> Ledger:
-        """Open an existing ledger, and check that it is one, and that it goes on from a head that is ``expected``."""
+        """Open and check an existing ledger.
+
+        Raises unless the ledger continues from the head that is ``expected``, if there is one.
+        """
         ledger = cls(Path(path), patience, expected)
         ledger.status()
         return ledger
 
     def status(self) -> Status:
-        """Return what is spent and what remains, if it is what the last entry says."""
+        """Return the status of the ledger, checked against its last entry."""
         with self._reading() as (_, status):
             return status
 
@@ -351,15 +353,15 @@ class Ledger(Checked):
             return _entries(connection)
 
     def verify(self) -> Status:
-        """Go through all entries, and raise if they are not a chain that leads to the state. Return the status."""
+        """Check the chain of all entries, and return the status."""
         with self._reading() as (connection, status):
-            check_walk(*_state(connection), _entries(connection))
+            check_all_entries(*_state(connection), _entries(connection))
             return status
 
     def book_query(self, rho: Rational, label: str = "", rows: int = 1) -> Booking:
-        """Book one answer under ρ-differential identifiability, before it is given.
+        """Book one answer under ρ-differential identifiability, in advance.
 
-        Where up to ``rows`` of the rows that are answered about can be one person's, each of them multiplies the odds:
+        If up to ``rows`` of the rows that an answer covers can belong to one person, each of them multiplies the odds:
         E to that power is booked.
 
         Returns
@@ -367,16 +369,17 @@ class Ledger(Checked):
         Booking
             Its ``bound`` is E = (m - 1)ρ/(1 - ρ), for the mechanism that answers about one row.
         """
-        asked, rows = exact(rho, "rho"), whole(rows, "rows", 1)
-        if rows > MOST_ROWS:
+        requested_rho, rows = to_fraction(rho, "rho"), check_integer(rows, "rows", 1)
+        if rows > MAX_ROWS_PER_PERSON:
             raise ParameterError(
-                f"At most {MOST_ROWS} rows of a person can be answered about: each of them multiplies the odds. Got "
-                f"{show(Fraction(rows))}. Keep fewer."
+                f"At most {MAX_ROWS_PER_PERSON} rows of a person can be answered about: each of them multiplies the "
+                f"odds. Got "
+                f"{format_fraction(Fraction(rows))}. Keep fewer."
             )
 
         def spend(status: Status) -> _Spending:
-            bound = bound_from_rho(asked, status.m)
-            check_crowd(asked, status.k)
+            bound = bound_from_rho(requested_rho, status.m)
+            check_crowd(requested_rho, status.k)
             factor = bound**rows
             in_paper = compose_as_in_paper(status.rho, rho_from_bound(factor, status.m), status.m)
             return _Spending("query", factor, bound, rho_in_paper=in_paper, rows=rows)
@@ -384,18 +387,21 @@ class Ledger(Checked):
         return self._book(spend, label)
 
     def book_choice(self, bound: Rational, label: str = "") -> Booking:
-        """Book a private choice (of a recoding, say) with pairwise bound E, before it is made."""
-        factor = _choice(bound)
+        """Book a private choice with pairwise bound E, before it is made.
+
+        The choice of a recoding is an example.
+        """
+        factor = _check_choice_bound(bound)
         return self._book(lambda status: _Spending("choice", factor, factor), label)
 
     def book_release(
         self, bound: Rational, beta: Rational, k: int, label: str = "", choice: Rational | None = None
     ) -> Booking:
-        """Book a sampled release, before the sample is drawn, and with it the private choice of its recoding.
+        """Book a sampled release, before its sample is drawn.
 
-        E grows by E / (1 - β), times the E of the choice, and δ by
-        :func:`~shoal.budget.arithmetic.sampling_delta`. Release and choice are one booking: a choice that
-        is paid for and then of no use, because the release is refused, cannot happen.
+        The private choice of its recoding is part of the booking. E grows by E / (1 - β), times the E of the choice,
+        and δ by :func:`~shoal.budget.arithmetic.sampling_delta`. Release and choice are one booking, so a choice cannot
+        be paid for and then be useless because the release is refused.
 
         Parameters
         ----------
@@ -406,20 +412,21 @@ class Ledger(Checked):
         k
             The release drops cells with fewer than k sampled rows. It need not be the ledger's k.
         choice
-            The pairwise bound E of a private choice of the recoding; None where the recoding was declared.
+            The pairwise bound E of a private choice of the recoding; None if the recoding was declared.
         """
         factor = sampled_factor(bound, beta)
         if choice is not None:
-            factor *= _choice(choice)
+            factor *= _check_choice_bound(choice)
         delta = round_up(sampling_delta(bound, k, beta))
-        return self._book(lambda status: _Spending("sampled release", factor, exact(bound, "E"), delta), label)
+        return self._book(lambda status: _Spending("sampled release", factor, to_fraction(bound, "E"), delta), label)
 
     def book_population_release(self, k: int, label: str = "") -> Booking:
-        """Book the one population release, of crowd ``k``, before it is published; a second one is refused.
+        """Book the only population release, before it is published.
 
-        Two population releases that each hide everyone in a crowd can single a person out together.
+        A second one is refused: two population releases that each have a crowd of ``k`` can together single out a
+        person.
         """
-        base = Fraction(1, whole(k, "k", 2))
+        base = Fraction(1, check_integer(k, "k", 2))
 
         def spend(status: Status) -> _Spending:
             if status.population_released:
@@ -433,7 +440,10 @@ class Ledger(Checked):
         return self._book(spend, label)
 
     def _book(self, spend: Callable[[Status], _Spending], label: str) -> Booking:
-        """Check and write one booking in one transaction; it is on disk when this returns."""
+        """Check and write one booking in one transaction.
+
+        The booking is on disk when this returns.
+        """
         with self._connection() as connection, _transaction(connection):
             terms, before, head = _read(connection, self.expected)
             status = Status.of(terms, before, head)
@@ -441,26 +451,27 @@ class Ledger(Checked):
             factor = round_up(spending.factor)
             totals = before.after(spending.base, factor, spending.delta)
             if totals.rho * terms.k > 1:
-                raise BudgetExceededError(_over_budget(status, totals.rho, spending.rows))
+                raise BudgetExceededError(_budget_message(status, totals.rho, spending.rows))
             if totals.delta > terms.delta_limit:
                 raise DeltaExceededError(
-                    f"delta must stay at most {show(terms.delta_limit)}, the limit of this ledger. With "
-                    f"this booking it would be {show(totals.delta)}. The ledger is unchanged. Use a larger k or a "
+                    f"delta must stay at most {format_fraction(terms.delta_limit)}, the limit of this ledger. With "
+                    f"this booking it would be {format_fraction(totals.delta)}. The ledger is unchanged. Use a larger "
+                    f"k or a "
                     "smaller beta."
                 )
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             entry = Entry(at, spending.kind, _printable(label), spending.base, factor, spending.delta, totals)
-            entry = replace(entry, head=entry.sealed(terms.head, head))
+            entry = replace(entry, head=entry.compute_head(terms.head, head))
             _write(connection, entry)
-            # read back: what is committed is what was computed, whatever else is in the file
+            # Read back: what is committed must be what was computed, regardless of anything else in the file.
             if _read(connection) != (terms, totals, entry.head):
-                raise damaged("What was written does not stay as it was written")
-        told = (entry.number, spending.bound, spending.delta, totals.rho, entry.head)
-        return Booking(*told, spending.rho_in_paper, spending.rows)
+                raise damage_error("What was written does not stay as it was written")
+        receipt = (entry.number, spending.bound, spending.delta, totals.rho, entry.head)
+        return Booking(*receipt, spending.rho_in_paper, spending.rows)
 
     @contextmanager
     def _reading(self) -> Iterator[tuple[sqlite3.Connection, Status]]:
-        """The ledger at one moment, and its status."""
+        """Open a consistent view of the ledger, with its status."""
         with self._connection() as connection, _transaction(connection, "DEFERRED"):
             yield connection, Status.of(*_read(connection, self.expected))
 
@@ -484,7 +495,7 @@ class Ledger(Checked):
             connection.execute("PRAGMA synchronous = EXTRA")
             yield connection
         except sqlite3.OperationalError as error:
-            # an error of Python's own (text that is not UTF-8) has no code
+            # an error raised by Python itself (text that is not UTF-8) has no code
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise LedgerBusyError(
                     f"A call waits {self.patience:g} seconds for other processes. They held the ledger for "
@@ -492,12 +503,12 @@ class Ledger(Checked):
                 ) from None
             raise LedgerUnreadableError(
                 "The ledger must be a readable and writable SQLite file. SQLite reports "
-                f"{_reported(error)}. Nothing was booked. Check the disk and the permissions of the "
+                f"{_error_name(error)}. Nothing was booked. Check the disk and the permissions of the "
                 "file and its directory."
             ) from None
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # what SQLite reports may quote a damaged file
             raise LedgerUnreadableError(
-                f"The ledger must be a SQLite file. SQLite reports {_reported(error)}. Nothing was "
+                f"The ledger must be a SQLite file. SQLite reports {_error_name(error)}. Nothing was "
                 "booked. Check the path, or take the file from a backup."
             ) from None
         finally:
@@ -506,7 +517,10 @@ class Ledger(Checked):
 
 @dataclass(frozen=True)
 class _Spending:
-    """What a booking asks for: its factor on E, the bound for the mechanism, δ, and a new base if it has one."""
+    """The cost of a booking.
+
+    It has the factor on E, the bound for the mechanism, δ, and a new base for a population release.
+    """
 
     kind: str
     factor: Fraction
@@ -517,21 +531,24 @@ class _Spending:
     rows: int = 1
 
 
-def _choice(bound: Rational) -> Fraction:
+def _check_choice_bound(bound: Rational) -> Fraction:
     """Return the E of a private choice, or raise."""
-    factor = exact(bound, "E")
+    factor = to_fraction(bound, "E")
     if factor <= 1:
-        raise ParameterError(f"E must be above 1. Got {show(factor)}: nothing can be chosen at that E.")
+        raise ParameterError(f"E must be above 1. Got {format_fraction(factor)}: nothing can be chosen at that E.")
     return factor
 
 
 def _printable(text: str) -> str:
-    """Replace what cannot be written as UTF-8: arguments of a command line may hold any bytes."""
+    """Replace characters that UTF-8 cannot encode.
+
+    Arguments of a command line may have any bytes.
+    """
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _over_budget(status: Status, rho: Fraction, rows: int) -> str:
-    """Say why a booking is refused, and what would still be accepted."""
+def _budget_message(status: Status, rho: Fraction, rows: int) -> str:
+    """Explain a refused booking, and the budget that remains."""
     remaining = status.remaining_rho
     advice = "Nothing remains: this data set must not be queried any more."
     if remaining is not None and rows == 1:
@@ -543,14 +560,17 @@ def _over_budget(status: Status, rho: Fraction, rows: int) -> str:
             f"{float(rho_from_bound(max(each, Fraction(1)), status.m)):.6g}, about fewer rows for more."
         )
     return (
-        f"rho must stay at most 1/k = 1/{status.k}. With this booking it would be {show(rho)}. "
+        f"rho must stay at most 1/k = 1/{status.k}. With this booking it would be {format_fraction(rho)}. "
         f"The ledger is unchanged. {advice}"
     )
 
 
 @contextmanager
 def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
-    """Write everything at the end, or nothing. IMMEDIATE takes the ledger for this process alone."""
+    """Commit everything at the end, or nothing.
+
+    IMMEDIATE locks the ledger for this process.
+    """
     connection.execute(f"BEGIN {kind}")
     try:
         yield
@@ -560,16 +580,19 @@ def _transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Ite
             connection.execute("ROLLBACK")
 
 
-def _reported(error: Exception) -> str:
-    """The name of an error of SQLite; the text of one may quote what the file holds."""
+def _error_name(error: Exception) -> str:
+    """Return the name of an SQLite error.
+
+    Its text is not used: it may quote the content of the file.
+    """
     return str(getattr(error, "sqlite_errorname", "text that is not UTF-8"))
 
 
 def _read(connection: sqlite3.Connection, expected: str | None = None) -> tuple[Terms, Totals, str]:
-    """Return the terms, the totals and the head, if the end of the chain vouches for them, or raise.
+    """Return the terms, totals and head, checked by the end of the chain.
 
-    The time does not depend on the number of entries, unless a head is expected that is not the last: then all are
-    gone through.
+    The time does not depend on the number of entries, unless the expected head is not the last one: then all entries
+    are checked.
     """
     identity = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -583,22 +606,26 @@ def _read(connection: sqlite3.Connection, expected: str | None = None) -> tuple[
             "not chained as here. Use the version of shoal that wrote it; or create a new ledger, and book in it first "
             "what the old one has."
         )
-    made = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'").fetchall()
-    if {row[0] for row in made} != set(_TABLES) or len(made) != len(_TABLES):
-        raise damaged("Its tables are not those of a ledger")
+    statements = connection.execute(
+        "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+    ).fetchall()
+    if {row[0] for row in statements} != set(_TABLES) or len(statements) != len(_TABLES):
+        raise damage_error("Its tables are not those of a ledger")
     terms, totals, head = _state(connection)
     last = _entries(connection, "ORDER BY number DESC LIMIT 2")[::-1]
-    ever = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
-    check_end(terms, totals, head, last, ever[0] if ever else 0)
+    highest_number = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'entries'").fetchone()
+    check_last_entries(terms, totals, head, last, highest_number[0] if highest_number else 0)
     if expected is not None and expected != head:
-        _check_goes_on(connection, terms, totals, head, expected)
+        _check_continues_from(connection, terms, totals, head, expected)
     return terms, totals, head
 
 
-def _check_goes_on(connection: sqlite3.Connection, terms: Terms, totals: Totals, head: str, expected: str) -> None:
+def _check_continues_from(
+    connection: sqlite3.Connection, terms: Terms, totals: Totals, head: str, expected: str
+) -> None:
     """Raise unless the chain leads from the expected head to this one."""
     entries = _entries(connection)
-    check_walk(terms, totals, head, entries)
+    check_all_entries(terms, totals, head, entries)
     if expected not in (terms.head, *(entry.head for entry in entries)):
         raise LedgerHeadError(
             "The ledger must go on from the head that is expected. It has no such head: an older copy was put back in "
@@ -608,27 +635,27 @@ def _check_goes_on(connection: sqlite3.Connection, terms: Terms, totals: Totals,
 
 
 def _state(connection: sqlite3.Connection) -> tuple[Terms, Totals, str]:
-    """Return the state as it stands in the file, every field checked by itself."""
+    """Return the state as read from the file, each field checked by itself."""
     rows = connection.execute(
         "SELECT head, salt, name, m, k, delta_limit, entries, base, bound, delta, population_released FROM state"
     ).fetchall()
     if len(rows) != 1 or type(rows[0][0]) is not str:
-        raise damaged("Its state is not one row")
+        raise damage_error("Its state is not one row")
     head, *fields = rows[0]
     return Terms.read(*fields[:5]), Totals.read(*fields[5:]), head
 
 
-def _entries(connection: sqlite3.Connection, which: str = "ORDER BY number") -> tuple[Entry, ...]:
-    """Return all entries in their order, or some; every field checked by itself."""
+def _entries(connection: sqlite3.Connection, clause: str = "ORDER BY number") -> tuple[Entry, ...]:
+    """Return all entries in order, or some; each field checked by itself."""
     rows = connection.execute(
         "SELECT number, at, kind, label, base, factor, delta, rho_after, total_base, total_bound, total_delta, "
-        f"population_released, head FROM entries {which}"
-    ).fetchall()  # a query that an error broke off would hold the file for as long as the error is kept
+        f"population_released, head FROM entries {clause}"
+    ).fetchall()  # an interrupted query would lock the file for as long as its error is referenced
     return tuple(map(Entry.read, rows))
 
 
 def _write(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Add an entry, and make its totals and its head those of the state."""
+    """Append an entry, and set the state to its totals and head."""
     fields = entry.written()
     connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(fields))})", fields)
     connection.execute(

@@ -1,10 +1,10 @@
-"""Answers with noise that is exact: integers and rational coins, no floating point.
+"""Mechanisms with exact integer noise, without floating point.
 
 Laplace noise drawn with floats is breakable: more than half of the outputs for one true answer are
 impossible for its neighbour. Here noise is an integer z with probability proportional to q^|z|, where
 q^sensitivity ≥ 1/E, so that replacing one individual changes the likelihood of any answer by at most E.
-Where the root of 1/E is rational, q is it, and the noise is two-sided geometric; elsewhere q = e^-r with a
-rational r, and the sampler is Canonne, Kamath and Steinke's.
+If the root of 1/E is rational, it is q, and the noise is two-sided geometric. Otherwise q = e^-r with a
+rational r, and the sampler is that of Canonne, Kamath and Steinke.
 
 Sensitivity is always for *replacing* one individual, the number of rows being public: 1 for a count, the
 width of the range for a sum, 2 for a histogram.
@@ -25,24 +25,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shoal.budget.arithmetic import Rational, exact, exact_root, log_lower_bound, show, whole
+from shoal.budget.arithmetic import Rational, check_integer, exact_root, format_fraction, log_lower_bound, to_fraction
 from shoal.budget.errors import ParameterError
 from shoal.budget.sampling import RandomBits, bernoulli, bernoulli_exponential
 from shoal.errors import InputError
-from shoal.runtime.validation import Checked
-
-__all__ = [
-    "Noise",
-    "Span",
-    "best_of",
-    "calibrate",
-    "draw_noise",
-    "half_width",
-    "noisy_count",
-    "noisy_histogram",
-    "noisy_mean",
-    "noisy_sum",
-]
+from shoal.runtime.validation import Validated
 
 _LARGEST_UNIT = 2**53  # up to here a float64 holds every integer, so that rounding to the grid is exact
 
@@ -56,9 +43,9 @@ class Noise:
     Attributes
     ----------
     ratio
-        q, where it is rational; else None.
+        q if it is rational, else None.
     rate
-        The rational r with q = e^-r, where q is not rational; else None.
+        The rational r with q = e^-r if q is not rational, else None.
     """
 
     ratio: Fraction | None
@@ -66,7 +53,7 @@ class Noise:
 
 
 def calibrate(bound: Rational, sensitivity: int) -> Noise:
-    """Return the noise for an integer answer of this sensitivity, so that its pairwise bound is E.
+    """Return the noise that gives an integer answer the pairwise bound E.
 
     Examples
     --------
@@ -75,7 +62,7 @@ def calibrate(bound: Rational, sensitivity: int) -> Noise:
     >>> calibrate(2, 2).ratio is None
     True
     """
-    bound, sensitivity = exact(bound, "E"), whole(sensitivity, "sensitivity", 1)
+    bound, sensitivity = to_fraction(bound, "E"), check_integer(sensitivity, "sensitivity", 1)
     lower = log_lower_bound(bound)  # also checks that E is above 1
     root = exact_root(bound, sensitivity)
     if root is not None and root >= _SMALLEST_ROOT:
@@ -108,7 +95,10 @@ def _geometric(ratio: Fraction, source: RandomBits) -> int:
 
 
 def _discrete_laplace(rate: Fraction, source: RandomBits) -> int:
-    """Draw z with probability proportional to e^(-rate·|z|): Canonne, Kamath and Steinke's algorithm 2."""
+    """Draw z with probability proportional to e^(-rate·|z|).
+
+    Algorithm 2 of Canonne, Kamath and Steinke.
+    """
     step, size = rate.numerator, rate.denominator
     while True:
         offset = source.below(size)
@@ -125,18 +115,18 @@ def _discrete_laplace(rate: Fraction, source: RandomBits) -> int:
 
 
 def half_width(noise: Noise, confidence: Rational = "0.95") -> int:
-    """Return the smallest w with Pr[|z| ≤ w] ≥ confidence: how far an answer may be from the truth.
+    """Return the smallest w with Pr[|z| ≤ w] ≥ confidence.
 
-    It follows from public parameters only, so it may be published.
+    It bounds the distance of an answer from the truth. It follows from public parameters only, so it may be published.
 
     Examples
     --------
     >>> half_width(calibrate(11, 1)), half_width(calibrate("9/4", 1)), half_width(calibrate(2, 1000))
     (1, 4, 4322)
     """
-    confidence = exact(confidence, "confidence")
+    confidence = to_fraction(confidence, "confidence")
     if not 0 < confidence < 1:
-        raise ParameterError(f"confidence must be above 0 and below 1. Got {show(confidence)} instead.")
+        raise ParameterError(f"confidence must be above 0 and below 1. Got {format_fraction(confidence)} instead.")
     ratio = float(noise.ratio) if noise.ratio is not None else math.exp(-float(noise.rate or 0))
     # Pr[|z| > w] = 2 q^(w+1) / (1 + q)
     steps = math.log(float(1 - confidence) * (1 + ratio) / 2) / math.log(ratio)
@@ -152,13 +142,14 @@ def noisy_count(count: int, bound: Rational, source: RandomBits) -> int:
     >>> abs(noisy_count(100, 10**9, SystemSource()) - 100) < 5
     True
     """
-    return whole(count, "count", 0) + draw_noise(calibrate(bound, 1), source)
+    return check_integer(count, "count", 0) + draw_noise(calibrate(bound, 1), source)
 
 
 def noisy_histogram(counts: Sequence[int], bound: Rational, source: RandomBits) -> tuple[int, ...]:
-    """Return the counts of declared cells, each with noise; sensitivity 2 (one cell loses a row, one gains).
+    """Return the counts of declared cells, each with noise; sensitivity 2.
 
-    The cells must be declared, not taken from the data, and each row lies in one cell at most.
+    Replacing an individual can take a row from one cell and add one to another. The cells must be declared, not taken
+    from the data, and each row lies in one cell at most.
 
     Examples
     --------
@@ -167,19 +158,21 @@ def noisy_histogram(counts: Sequence[int], bound: Rational, source: RandomBits) 
     3
     """
     noise = calibrate(bound, 2)
-    return tuple(whole(count, "count", 0) + draw_noise(noise, source) for count in counts)
+    return tuple(check_integer(count, "count", 0) + draw_noise(noise, source) for count in counts)
 
 
 @dataclass(frozen=True)
-class Span(Checked):
-    """A public range and grid for sums: values are clipped to lower .. upper and rounded to steps.
+class Span(Validated):
+    """A public range and grid for sums.
+
+    Values are clipped to lower .. upper and rounded to multiples of the step.
 
     Attributes
     ----------
     lower, upper
         The declared range. It must not be taken from the data.
     step
-        The distance of neighbouring grid points; lower and upper are multiples of it.
+        The distance between neighbouring grid points; lower and upper are multiples of it.
 
     Examples
     --------
@@ -195,14 +188,14 @@ class Span(Checked):
 
     @classmethod
     def of(cls, lower: Rational, upper: Rational, step: Rational = 1) -> Span:
-        """Make a span from numbers, and check it."""
-        return cls(exact(lower, "lower"), exact(upper, "upper"), exact(step, "step"))
+        """Build a span from numbers, and check it."""
+        return cls(to_fraction(lower, "lower"), to_fraction(upper, "upper"), to_fraction(step, "step"))
 
     def __post_init__(self) -> None:
         if not (self.lower < self.upper and self.step > 0):
             raise ParameterError(
                 "lower must be below upper, and step above 0. "
-                f"Got {show(self.lower)}, {show(self.upper)} and {show(self.step)}."
+                f"Got {format_fraction(self.lower)}, {format_fraction(self.upper)} and {format_fraction(self.step)}."
             )
         if not 2**-1000 <= self.step <= 2**1000:
             raise ParameterError(
@@ -212,7 +205,8 @@ class Span(Checked):
         if any(unit.denominator != 1 or abs(unit) > _LARGEST_UNIT for unit in units):
             raise ParameterError(
                 "lower and upper must be multiples of step, of at most 2^53 steps. "
-                f"Got {show(self.lower)} and {show(self.upper)} with step {show(self.step)}. Change the "
+                f"Got {format_fraction(self.lower)} and {format_fraction(self.upper)} with step "
+                f"{format_fraction(self.step)}. Change the "
                 "step or the range."
             )
 
@@ -222,23 +216,27 @@ class Span(Checked):
         return int(self.lower / self.step), int(self.upper / self.step)
 
     def sensitivity(self, filtered: bool) -> int:
-        """Return by how many steps a sum can change when one individual is replaced.
+        """Return the sensitivity of a sum, in steps.
 
-        A row outside a filter adds 0, so with a filter the range is that of lower, upper and 0 together.
+        It is the largest change when one individual is replaced. A row outside a filter adds 0, so with a filter the
+        range also includes 0.
         """
         lower, upper = self.units
         return max(upper, 0) - min(lower, 0) if filtered else upper - lower
 
     def total(self, values: ArrayLike) -> int:
-        """Return the sum of the values on the grid, in steps. A missing value counts as 0, clipped."""
+        """Return the sum of the values on the grid, in steps.
+
+        A missing value counts as 0, clipped.
+        """
         array = np.asarray(values, dtype=np.float64)
         lower, upper = self.units
         with np.errstate(over="ignore"):
             steps = np.rint(array * float(1 / self.step))
         steps = np.clip(np.where(np.isnan(steps), 0.0, steps), lower, upper).astype(np.int64)
         largest = max(abs(lower), abs(upper), 1)
-        at_once = max(1, (2**63 - 1) // largest)
-        return sum(int(steps[start : start + at_once].sum()) for start in range(0, len(steps), at_once))
+        chunk = max(1, (2**63 - 1) // largest)
+        return sum(int(steps[start : start + chunk].sum()) for start in range(0, len(steps), chunk))
 
 
 def noisy_sum(total: int, span: Span, bound: Rational, source: RandomBits, *, filtered: bool) -> Fraction:
@@ -251,7 +249,7 @@ def noisy_sum(total: int, span: Span, bound: Rational, source: RandomBits, *, fi
     span
         The public range and grid.
     filtered
-        Whether the sum is over the rows that meet a condition. Which rows these are is not public, so the sum
+        Whether the sum is over the rows that meet a condition. It is not public which rows these are, so the sum
         can change by more.
 
     Examples
@@ -262,14 +260,14 @@ def noisy_sum(total: int, span: Span, bound: Rational, source: RandomBits, *, fi
     True
     """
     noise = calibrate(bound, span.sensitivity(filtered))
-    return span.step * (whole(total, "total", -(2**200)) + draw_noise(noise, source))
+    return span.step * (check_integer(total, "total", -(2**200)) + draw_noise(noise, source))
 
 
 def noisy_mean(total: int, rows: int, span: Span, bound: Rational, source: RandomBits) -> Fraction:
-    """Return the mean over all rows with noise: a noisy sum over the public number of rows.
+    """Return the mean over all rows: a noisy sum over the number of rows.
 
-    A mean over the rows that meet a condition divides by a number that is not public: ask for a sum and a
-    count.
+    The number of rows is public. A mean over the rows that meet a condition divides by a number that is not public: ask
+    for a sum and a count instead.
 
     Examples
     --------
@@ -277,15 +275,15 @@ def noisy_mean(total: int, rows: int, span: Span, bound: Rational, source: Rando
     >>> isinstance(noisy_mean(33, 3, Span.of(0, 40), 4, SystemSource()), Fraction)
     True
     """
-    rows = whole(rows, "rows", 1)
+    rows = check_integer(rows, "rows", 1)
     return noisy_sum(total, span, bound, source, filtered=False) / rows
 
 
 def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: RandomBits) -> int:
     """Return the position of a candidate with a high score, chosen privately.
 
-    Permute-and-flip: candidates are visited in random order, and one that is d below the best is taken with
-    probability q^d, q^(2·sensitivity) ≥ 1/E. Never worse in expectation than the exponential mechanism, and
+    Permute-and-flip: candidates are visited in random order, and one that is d below the best is chosen with
+    probability q^d, q^(2·sensitivity) ≥ 1/E. In expectation it is never worse than the exponential mechanism, and
     its coins are exact. McKenna and Sheldon 2020, algorithm 1.
 
     Parameters
@@ -293,7 +291,7 @@ def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: Ra
     scores
         Whole numbers, larger is better; put fractions on a public grid first.
     sensitivity
-        By how much one score can change when one individual is replaced.
+        The largest change of one score when one individual is replaced.
 
     Examples
     --------
@@ -303,20 +301,20 @@ def best_of(scores: Sequence[int], sensitivity: int, bound: Rational, source: Ra
     """
     if not len(scores):
         raise ParameterError("scores must name at least one candidate. Got none.")
-    noise = calibrate(bound, 2 * whole(sensitivity, "sensitivity", 1))
-    numbers = [whole(score, "score", -(2**200)) for score in scores]
+    noise = calibrate(bound, 2 * check_integer(sensitivity, "sensitivity", 1))
+    numbers = [check_integer(score, "score", -(2**200)) for score in scores]
     best = max(numbers)
     order = list(range(len(numbers)))
-    for place in range(len(order)):
-        other = place + source.below(len(order) - place)
-        order[place], order[other] = order[other], order[place]
-        if _survives(noise, best - numbers[order[place]], source):
-            return order[place]
+    for position in range(len(order)):
+        other = position + source.below(len(order) - position)
+        order[position], order[other] = order[other], order[position]
+        if _survives(noise, best - numbers[order[position]], source):
+            return order[position]
     raise AssertionError("a candidate with the best score is always taken")
 
 
 def _survives(noise: Noise, steps: int, source: RandomBits) -> bool:
-    """Toss the coin of probability q^steps."""
+    """Return True with probability q^steps."""
     if noise.ratio is not None:
         return all(bernoulli(noise.ratio, source) for _ in range(steps))
     assert noise.rate is not None

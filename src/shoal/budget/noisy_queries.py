@@ -1,10 +1,9 @@
-"""Questions to a data set: booked in the ledger, then computed, then answered with noise.
+"""Noisy queries: booked in the ledger, then computed, then answered.
 
 The data is touched only after the booking is on disk: the exact figure comes from a function that is called
-then. A refused question raises and nothing is computed. So there is no way through this module to an answer
-that is not booked.
+then. A refused query raises, and nothing is computed. So this module cannot give an answer that is not booked.
 
-RandomBits: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
+Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from shoal.budget.arithmetic import Rational, epsilon, round_up, show, whole
+from shoal.budget.arithmetic import Rational, check_integer, epsilon, format_fraction, round_up
 from shoal.budget.errors import ParameterError
 from shoal.budget.ledger import Booking, Ledger
 from shoal.budget.mechanisms import (
@@ -28,8 +27,6 @@ from shoal.budget.mechanisms import (
 )
 from shoal.budget.sampling import RandomBits, SystemSource
 
-__all__ = ["Answer", "ask_best_of", "ask_count", "ask_histogram", "ask_mean", "ask_sum"]
-
 _CONFIDENCE = Fraction(19, 20)
 
 
@@ -42,11 +39,11 @@ class Answer:
     kind
         ``count``, ``sum``, ``mean``, ``histogram`` or ``best-of``.
     values
-        The answer: one number; for a histogram one for each cell; for best-of the position that was chosen.
+        The answer: one number; for a histogram one for each cell; for best-of the chosen position.
     half_width
         With a probability of 95 % each number is at most this far from the exact one; None for best-of.
     booking
-        The entry in the ledger, with E and with ρ after it.
+        The entry in the ledger, with E and the ρ after it.
     """
 
     kind: str
@@ -80,22 +77,22 @@ def ask_count(
     source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
-    """Answer how many rows meet a condition.
+    """Answer a count of the rows that meet a condition.
 
     Parameters
     ----------
     ledger
         The ledger of the data set.
     rho
-        What this one answer may let the intruder reach, alone, by one row; more than 1/m.
+        The ρ of this one answer alone, for one row; more than 1/m.
     count
         Computes the exact count; called after the booking.
     label
         Written into the ledger.
     source
-        Where random bits come from; the operating system unless given.
+        The source of random bits; the operating system by default.
     rows_per_person
-        How many of the rows that are asked about can be one person's: E to that power is booked, here and below.
+        The largest number of rows that one person can have: E to that power is booked, here and below.
 
     Examples
     --------
@@ -123,13 +120,15 @@ def ask_sum(
     *,
     filtered: bool,
 ) -> Answer:
-    """Answer the sum of a column, clipped to a public range; ``total`` computes it in steps of the span.
+    """Answer the sum of a column, clipped to a public range.
+
+    ``total`` computes the sum in steps of the span.
 
     Parameters
     ----------
     filtered
-        Whether the sum is over the rows that meet a condition only; see :meth:`Span.sensitivity`. Where several rows
-        can be a person's, how many there are is as little public, and the sum is taken for such a one.
+        Whether the sum is over the rows that meet a condition only; see :meth:`Span.sensitivity`. If a person can have
+        several rows, their number is not public either, and the sum is treated as filtered.
     """
     filtered = filtered or rows_per_person > 1
     booking = ledger.book_query(rho, label, rows_per_person)
@@ -146,8 +145,11 @@ def ask_mean(
     label: str = "",
     source: RandomBits | None = None,
 ) -> Answer:
-    """Answer the mean of a column over all rows, one of each person; their number is public."""
-    rows = whole(rows, "rows", 1)
+    """Answer the mean of a column over all rows, one row per person.
+
+    The number of rows is public.
+    """
+    rows = check_integer(rows, "rows", 1)
     booking = ledger.book_query(rho, label)
     value = noisy_mean(total(), rows, span, booking.bound, source or SystemSource())
     return Answer("mean", (value,), span.step * _half_width(booking, span.sensitivity(False)) / rows, booking)
@@ -162,10 +164,10 @@ def ask_histogram(
     source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
-    """Answer the counts of ``cells`` declared cells, of which each row lies in one at most."""
-    cells = whole(cells, "cells", 1)
+    """Answer the counts of declared cells; a row lies in one cell at most."""
+    cells = check_integer(cells, "cells", 1)
     booking = ledger.book_query(rho, label, rows_per_person)
-    values = noisy_histogram(_exactly(cells, counts()), booking.bound, source or SystemSource())
+    values = noisy_histogram(_check_length(cells, counts()), booking.bound, source or SystemSource())
     return Answer("histogram", tuple(map(Fraction, values)), Fraction(_half_width(booking, 2)), booking)
 
 
@@ -179,30 +181,35 @@ def ask_best_of(
     source: RandomBits | None = None,
     rows_per_person: int = 1,
 ) -> Answer:
-    """Answer which of several declared candidates has the best score, by position.
+    """Answer the position of the declared candidate with the best score.
 
     Parameters
     ----------
     candidates
-        How many there are; public.
+        The number of candidates; public.
     scores
         Computes a whole number for each; larger is better.
     sensitivity
-        By how much one score can change when one individual is replaced; 1 where the scores are counts.
+        The largest change of one score when one individual is replaced; 1 if the scores are counts.
     """
-    candidates, sensitivity = whole(candidates, "candidates", 1), whole(sensitivity, "sensitivity", 1)
+    candidates, sensitivity = check_integer(candidates, "candidates", 1), check_integer(sensitivity, "sensitivity", 1)
     booking = ledger.book_query(rho, label, rows_per_person)
-    chosen = best_of(_exactly(candidates, scores()), sensitivity, booking.bound, source or SystemSource())
+    chosen = best_of(_check_length(candidates, scores()), sensitivity, booking.bound, source or SystemSource())
     return Answer("best-of", (Fraction(chosen),), None, booking)
 
 
-def _exactly(size: int, values: Sequence[int]) -> Sequence[int]:
-    """Return the values if they are as many as was declared; an answer's length must not tell about the data."""
+def _check_length(size: int, values: Sequence[int]) -> Sequence[int]:
+    """Return the values if there is one for each declared cell, or raise.
+
+    The length of an answer must not reveal anything about the data.
+    """
     if len(values) != size:
-        raise ParameterError(f"There must be one number for each of the {show(Fraction(size))} declared. Got others.")
+        raise ParameterError(
+            f"There must be one number for each of the {format_fraction(Fraction(size))} declared. Got others."
+        )
     return values
 
 
 def _half_width(booking: Booking, sensitivity: int) -> int:
-    """Return the half width of the 95 % interval of the noise of this booking."""
+    """Return the half width of the 95 % interval of this booking's noise."""
     return half_width(calibrate(booking.bound, sensitivity), _CONFIDENCE)

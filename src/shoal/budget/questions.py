@@ -1,14 +1,14 @@
-"""Questions to a table: the engine computes the exact figure, after the booking and before the noise.
+"""Queries to a table, computed by the engine after they are booked.
 
-What a question needs to be asked at all (that the table can be read and has the columns) is looked at first, so that a
-question with a misspelt name costs nothing. Values to look for, cells and candidates are declared by the one who asks;
-they are compared in the type of their column (text in its canonical form, without blanks around it) and never become
-part of a statement. Two spellings of one value are one value, which may be declared once: so a row is counted once at
-most, which is what the noise is made for.
+The engine computes the exact figure after the booking and before the noise. The table must be readable and have the
+columns; this is checked first, so that a query with a misspelt name costs nothing. Values to search for, cells and
+candidates are declared by the user. They are compared in the type of their column (text in its canonical form, without
+surrounding blanks) and never become part of an SQL statement. Two spellings of one value are one value, which may be
+declared once. So a row is counted at most once, as the noise assumes.
 
-Where several rows can be a person's, at most ``rows_per_person`` of each person are kept before anything is counted,
-and E to that power is booked. Which ones are kept must not depend on the rows of others, or one person could change
-what many answer with; nor on what the rows hold, or answers would lean to one side.
+If a person can have several rows, at most ``rows_per_person`` of each person are used, and E to that power is
+booked. The selection must not depend on the rows of others, or one person could change the rows that represent
+other people. It must not depend on the content of the rows either, or answers would be biased.
 
 Source: Lee and Clifton, Differential identifiability, KDD 2012, section 4.
 """
@@ -26,7 +26,7 @@ from annotated_types import Ge, Le
 
 from shoal.budget.arithmetic import Rational
 from shoal.budget.errors import ParameterError
-from shoal.budget.ledger import MOST_ROWS, Ledger
+from shoal.budget.ledger import MAX_ROWS_PER_PERSON, Ledger
 from shoal.budget.mechanisms import Span
 from shoal.budget.noisy_queries import Answer, ask_best_of, ask_count, ask_histogram, ask_mean, ask_sum
 from shoal.budget.sampling import RandomBits
@@ -39,24 +39,22 @@ from shoal.io.engines.base import (
     EngineSettings,
     Relation,
     Source,
-    call_column,
     check_time_zone,
+    column_in_message,
     require_columns,
 )
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.runtime.validation import Checked, Name
-from shoal.schema.detect_identifiers import person_key
+from shoal.runtime.validation import Name, Validated
+from shoal.schema.detect_identifiers import is_person_key
 from shoal.table.people import number_names
 
-__all__ = ["Questions", "Where"]
-
 Where = Mapping[str, str | None]
-"""Columns and the value that each must have, as text; None is a missing value."""
+"""Columns and the value that each must have, as text; None stands for a missing value."""
 
 
 @dataclass(frozen=True)
-class Questions(Checked):
-    """Questions to one table, each booked in the table's ledger before the table is looked at.
+class Questions(Validated):
+    """Queries to one table, each booked before the table is read.
 
     Parameters
     ----------
@@ -65,18 +63,18 @@ class Questions(Checked):
     ledger
         The ledger of this data set.
     csv
-        How a CSV file is written, where this is not found by itself.
+        The dialect of a CSV file, if it cannot be detected.
     engine
-        What computes the figures, and with how much memory; by default Spark for Spark's own frames, and DuckDB
+        The engine that computes the figures, and its memory; by default Spark for Spark's own frames, and DuckDB
         otherwise.
     source
-        Where random bits come from; the operating system unless given.
+        The source of random bits; the operating system by default.
     person, rows_per_person
-        The columns that say together whose rows they are, and how many rows of each person are kept. An empty list of
-        columns says that every row is a person of its own. Where nothing is said, a table with a column that is called
-        like a key of people, and that repeats, is refused.
+        The columns that together identify the person of a row, and the number of rows of each person to use. An empty
+        list of columns declares that every row is a different person. By default, a table is refused if a column is
+        named like a key of people and has repeated values.
     time_zone
-        The zone in which instants, and declared values that say none, are read.
+        The time zone of instants, and of declared values without a zone.
 
     Examples
     --------
@@ -97,7 +95,7 @@ class Questions(Checked):
     engine: EngineSettings | None = None
     source: RandomBits | None = None
     person: tuple[Name, ...] | None = None
-    rows_per_person: Annotated[int, Ge(1), Le(MOST_ROWS)] | None = None
+    rows_per_person: Annotated[int, Ge(1), Le(MAX_ROWS_PER_PERSON)] | None = None
     time_zone: str = UTC
 
     def __post_init__(self) -> None:
@@ -113,23 +111,26 @@ class Questions(Checked):
         return self.rows_per_person or 1
 
     def count(self, rho: Rational, where: Where | None = None, label: str = "") -> Answer:
-        """How many rows have these values; all rows where none are given."""
+        """Count the rows with these values; all rows if none are given."""
         where = where or {}
-        with self._opened(where) as (engine, table):
-            wanted = _wanted(engine, table, where)
+        with self._open_table(where) as (engine, table):
+            conditions = _declare_values(engine, table, where)
             return ask_count(
-                self.ledger, rho, lambda: engine.count_matching(table, wanted)[0], label, self.source, self._rows
+                self.ledger, rho, lambda: engine.count_matching(table, conditions)[0], label, self.source, self._rows
             )
 
     def sum(self, rho: Rational, column: str, span: Span, where: Where | None = None, label: str = "") -> Answer:
-        """The sum of a column, clipped to a public range; what is missing or no number counts as 0, clipped."""
+        """Sum a column, clipped to a public range.
+
+        A missing value, or one that is not a number, counts as 0, clipped.
+        """
         where = where or {}
-        with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(engine, table, where)
+        with self._open_table((column, *where)) as (engine, table):
+            conditions = _declare_values(engine, table, where)
             return ask_sum(
                 self.ledger,
                 rho,
-                lambda: _total(engine, table, column, span, wanted),
+                lambda: _total(engine, table, column, span, conditions),
                 span,
                 label,
                 self.source,
@@ -138,32 +139,41 @@ class Questions(Checked):
             )
 
     def mean(self, rho: Rational, column: str, span: Span, label: str = "") -> Answer:
-        """The mean of a column over all rows, or one row of each person; their number is public."""
+        """Return the mean of a column over all rows, or one row per person.
+
+        The number of rows is public.
+        """
         if self._rows > 1:
             raise ParameterError(
                 "A mean is over rows whose number is public; with several rows of a person it is not. Got "
                 f"rows_per_person = {self._rows}. Ask for a sum and a count, or keep one row of each person."
             )
-        with self._opened((column,)) as (engine, table):
-            wanted = _wanted(engine, table, {})
-            (rows,) = engine.count_matching(table, wanted)
+        with self._open_table((column,)) as (engine, table):
+            conditions = _declare_values(engine, table, {})
+            (rows,) = engine.count_matching(table, conditions)
             if not rows:
                 raise TableError("The table has no rows; a mean needs one at least.")
             return ask_mean(
-                self.ledger, rho, lambda: _total(engine, table, column, span, wanted), rows, span, label, self.source
+                self.ledger,
+                rho,
+                lambda: _total(engine, table, column, span, conditions),
+                rows,
+                span,
+                label,
+                self.source,
             )
 
     def histogram(
         self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
     ) -> Answer:
-        """How many rows have each of the declared values of a column."""
+        """Count the rows with each of the declared values of a column."""
         with self._counting(column, values, where or {}) as (declared, count):
             return ask_histogram(self.ledger, rho, declared, count, label, self.source, self._rows)
 
     def best_of(
         self, rho: Rational, column: str, values: Sequence[str | None], where: Where | None = None, label: str = ""
     ) -> Answer:
-        """Which of the declared values of a column most rows have, by position."""
+        """Return the position of the most frequent declared value of a column."""
         with self._counting(column, values, where or {}) as (declared, count):
             return ask_best_of(self.ledger, rho, declared, count, 1, label, self.source, self._rows)
 
@@ -171,52 +181,58 @@ class Questions(Checked):
     def _counting(
         self, column: str, values: Sequence[str | None], where: Where
     ) -> Iterator[tuple[int, Callable[[], Sequence[int]]]]:
-        """How many values are declared, and what counts the rows of each."""
-        declared = _declared(values)
-        _check_apart(column, where)
-        with self._opened((column, *where)) as (engine, table):
-            wanted = _wanted(engine, table, where, len(declared), column, declared)
-            yield len(declared), lambda: engine.count_matching(table, wanted)
+        """Open the table; yield the number of values and a function to count."""
+        declared = _check_declared(values)
+        _check_other_columns(column, where)
+        with self._open_table((column, *where)) as (engine, table):
+            conditions = _declare_values(engine, table, where, len(declared), column, declared)
+            yield len(declared), lambda: engine.count_matching(table, conditions)
 
     @contextmanager
-    def _opened(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[Engine, Relation]]:
-        """The table in an engine, if it has the columns."""
+    def _open_table(self, columns: Mapping[str, object] | Sequence[str]) -> Iterator[tuple[Engine, Relation]]:
+        """Open the table in an engine, and check that it has the columns."""
         with open_engine(self.engine, self.data, time_zone=self.time_zone) as engine:
             is_path = isinstance(self.data, str | Path)
             source = Source(Path(self.data), csv=self.csv) if is_path else Source(frame=self.data, csv=self.csv)
             table = engine.read(source)
             require_columns(table, (*columns, *(self.person or ())))
             if self.person is None:
-                _refuse_repeated(engine, table)
-            yield engine, _few_rows(engine, table, self.person, self._rows) if self.person else table
+                _refuse_repeated_people(engine, table)
+            yield engine, _limit_rows_per_person(engine, table, self.person, self._rows) if self.person else table
 
 
-def _refuse_repeated(engine: Engine, table: Relation) -> None:
-    """Raise where a column is called like a key of people and repeats: a row is then no person."""
-    keys = [place for place, name in enumerate(table.columns) if person_key(name)]
-    for place, (rows, values) in zip(keys, engine.repeats(table, keys) if keys else (), strict=True):
+def _refuse_repeated_people(engine: Engine, table: Relation) -> None:
+    """Raise if a column is named like a key of people and has repeats.
+
+    A row is then not a person.
+    """
+    keys = [position for position, name in enumerate(table.columns) if is_person_key(name)]
+    for position, (rows, values) in zip(keys, engine.count_distinct(table, keys) if keys else (), strict=True):
         if values < rows:
             raise ParameterError(
                 "Every row must be another person's, or it must be said whose rows they are. By its name, "
-                f"{call_column(table.columns, place, table.named)} is a key of people, and {rows:,} rows have "
+                f"{column_in_message(table.columns, position, table.named)} is a key of people, and {rows:,} rows have "
                 f"{values:,} different values of it. Give it as person with rows_per_person (--person and "
                 '--rows-per-person); or, if every row is a person, an empty list (--person "").'
             )
 
 
-def _few_rows(engine: Engine, table: Relation, person: Sequence[str], most: int) -> Relation:
-    """At most so many rows of each person; a row that names nobody is a person of its own."""
+def _limit_rows_per_person(engine: Engine, table: Relation, person: Sequence[str], limit: int) -> Relation:
+    """Return at most a given number of rows per person.
+
+    A row without a person is a person by itself.
+    """
     import pyarrow as pa
 
-    places = table.places(person)
-    counted = engine.frequencies(table, places)
-    number, _ = number_names(counted, places)
+    positions = table.positions(person)
+    counted = engine.frequencies(table, positions)
+    number, _ = number_names(counted, positions)
     named = pa.array(number >= 0)
     owners = counted.drop_columns(["n"]).append_column("g", pa.array(number)).filter(named)
-    return engine.few_of_each(table, owners, most)
+    return engine.limit_rows_per_person(table, owners, limit)
 
 
-def _declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
+def _check_declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
     if not values or isinstance(values, str):
         raise ParameterError(
             "The values of a histogram or a choice must be declared, each once. Got none. List them; do not take them "
@@ -225,7 +241,7 @@ def _declared(values: Sequence[str | None]) -> tuple[str | None, ...]:
     return tuple(values)
 
 
-def _check_apart(column: str, where: Where) -> None:
+def _check_other_columns(column: str, where: Where) -> None:
     if column in where:
         raise ParameterError(
             f"A condition must be about other columns than the one whose values are counted. Got {column!r} in both. "
@@ -233,7 +249,7 @@ def _check_apart(column: str, where: Where) -> None:
         )
 
 
-def _wanted(
+def _declare_values(
     engine: Engine,
     table: Relation,
     where: Where,
@@ -241,10 +257,11 @@ def _wanted(
     column: str = "",
     values: Sequence[str | None] = (),
 ) -> Declared:
-    """What is looked for, in the types of the columns; each row of the table has one of it at most, or it is refused.
+    """Declare the searched values to the engine, in the types of the columns.
 
-    The noise is for one row that counts once. 1, 1.0 and 1.00 are one number: as three values they would count a row
-    three times, and their mean would tell more than was booked.
+    Each row of the table may match one of them at most; otherwise the query is refused. The noise is for one row that
+    counts once. 1, 1.0 and 1.00 are one number: as three values they would count a row three times, and their mean
+    would reveal more than was booked.
     """
     import pyarrow as pa
 
@@ -252,16 +269,17 @@ def _wanted(
     for name, texts in listed.items():
         if not all(text is None or _is_text(text) for text in texts):
             raise ParameterError(f"What is looked for in column {name!r} must be given as text (UTF-8), or as None.")
-    # a table needs a column to have rows
+    # an Arrow table needs a column to have rows
     columns: dict[str, pa.Array] = {} if listed else {"every": pa.array([0] * rows)}
     columns |= {f"c{table.columns.index(name)}": pa.array(texts, pa.string()) for name, texts in listed.items()}
-    wanted, understood = engine.declare(table, pa.table(columns))
+    conditions, understood = engine.declare(table, pa.table(columns))
     for name, texts in listed.items():
-        place = table.columns.index(name)
-        for text, value in zip(texts, understood.column(f"c{place}").to_pylist(), strict=True):
-            if text is not None and not _is_value(text, value, table.types[place]):
+        position = table.columns.index(name)
+        for text, value in zip(texts, understood.column(f"c{position}").to_pylist(), strict=True):
+            if text is not None and not _is_value(text, value, table.types[position]):
                 raise ParameterError(
-                    f"Column {name!r} is of type {table.types[place]}; it must be compared with a value of that type. "
+                    f"Column {name!r} is of type {table.types[position]}; it must be compared with a value of that "
+                    f"type. "
                     "Got a text that is none, or none exactly."
                 )
     if understood.column("same").to_pylist() != list(range(rows)):
@@ -270,11 +288,14 @@ def _wanted(
             f"spellings: values of column {column!r} are compared as {table.types[table.columns.index(column)]}. "
             "Leave one of them out."
         )
-    return wanted
+    return conditions
 
 
 def _is_text(value: object) -> bool:
-    """Whether it is text that can be written as UTF-8: arguments of a command line may hold any bytes."""
+    """Return whether a value is text that UTF-8 can encode.
+
+    Arguments of a command line may have any bytes.
+    """
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:
@@ -282,7 +303,10 @@ def _is_text(value: object) -> bool:
 
 
 def _is_value(text: str, understood: str | None, kind: str) -> bool:
-    """Whether a text is a value of a type, and none that the engine had to round: 1.5 is not the whole number 2."""
+    """Return whether a text is exactly a value of a type.
+
+    A value that the engine had to round is not: 1.5 is not the whole number 2.
+    """
     if understood is None:
         return False
     if kind.endswith(("INT", "INTEGER")) or kind.startswith("DECIMAL"):
@@ -293,6 +317,6 @@ def _is_value(text: str, understood: str | None, kind: str) -> bool:
     return True
 
 
-def _total(engine: Engine, table: Relation, column: str, span: Span, wanted: Declared) -> int:
-    """The sum in steps of the span; the same as :meth:`Span.total`."""
-    return engine.total(table, table.columns.index(column), float(1 / span.step), span.units, wanted)
+def _total(engine: Engine, table: Relation, column: str, span: Span, conditions: Declared) -> int:
+    """Return the sum in steps of the span, equal to :meth:`Span.total`."""
+    return engine.total(table, table.columns.index(column), float(1 / span.step), span.units, conditions)

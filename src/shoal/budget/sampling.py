@@ -1,8 +1,8 @@
-"""Random bits, and exact coins made of them.
+"""Random bits, and exact Bernoulli draws made from them.
 
-A guarantee about probabilities holds only if the coins have them: an exact β, no floating point, bits that
-nobody can predict. The source of bits is an object that is passed in. The one shipped draws on the operating
-system (``secrets``, ``os.urandom``) and cannot be seeded: a seed that leaks undoes every answer.
+A guarantee about probabilities holds only if the draws have exactly those probabilities: an exact β, no floating point,
+and unpredictable bits. The source of bits is an object that is passed in. The default uses the operating system
+(``secrets``, ``os.urandom``) and cannot be seeded: a seed that leaks undoes every answer.
 
 Source: Canonne, Kamath and Steinke, The discrete Gaussian for differential privacy, 2020, algorithm 1 (coins
 of probability e^-x).
@@ -18,49 +18,39 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.budget.arithmetic import Rational, exact, show, whole
+from shoal.budget.arithmetic import Rational, check_integer, format_fraction, to_fraction
 from shoal.budget.errors import FixedSizeSamplingError, SamplingRateError
 
-__all__ = [
-    "RandomBits",
-    "SystemSource",
-    "bernoulli",
-    "bernoulli_exponential",
-    "check_sampling_design",
-    "sample_counts",
-    "sample_mask",
-]
-
-_ROWS_AT_ONCE = 1 << 24
+_ROWS_PER_CHUNK = 1 << 24
 
 
 @runtime_checkable
 class RandomBits(Protocol):
-    """Where random bits come from."""
+    """A source of random bits."""
 
     def below(self, limit: int) -> int:
         """Return a uniform integer in 0 .. limit - 1."""
         ...
 
-    def take(self, size: int) -> bytes:
+    def randbytes(self, size: int) -> bytes:
         """Return ``size`` uniform bytes."""
         ...
 
 
 class SystemSource:
-    """The operating system's cryptographic source. It has no seed and no state of its own."""
+    """The operating system's cryptographic source, without seed or state."""
 
     def below(self, limit: int) -> int:
         """Return a uniform integer in 0 .. limit - 1."""
         return secrets.randbelow(limit)
 
-    def take(self, size: int) -> bytes:
+    def randbytes(self, size: int) -> bytes:
         """Return ``size`` uniform bytes."""
         return os.urandom(size)
 
 
 def bernoulli(chance: Fraction, source: RandomBits) -> bool:
-    """Toss a coin that shows True with exactly this rational probability.
+    """Return True with exactly this rational probability.
 
     Examples
     --------
@@ -71,9 +61,10 @@ def bernoulli(chance: Fraction, source: RandomBits) -> bool:
 
 
 def bernoulli_exponential(exponent: Fraction, source: RandomBits) -> bool:
-    """Toss a coin that shows True with probability exactly e^-exponent, for a rational exponent ≥ 0.
+    """Return True with probability exactly e^-exponent.
 
-    Canonne, Kamath and Steinke 2020, algorithm 1: no logarithm, no exponential and no float is evaluated.
+    The exponent is rational and not negative. Canonne, Kamath and Steinke 2020, algorithm 1: no logarithm, no
+    exponential and no float is evaluated.
 
     Examples
     --------
@@ -88,7 +79,7 @@ def bernoulli_exponential(exponent: Fraction, source: RandomBits) -> bool:
 
 
 def _bernoulli_exponential_below_one(exponent: Fraction, source: RandomBits) -> bool:
-    """Toss the coin of probability e^-exponent for an exponent in 0 .. 1."""
+    """Return True with probability e^-exponent, for an exponent in 0 .. 1."""
     turn = 1
     while source.below(exponent.denominator * turn) < exponent.numerator:
         turn += 1
@@ -96,7 +87,7 @@ def _bernoulli_exponential_below_one(exponent: Fraction, source: RandomBits) -> 
 
 
 def check_sampling_design(design: str) -> None:
-    """Raise unless every row is kept independently of the others.
+    """Raise unless every row is sampled independently of the others.
 
     Parameters
     ----------
@@ -116,9 +107,9 @@ def check_sampling_design(design: str) -> None:
 
 
 def sample_mask(rows: int, beta: Rational, source: RandomBits) -> NDArray[np.bool_]:
-    """Decide for each row, independently and with exactly probability β, whether it is kept.
+    """Sample each row independently with probability exactly β.
 
-    A row draws its binary expansion byte by byte until it is seen to be below or above β's. One byte decides
+    A row draws its binary expansion byte by byte until it is known to be below or above that of β. One byte decides
     for 255 rows of 256, so ten million rows cost little more than ten million random bytes.
 
     Examples
@@ -126,17 +117,17 @@ def sample_mask(rows: int, beta: Rational, source: RandomBits) -> NDArray[np.boo
     >>> bool(sample_mask(1000, "1/3", SystemSource()).sum() > 100)
     True
     """
-    rows, beta = whole(rows, "rows", 0), _rate(beta)
+    rows, beta = check_integer(rows, "rows", 0), _rate(beta)
     mask = np.empty(rows, dtype=np.bool_)
-    for start in range(0, rows, _ROWS_AT_ONCE):
-        part = mask[start : start + _ROWS_AT_ONCE]
+    for start in range(0, rows, _ROWS_PER_CHUNK):
+        part = mask[start : start + _ROWS_PER_CHUNK]
         part[:] = _mask(len(part), beta, source)
     return mask
 
 
 def _mask(rows: int, beta: Fraction, source: RandomBits) -> NDArray[np.bool_]:
-    """Return ``rows`` exact coins of probability β, 0 ≤ β < 1."""
-    drawn = np.frombuffer(source.take(rows), dtype=np.uint8)
+    """Return ``rows`` exact draws of probability β, 0 ≤ β < 1."""
+    drawn = np.frombuffer(source.randbytes(rows), dtype=np.uint8)
     digit = (beta * 256).__floor__()
     mask = drawn < digit
     rest = beta * 256 - digit
@@ -148,39 +139,39 @@ def _mask(rows: int, beta: Fraction, source: RandomBits) -> NDArray[np.bool_]:
 
 
 def sample_counts(counts: NDArray[np.int64], beta: Rational, source: RandomBits) -> NDArray[np.int64]:
-    """Return how many of each count's rows are kept: exact binomial draws, one coin for each row.
+    """Draw exact binomial samples of each count, one coin for each row.
 
-    Where a release depends on the rows through their cells only, it does not matter which rows of a cell are
-    kept, and the frequency set is all that is needed.
+    If a release depends on the rows through their cells only, it does not matter which rows of a cell are
+    sampled, and the frequency set is all that is needed.
 
     Examples
     --------
-    >>> kept = sample_counts(np.array([5, 0, 100]), "1/2", SystemSource())
-    >>> bool(kept[0] <= 5), int(kept[1])
+    >>> sampled = sample_counts(np.array([5, 0, 100]), "1/2", SystemSource())
+    >>> bool(sampled[0] <= 5), int(sampled[1])
     (True, 0)
     """
     beta = _rate(beta)
-    kept = np.zeros(len(counts), dtype=np.int64)
+    sampled = np.zeros(len(counts), dtype=np.int64)
     ends = np.cumsum(counts, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
-    for start in range(0, total, _ROWS_AT_ONCE):
-        stop = min(total, start + _ROWS_AT_ONCE)
-        # running[i] is the number of kept rows among the first i of this stretch of rows
+    for start in range(0, total, _ROWS_PER_CHUNK):
+        stop = min(total, start + _ROWS_PER_CHUNK)
+        # running[i] is the number of sampled rows among the first i rows of this chunk
         running = np.zeros(stop - start + 1, dtype=np.int64)
         np.cumsum(_mask(stop - start, beta, source), out=running[1:])
         first = np.searchsorted(ends, start, side="right")
         last = np.searchsorted(ends, stop, side="left")
         edges = np.clip(ends[first : last + 1], start, stop) - start
-        kept[first : last + 1] += np.diff(running[edges], prepend=0)
-    return kept
+        sampled[first : last + 1] += np.diff(running[edges], prepend=0)
+    return sampled
 
 
 def _rate(beta: Rational) -> Fraction:
     """Return β if it is above 0 and below 1, or raise."""
-    beta = exact(beta, "beta")
+    beta = to_fraction(beta, "beta")
     if not 0 < beta < 1:
         raise SamplingRateError(
             "beta must be above 0 and below 1: the probability with which each row is kept. Got "
-            f"{show(beta)}. Give a share such as 1/2; for the bound it must also be at most 1 - 1/E."
+            f"{format_fraction(beta)}. Give a share such as 1/2; for the bound it must also be at most 1 - 1/E."
         )
     return beta

@@ -1,8 +1,8 @@
-"""The declared universe: how many individuals of the population lie in each cell of a public grid.
+"""The declared universe: the individuals in each cell of a public grid.
 
-It comes from a census or a register, never from the table itself. A CSV file has one row for each cell: the labels of
-the published columns, as the release will show them (an empty label is a missing value), and a count. A cell that is
-not listed has nobody in it. Two spellings of one cell are refused: m, the number of candidates, is the sum of the
+The counts come from a census or a register, never from the table itself. A CSV file has one row for each cell: the
+labels of the published columns, as in the release (an empty label is a missing value), and a count. A cell that is
+not listed has no individuals. Two spellings of one cell are refused: m, the number of candidates, is the sum of the
 counts, and one that is too large is not safe.
 """
 
@@ -16,14 +16,14 @@ from pathlib import Path
 
 from shoal.budget.errors import UniverseError
 
-__all__ = ["Cell", "read_universe"]
-
 Cell = tuple[str | None, ...]
-"""The labels that a row publishes, column by column; None is a missing value."""
+"""The published labels of a row, column by column; None is a missing value."""
 
 
 def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> dict[Cell, int]:
-    """Read the declared count of each cell from a CSV file (UTF-8, comma or semicolon, with a header).
+    """Read the declared count of each cell from a CSV file.
+
+    The file is UTF-8, with a header, and separated by commas or semicolons.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
             f"The universe file must have the columns {', '.join(map(repr, (*columns, count)))}, and no other. "
             f"It has {len(header)}, of which {len({*header} & {*columns, count})} are among these."
         )
-    places = [header.index(name) for name in columns]
+    positions = [header.index(name) for name in columns]
     cells: dict[Cell, int] = {}
-    seen: set[Cell] = set()  # cells in their canonical form: m must not count anyone twice
+    seen: set[Cell] = set()  # cells in canonical form: m must not count an individual twice
     for number, row in enumerate(rows, 2):
         figure = row[header.index(count)].strip() if len(row) == len(header) else ""
         if not (figure.isascii() and figure.isdigit()):
@@ -77,13 +77,13 @@ def read_universe(path: Path, columns: Sequence[str], count: str = "count") -> d
                 f"Every row of the universe file must have {len(header)} cells, the count being a whole number of at "
                 f"least 0. Row {number} has not."
             )
-        cell = tuple(row[place] or None for place in places)
-        alike = tuple(label and unicodedata.normalize("NFC", label.strip()) for label in cell)
-        if alike in seen:
+        cell = tuple(row[position] or None for position in positions)
+        canonical_cell = tuple(label and unicodedata.normalize("NFC", label.strip()) for label in cell)
+        if canonical_cell in seen:
             raise UniverseError(
                 f"Every cell must stand once in the universe file. Row {number} repeats one, perhaps with other "
                 f"blanks or another Unicode form: its people would be counted twice. Merge them."
             )
-        seen.add(alike)
+        seen.add(canonical_cell)
         cells[cell] = int(figure)
     return cells

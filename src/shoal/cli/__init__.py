@@ -1,14 +1,12 @@
-"""The command line: one file per command, thin over the library."""
+"""Command line: one module per command, thin over the library."""
 
 from __future__ import annotations
 
-__all__ = ["main"]
-
 
 def main() -> None:
-    """Entry point of ``shoal``."""
+    """Run ``shoal`` (entry point)."""
     from shoal.cli.app import run
-    from shoal.runtime.lean_imports import be_alone
+    from shoal.runtime.lean_imports import assume_dedicated_process
 
-    be_alone()
+    assume_dedicated_process()
     run()

@@ -1,4 +1,4 @@
-"""The ``shoal`` command: its subcommands, and the edge where errors become one line and an exit status.
+"""The ``shoal`` command: subcommands, error messages and exit status.
 
 Exit status: 0 done; 1 the answer is no; 2 the input is wrong; 3 infeasible; 70 a fault in shoal.
 """
@@ -18,9 +18,7 @@ import typer
 from shoal.errors import ShoalError
 from shoal.runtime import signals
 
-__all__ = ["make_app", "run"]
-
-INTERRUPTED = 130
+INTERRUPTED_STATUS = 130
 
 COMMANDS = {
     "demo": "demo.demo",
@@ -38,11 +36,14 @@ COMMANDS = {
     "ledger": "ledger.app",
     "query": "query.app",
 }
-"""Of every command, the module and the name in it."""
+"""Module and attribute of every command."""
 
 
 def make_app(*names: str) -> typer.Typer:
-    """The command line with these commands, all by default; what the others take need not be worked out."""
+    """Build the command line with these commands, all by default.
+
+    Commands that are not used need not be imported.
+    """
     made = typer.Typer(
         name="shoal",
         help="Turns a table about people into a table that can be published, with a proof that it is safe.",
@@ -53,8 +54,8 @@ def make_app(*names: str) -> typer.Typer:
     )
     made.callback()(main)
     for name in names or COMMANDS:
-        module, place = COMMANDS[name].split(".")
-        found = getattr(importlib.import_module(f"shoal.cli.{module}"), place)
+        module, attribute = COMMANDS[name].split(".")
+        found = getattr(importlib.import_module(f"shoal.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             made.add_typer(found, name=name)
         else:
@@ -64,22 +65,22 @@ def make_app(*names: str) -> typer.Typer:
 
 
 def __getattr__(name: str) -> typer.Typer:
-    """``app`` is the whole command line, made when it is first used."""
+    """Build ``app``, the whole command line, when it is first used."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()["app"] = make_app()
     return found
 
 
-def _version_and_leave(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         version(as_json=False)
         raise typer.Exit
 
 
 def main(
-    version_asked: Annotated[
-        bool, typer.Option("--version", callback=_version_and_leave, is_eager=True, help="Print the version.")
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Turns a table about people into a table that can be published, with a proof that it is safe."""
@@ -95,35 +96,35 @@ def version(
 
 
 def run() -> NoReturn:
-    """Run a command; show an error as one line on standard error."""
+    """Run a command; print an error as one line on standard error."""
     wants_json = "--json" in sys.argv
-    gc.set_threshold(100_000, 20, 20)  # loading libraries makes many objects and frees few: look for garbage rarely
-    with signals.listening():
+    gc.set_threshold(100_000, 20, 20)  # importing libraries allocates much and frees little: collect rarely
+    with signals.handle_signals():
         try:
-            asked = sys.argv[1] if len(sys.argv) > 1 else ""
-            chosen = make_app(asked) if asked in COMMANDS else make_app()
+            requested = sys.argv[1] if len(sys.argv) > 1 else ""
+            chosen = make_app(requested) if requested in COMMANDS else make_app()
             status = chosen(sys.argv[1:] or ["--help"], standalone_mode=False) or 0
         except BaseException as error:
-            number = signals.asked()
-            if number is not None:  # engines make errors of their own of it
-                _fail(_where_it_stopped(), "Interrupted", 128 + number, wants_json)
+            number = signals.received_signal()
+            if number is not None:  # engines raise errors of their own types
+                _fail(_interruption_message(), "Interrupted", 128 + number, wants_json)
             if isinstance(error, Exception):
-                _explain(error, wants_json)
+                _report_error(error, wants_json)
             raise
-        if status == INTERRUPTED:
-            _fail(_where_it_stopped(), "Interrupted", INTERRUPTED, wants_json)
+        if status == INTERRUPTED_STATUS:
+            _fail(_interruption_message(), "Interrupted", INTERRUPTED_STATUS, wants_json)
         sys.exit(status)
 
 
-def _explain(error: Exception, wants_json: bool) -> NoReturn:
+def _report_error(error: Exception, wants_json: bool) -> NoReturn:
     if isinstance(error, ShoalError):
         _fail(str(error), type(error).__name__, error.exit_status, wants_json)
-    if hasattr(error, "format_message"):  # an option or argument that is not as it should be
+    if hasattr(error, "format_message"):  # an invalid option or argument
         _fail(f"{error.format_message().rstrip('.')}. See shoal COMMAND --help.", "Usage", 2, wants_json)
     if os.environ.get("SHOAL_DEBUG"):
         raise error
     _fail(
-        f"A fault in shoal ({_kind(error)}); please report it with this line. SHOAL_DEBUG=1 shows the whole trace, "
+        f"A fault in shoal ({_describe(error)}); please report it with this line. SHOAL_DEBUG=1 shows the whole trace, "
         f"which may show data.",
         "Fault",
         70,
@@ -131,8 +132,11 @@ def _explain(error: Exception, wants_json: bool) -> NoReturn:
     )
 
 
-def _where_it_stopped() -> str:
-    """What is true of the output when a run was asked to stop; a release is there whole or not at all."""
+def _interruption_message() -> str:
+    """Describe the state of the output after an interruption.
+
+    A release is written completely or not at all.
+    """
     output = sys.modules.get("shoal.io.publish")
     written = output.published if output is not None else []
     if not written:
@@ -140,22 +144,25 @@ def _where_it_stopped() -> str:
     return f"Interrupted after the release was written: {str(written[-1])!r} and what belongs to it are whole."
 
 
-def _kind(error: BaseException) -> str:
-    """The kind of a foreign error and the last place in shoal that it passed; its text may quote data."""
-    place = ""
+def _describe(error: BaseException) -> str:
+    """Return the type of a foreign error and its last location in shoal.
+
+    The text of the error is left out because it may quote data.
+    """
+    location = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
         if module.partition(".")[0] == "shoal":
-            place = f" at {module}:{line}"
-    return f"{type(error).__name__}{place}"
+            location = f" at {module}:{line}"
+    return f"{type(error).__name__}{location}"
 
 
 def _fail(message: str, kind: str, status: int, wants_json: bool) -> NoReturn:
     variables = sys.modules.get("shoal.plan.variables")
-    message = variables.shown(message) if variables is not None else message
+    message = variables.mask_values(message) if variables is not None else message
     if wants_json:
         print(json.dumps({"error": message, "kind": kind, "exit_status": status}))
-    # one line, and no control character reaches the terminal
+    # one line, without control characters
     line = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in " ".join(message.split()))
     print(f"Error: {line}", file=sys.stderr)
     sys.exit(status)

@@ -1,4 +1,4 @@
-"""``shoal attack``: what would an intruder learn from a table?"""
+"""``shoal attack``: the disclosure risk of a table."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from shoal.risk.attacks import AttackResult
     from shoal.risk.attacks_facts import FactsNeeded
     from shoal.schema import Schema
-
-__all__ = ["attack", "roles_from"]
 
 NAMES = "Column names, separated by commas; may be repeated."
 
@@ -101,11 +99,11 @@ def attack(
     from shoal.audit.attack import attack as run
     from shoal.cli.check import names_of
     from shoal.cli.console import figure, output, progress
-    from shoal.io.engines.spark_shared_session import keeping
+    from shoal.io.engines.spark_shared_session import shared_spark_session
 
     roles = roles_from(plan, quasi_identifiers, sensitive, categories)
     settings = settings_of(engine, master, roles)
-    with progress(as_json) as show, keeping():
+    with progress(as_json) as show, shared_spark_session():
         show("attacking", None)
         attacks = run(
             table, roles, external=external, original=original, previous=previous, excluded=excluded, aligned=aligned,
@@ -134,7 +132,7 @@ def attack(
 def roles_from(
     plan: Path | None, quasi_identifiers: list[str] | None, sensitive: list[str] | None, categories: list[str] | None
 ) -> Plan | Schema:
-    """Roles from a plan, or from options."""
+    """Return roles from a plan or from options."""
     from shoal.audit.inputs import roles_of
     from shoal.cli.check import categories_of, names_of
     from shoal.errors import PlanError
@@ -153,15 +151,15 @@ def roles_from(
 
 
 def _facts_line(facts: FactsNeeded) -> str:
-    """How many facts suffice, in a sentence."""
+    """Describe how many facts suffice for identification."""
     counted = len(facts.rows)
     if facts.suffice is None:
         return f"Nobody is singled out by {counted} {'facts' if counted > 1 else 'fact'} or fewer."
     each = facts.people or facts.original_rows or facts.rows
-    told = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
+    listed = ", ".join(f"{count:,} by {number}" for number, count in enumerate(each, 1))
     what = "people" if facts.people else "rows of the original" if facts.original_rows else "rows"
     suffice = "facts suffice" if facts.suffice > 1 else "fact suffices"
-    return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {told}."
+    return f"{facts.suffice} {suffice} to single somebody out; {what} that are found, by number of facts: {listed}."
 
 
 def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
@@ -187,30 +185,30 @@ def _show(results: Sequence[AttackResult], risk: RiskAssessment) -> None:
             f"{figure(risk.uniqueness.sample_uniques)} rows are unique; of the population about "
             f"{figure(round(risk.uniqueness.dankar))} people are ({risk.uniqueness.chosen})."
         )
-    shown = Table(title="What an intruder learns", title_justify="left")
-    shown.add_column("attack", min_width=12)  # the longest word in it
-    shown.add_column("learns", overflow="fold")
+    table = Table(title="What an intruder learns", title_justify="left")
+    table.add_column("attack", min_width=12)  # the longest word in it
+    table.add_column("learns", overflow="fold")
     for column in ("attacked", "exposed", "share", "guessed without"):
-        shown.add_column(column, justify="right")
+        table.add_column(column, justify="right")
     for result in results:
         if not result.people:  # such as a part of the table that could not be published at all
-            shown.add_row(safe(result.name), "nothing to attack", "0", "", "", "")
+            table.add_row(safe(result.name), "nothing to attack", "0", "", "", "")
             continue
         colour = "red" if result.exposed > result.baseline else "green" if not result.exposed else "yellow"
-        shown.add_row(
+        table.add_row(
             safe(result.name),
-            safe(_learns(result)),
+            safe(_disclosure(result)),
             f"{figure(result.people)} {result.counts}",
             f"[{colour}]{figure(result.exposed)}[/]",
             percent(result.share),
             f"{result.baseline:,.1f}".removesuffix(".0"),
         )
-    output.print(shown)
+    output.print(table)
     for result in results:
         if result.rows:
             listed = ", ".join(map(str, result.rows[:20])) + (", ..." if len(result.rows) > 20 else "")
-            output.print(f"Exposed to {safe(_learns(result))}: rows {listed} of the external table.")
+            output.print(f"Exposed to {safe(_disclosure(result))}: rows {listed} of the external table.")
 
 
-def _learns(result: AttackResult) -> str:
+def _disclosure(result: AttackResult) -> str:
     return result.learns if result.column is None else f"{result.learns} of {result.column}"

@@ -1,4 +1,4 @@
-"""``shoal check``: does a table meet these models?"""
+"""``shoal check``: verify models on a table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.schema import Categories
-
-__all__ = ["categories_of", "check", "names_of"]
 
 
 def check(
@@ -79,7 +77,7 @@ def check(
         raise PlanError("Give either --plan or --quasi-identifiers, --sensitive and --categories, not both.")
     loaded = None if plan is None else Plan.read(plan)
     if loaded is not None:
-        # what stands for a missing value in the plan's source never helps a model in this table either
+        # a missing value of the plan's source must not help a model in this table either
         missing = [*(missing or ()), *(loaded.source.csv.missing if loaded.source else ())]
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
@@ -124,7 +122,10 @@ def check(
 
 
 def names_of(options: list[str] | None) -> list[str]:
-    """Names from repeated options; a comma separates, a doubled comma stands for one."""
+    """Split repeated options into names.
+
+    A comma separates names; a doubled comma stands for a comma.
+    """
     names = []
     for option in options or []:
         names += [name.replace("\0", ",") for name in option.replace(",,", "\0").split(",")]
@@ -132,7 +133,7 @@ def names_of(options: list[str] | None) -> list[str]:
 
 
 def categories_of(options: list[str], sensitive: list[str]) -> dict[str, Categories]:
-    """Sensitivity categories from repeated options, by column."""
+    """Parse sensitivity categories from repeated options, by column."""
     from shoal.errors import PlanError
     from shoal.schema import Categories
 

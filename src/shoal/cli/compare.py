@@ -1,4 +1,4 @@
-"""``shoal compare``: what is a release still good for?"""
+"""``shoal compare``: the utility of a release."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from shoal.cli.options import TABLES, EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.audit.compare import Comparison
-
-__all__ = ["compare"]
 
 NAMES = "Column names, separated by commas; may be repeated."
 
@@ -92,18 +90,18 @@ def _show(answer: Comparison) -> None:
     from shoal.cli.console import figure, output, safe
 
     output.print(f"{figure(answer.released)} of {figure(answer.rows)} rows are released.")
-    shown = Table(title="How far distributions moved", title_justify="left")
-    shown.add_column("column")
-    shown.add_column("total variation", justify="right")
-    shown.add_column("divergence (nats)", justify="right")
+    table = Table(title="How far distributions moved", title_justify="left")
+    table.add_column("column")
+    table.add_column("total variation", justify="right")
+    table.add_column("divergence (nats)", justify="right")
     for name, distance in answer.columns.items():
-        shown.add_row(safe(name), f"{distance.variation:.3f}", f"{distance.divergence:.3f}")
+        table.add_row(safe(name), f"{distance.variation:.3f}", f"{distance.divergence:.3f}")
     if answer.pairs is not None:
         pairs = answer.pairs
-        shown.add_row(
+        table.add_row(
             f"mean of {figure(pairs.pairs)} pairs", f"{pairs.mean_variation:.3f}", f"{pairs.mean_divergence:.3f}"
         )
-    output.print(shown)
+    output.print(table)
     if answer.pairs is not None:
         output.print(
             f"Association of columns (Cramér's V) moved by {answer.pairs.mean_association_change:.3f} on average, "

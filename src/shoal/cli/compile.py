@@ -1,4 +1,4 @@
-"""``shoal compile``: compile all methods, so that no first run has to."""
+"""``shoal compile``: compile all methods before their first run."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import time
 from typing import Annotated
 
 import typer
-
-__all__ = ["compile_all"]
 
 
 def compile_all(

@@ -1,4 +1,7 @@
-"""What commands show: progress on standard error, tables on standard output."""
+"""Terminal output of the commands.
+
+Progress goes to standard error, tables to standard output.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,21 @@ from shoal.errors import counted
 from shoal.methods.patterns.pattern_set import Pattern
 from shoal.runtime.progress import Progress as Callback
 from shoal.runtime.progress import on_terminal
-from shoal.runtime.progress import quiet as unwatched
-
-__all__ = [
-    "figure",
-    "folded_line",
-    "models_table",
-    "output",
-    "patterns_table",
-    "progress",
-    "rows_table",
-    "safe",
-]
+from shoal.runtime.progress import quiet as ignore_progress
 
 output = Console(highlight=False)
-LONGEST_WORD = 16
-LONGEST_CELL = 200
+MAX_WORD_WIDTH = 16
+MAX_CELL_CHARACTERS = 200
 
 
 def safe(text: object) -> str:
-    """Text from data or a plan, for the terminal: markup is not obeyed, control characters are not sent."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
-    return escape(shown)
+    """Escape markup and control characters in a text for the terminal."""
+    printable = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in str(text))
+    return escape(printable)
 
 
 def figure(value: Any) -> str:
-    """A number as people read it."""
+    """Format a number for display."""
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
@@ -48,65 +40,71 @@ def figure(value: Any) -> str:
 
 @contextmanager
 def progress(quiet: bool) -> Iterator[Callback]:
-    """Show the step at work, and how far it is, on standard error; nothing where no one looks."""
+    """Display the current step and its progress on standard error.
+
+    Nothing is displayed if standard error is not a terminal.
+    """
     if quiet or not sys.stderr.isatty():
-        yield unwatched
+        yield ignore_progress
         return
     with on_terminal() as show:
         yield show
 
 
 def rows_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """A small table of data."""
+    """Build a small table of data."""
     table = Table(title=title, title_justify="left")
-    shown = [["" if cell is None else _short(str(cell)) for cell in row] for row in rows]
-    for place, column in enumerate(columns):
-        words = [len(word) for row in shown for word in row[place].split()]
-        # a word is not cut off, and not broken unless it is long
-        table.add_column(safe(column), overflow="fold", min_width=min(max(words, default=0), LONGEST_WORD))
-    for row in shown:
+    cells = [["" if cell is None else _truncate(str(cell)) for cell in row] for row in rows]
+    for position, column in enumerate(columns):
+        words = [len(word) for row in cells for word in row[position].split()]
+        # words are not truncated, and broken only if they are long
+        table.add_column(safe(column), overflow="fold", min_width=min(max(words, default=0), MAX_WORD_WIDTH))
+    for row in cells:
         table.add_row(*map(safe, row))
     return table
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+def _truncate(text: str) -> str:
+    return text if len(text) <= MAX_CELL_CHARACTERS else text[: MAX_CELL_CHARACTERS - 1] + "…"
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> Table:
-    """Each model's verdict and the parameters that the table really reaches."""
+    """Build a table of model verdicts and effective parameters."""
     table = Table(title="Models", title_justify="left")
     table.add_column("model", no_wrap=True)
     for column in ("asked for", "holds", "the table has", "failing"):
         table.add_column(column)
     for model in models:
-        asked = ", ".join(f"{key} = {value}" for key, value in model["parameters"].items())
+        parameters = ", ".join(f"{key} = {value}" for key, value in model["parameters"].items())
         reached = ", ".join(f"{key} = {figure(value)}" for key, value in model["effective"].items())
         verdict = "[green]yes[/]" if model["holds"] else "[red]no[/]"
         groups, rows = model["failing_groups"], model["failing_rows"]
         failing = f"{counted(groups, 'group')}, {counted(rows, 'row')}" if groups else "none"
         counts = " of people" if model.get("counts") == "people" else ""
-        table.add_row(safe(model["name"]) + counts, safe(asked), verdict, reached, failing)
+        table.add_row(safe(model["name"]) + counts, safe(parameters), verdict, reached, failing)
     return table
 
 
 def folded_line(folded: Mapping[str, int]) -> str:
-    """How many spellings of sensitive values were counted as another one."""
+    """Describe how many spellings of sensitive values were merged."""
     listed = ", ".join(f"{safe(column)} {figure(count)}" for column, count in folded.items())
     return f"Spellings of sensitive values that were counted as another one: {listed}."
 
 
 def patterns_table(patterns: Sequence[Pattern]) -> Table:
-    """What groups show, how many records each has, and how its sensitive values are shared; one group per row."""
+    """Build a table of patterns, one group per row.
+
+    Each row has the published labels, the number of records and the shares of the sensitive values.
+    """
     table = Table(title="The patterns of most records", title_justify="left")
     for column in ("pattern", "records", "sensitive values"):
         table.add_column(column)
     for pattern in patterns:
-        shown = {column: "missing" if value is None else value for column, value in pattern.shown.items()}
-        kept = ", ".join(f"{column} {value}" for column, value in shown.items() if value != "*")
+        labels = {column: "missing" if value is None else value for column, value in pattern.shown.items()}
+        published = ", ".join(f"{column} {value}" for column, value in labels.items() if value != "*")
         parts = []
         for column, shares in pattern.shares.items():
             first = ", ".join(f"{value} {share:.0%}" for value, share in list(shares.items())[:3])
             parts.append(f"{column}: {first}{', ...' if len(shares) > 3 else ''}")
-        table.add_row(safe(kept or "*"), figure(pattern.support), safe("; ".join(parts)))
+        table.add_row(safe(published or "*"), figure(pattern.support), safe("; ".join(parts)))
     return table

@@ -1,4 +1,7 @@
-"""``shoal demo``: the twelve patients of the papers, from table to certificate."""
+"""``shoal demo``: the twelve patients of the papers.
+
+It goes from the table to the certificate.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-
-__all__ = ["demo"]
 
 CLAIMS = {
     2: ["k-anonymity k=2"],
@@ -38,11 +39,11 @@ def demo(
     try:
         out.mkdir(parents=True, exist_ok=True)
         files = {name: (FOLDER / name, out / name) for name in ("patients.csv", "patients.toml")}
-        ours = all(place.is_file() and filecmp.cmp(own, place, shallow=False) for own, place in files.values())
-        for own, place in files.values():
-            if not ours and place.exists():
-                raise OutputError(f"The file {str(place)!r} exists and is not the demo's own. Choose another --out.")
-            shutil.copyfile(own, place)
+        ours = all(target.is_file() and filecmp.cmp(own, target, shallow=False) for own, target in files.values())
+        for own, target in files.values():
+            if not ours and target.exists():
+                raise OutputError(f"The file {str(target)!r} exists and is not the demo's own. Choose another --out.")
+            shutil.copyfile(own, target)
     except OSError as error:
         raise OutputError(f"The directory {str(out)!r} cannot be written: {error.strerror}.") from None
     plan = Plan.read(out / "patients.toml")

@@ -1,4 +1,7 @@
-"""``shoal explain``: what costs most of a plan's loss, and what would help."""
+"""``shoal explain``: the sources of a plan's information loss.
+
+It also names the change that would reduce the loss most.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,6 @@ from shoal.cli.options import EngineName, Master, settings_of
 
 if TYPE_CHECKING:
     from shoal.advice.explain import Cost, Explanation
-
-__all__ = ["explain"]
 
 
 def explain(
@@ -38,23 +39,23 @@ def explain(
     from shoal.advice.explain import explain as run
     from shoal.advice.explain_chart import render_costs
     from shoal.cli.console import figure, output, progress, rows_table, safe
-    from shoal.io.publish import check_paper, write_paper
+    from shoal.io.publish import check_target, write_text_atomic
     from shoal.plan.plan import Plan
 
     loaded = Plan.read(plan)
     if out is not None:
-        check_paper(out, overwrite, loaded.inputs)
+        check_target(out, overwrite, loaded.inputs)
     with progress(quiet or as_json) as show:
         found = run(loaded, time_limit=time_limit, engine=settings_of(engine, master, loaded), progress=show)
     if out is not None:
-        write_paper(out, render_costs(found))
+        write_text_atomic(out, render_costs(found))
     if as_json:
         print(json.dumps({**found.to_dict(), **({"output": str(out)} if out else {})}))
         return
-    of = "a sample of " if found.sampled else ""
+    prefix = "a sample of " if found.sampled else ""
     lost = "there is no release" if found.loss is None else f"the loss is {found.loss:.2f} (ncp)"
-    output.print(f"As the plan stands, on {of}{figure(found.rows)} rows, {lost}. {safe(found.why)}")
-    rows = [(str(cost), _told(cost, found)) for cost in (*found.without, *found.with_)]
+    output.print(f"As the plan stands, on {prefix}{figure(found.rows)} rows, {lost}. {safe(found.why)}")
+    rows = [(str(cost), _format_loss(cost, found)) for cost in (*found.without, *found.with_)]
     output.print(rows_table("What it would be otherwise", ("change", "loss"), rows))
     if found.untried:
         output.print(f"{figure(found.untried)} changes were not tried: the time was over (--time-limit).")
@@ -64,7 +65,7 @@ def explain(
         output.print(f"Picture: {safe(out)}")
 
 
-def _told(cost: Cost, found: Explanation) -> str:
+def _format_loss(cost: Cost, found: Explanation) -> str:
     if cost.loss is None:
         return "no release"
     change = "" if found.loss is None else f" ({cost.loss - found.loss:+.2f})"

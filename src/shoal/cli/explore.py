@@ -8,8 +8,6 @@ from typing import Annotated, Any, cast
 
 import typer
 
-__all__ = ["explore"]
-
 
 def explore(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML).")],
@@ -46,14 +44,14 @@ def explore(
     from shoal.advice.explore import explore as run
     from shoal.cli.console import output, progress, rows_table, safe
     from shoal.errors import InfeasibleError
-    from shoal.io.publish import check_paper, write_paper
+    from shoal.io.publish import check_target, write_text_atomic
     from shoal.plan.plan import Plan
 
     loaded = Plan.read(plan)
     base = out or plan.with_name(f"{plan.stem}.explore")
-    places = (base.with_name(f"{base.name}.csv"), base.with_name(f"{base.name}.html"))
-    for place in places:
-        check_paper(place, overwrite, loaded.inputs)
+    targets = (base.with_name(f"{base.name}.csv"), base.with_name(f"{base.name}.html"))
+    for target in targets:
+        check_target(target, overwrite, loaded.inputs)
     with progress(quiet or as_json) as show:
         found = run(
             loaded,
@@ -64,22 +62,22 @@ def explore(
             workers=workers,
             time_limit=time_limit,
             progress=show,
-            so_far=lambda done: write_paper(places[0], done.to_csv()),  # a run that is killed leaves what it found
+            so_far=lambda done: write_text_atomic(targets[0], done.to_csv()),  # a killed run leaves its results so far
         )
-    write_paper(places[1], found.plot(str(loaded.model)).html)
+    write_text_atomic(targets[1], found.plot(str(loaded.model)).html)
     if as_json:
-        print(json.dumps({**found.to_dict(), "table": str(places[0]), "picture": str(places[1])}))
+        print(json.dumps({**found.to_dict(), "table": str(targets[0]), "picture": str(targets[1])}))
     else:
-        # a terminal is narrow: what is left out is in the files
-        few = [trial.row(loss) for trial in found.trials]
-        places_shown = (0, 1, 2, 3, 4, 8, 9)
-        shown = [[row[place] for place in places_shown] for row in few]
-        output.print(rows_table(f"Loss ({found.measure}) against risk", [COLUMNS[p] for p in places_shown], shown))
+        # a terminal is narrow: the files have all columns
+        rows = [trial.row(loss) for trial in found.trials]
+        positions = (0, 1, 2, 3, 4, 8, 9)
+        displayed = [[row[position] for position in positions] for row in rows]
+        output.print(rows_table(f"Loss ({found.measure}) against risk", [COLUMNS[p] for p in positions], displayed))
         for trial in found.trials:
             if trial.why:
                 output.print(f"{safe(trial.method)} ({trial.outcome}): {safe(trial.why)}")
         if found.chosen is not None:
             output.print(f"[bold]Chosen[/], of least loss: {safe(found.chosen.label)}.")
-        output.print(f"Table: {safe(places[0])}\nPicture: {safe(places[1])}")
+        output.print(f"Table: {safe(targets[0])}\nPicture: {safe(targets[1])}")
     if found.chosen is None:
         raise InfeasibleError("No trial meets the plan's models. Lower them, allow suppression, or try other methods.")

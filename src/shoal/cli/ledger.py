@@ -1,4 +1,4 @@
-"""``shoal ledger``: what has been told about a data set, and what may still be told."""
+"""``shoal ledger``: the privacy budget of a data set."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-__all__ = ["app"]
 
 app = typer.Typer()
 

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["minimal"]
-
 
 def minimal(
     plan: Annotated[Path, typer.Argument(help="The plan (TOML); its method must be full-domain, or none.")],

@@ -1,4 +1,4 @@
-"""What commands share: which tables they take, and the options that say which engine does the work."""
+"""Options that several commands share: tables and the engine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ if TYPE_CHECKING:
     from shoal.plan.plan import Plan
     from shoal.schema import Schema
 
-__all__ = ["TABLES", "EngineName", "Master", "settings_of"]
-
 TABLES = "CSV, Parquet (a file or a directory), Excel, SPSS, Stata, SAS, SQLite or DuckDB"
-"""The tables that a command takes, for its help."""
+"""Supported table formats, for the help of a command."""
 
 EngineName = Annotated[
     str | None, typer.Option("--engine", help="duckdb (this machine) or spark, in place of the plan's.")
@@ -27,10 +25,11 @@ Master = Annotated[
 def settings_of(
     engine: str | None, master: str | None, plan: Plan | Schema | None = None, memory: str | None = None
 ) -> EngineSettings:
-    """The plan's settings, if there is a plan, with what options say in their place."""
+    """Return the engine settings of a plan, with options taking precedence."""
     from dataclasses import replace
 
-    from shoal.plan.plan import EngineSettings, Plan
+    from shoal.io.engines.base import EngineSettings
+    from shoal.plan.plan import Plan
 
     settings = plan.engine if isinstance(plan, Plan) else EngineSettings()
     settings = settings.instead(engine, master)

@@ -1,4 +1,4 @@
-"""``shoal plan``: look at a table and write a first plan for it."""
+"""``shoal plan``: profile a table and write a first plan for it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from shoal.advice.profile import Profile
     from shoal.advice.suggest_role import ColumnProfile
 
-__all__ = ["plan"]
-
-MANY_ALIKE = 6
+MIN_MERGED_COLUMNS = 6
 
 
 def plan(
@@ -34,7 +32,7 @@ def plan(
         bool | None, typer.Option("--header/--no-header", help="Whether a CSV's first line names the columns.")
     ] = None,
     time_zone: Annotated[str, typer.Option(help="The zone in which times with a zone are read.")] = "UTC",
-    rehearse: Annotated[
+    try_methods: Annotated[
         bool, typer.Option("--rehearse/--no-rehearse", help="Try methods on a sample, and plan with the best.")
     ] = True,
     engine: EngineName = None,
@@ -51,21 +49,21 @@ def plan(
     Example:  shoal plan patients.csv && shoal release plan.toml
               shoal plan export.csv --encoding latin-1 --delimiter ";"
     """
-    from shoal.advice.suggest_role import told_share
+    from shoal.advice.suggest_role import format_share
     from shoal.advice.try_methods import least_loss
     from shoal.api.functions import draft
     from shoal.cli.console import figure, output, progress, rows_table, safe
     from shoal.errors import PlanError
     from shoal.io.formats.csv_dialect import CsvFormat
-    from shoal.io.publish import check_paper
+    from shoal.io.publish import check_target
 
-    check_paper(out, overwrite, {"table": (table,)})
+    check_target(out, overwrite, {"table": (table,)})
     if delimiter is not None and len(delimiter) != 1:
         raise PlanError(f"The delimiter must be one character; found {len(delimiter)}.")
     form = CsvFormat(delimiter=delimiter, header=header, encoding=encoding)
     with progress(quiet or as_json) as show:
         drafted = draft(
-            table, k=k, folder=out.parent, source=form, rehearse=rehearse, engine=settings_of(engine, master),
+            table, k=k, folder=out.parent, source=form, rehearse=try_methods, engine=settings_of(engine, master),
             time_zone=time_zone, progress=show,
         )  # fmt: skip
     drafted.save(out, overwrite=overwrite)
@@ -74,13 +72,13 @@ def plan(
         trials = [{"method": trial.method.name, "ncp": trial.loss, "rows": trial.rows} for trial in tried]
         print(json.dumps({**profile.to_dict(), "rehearsal": trials, "plan": str(out)}))
         return
-    shown = _rows(profile)
+    rows = _rows(profile)
     title = f"{profile.rows:,} rows; {profile.unique:,} are alone in all quasi-identifiers"
-    output.print(rows_table(title, ("column", "role", "because"), shown))
+    output.print(rows_table(title, ("column", "role", "because"), rows))
     for pair in profile.pairs[:3]:
         if pair.unique:
             both = " with ".join(map(safe, pair.columns))
-            output.print(f"{both}: {told_share(pair.unique, profile.rows)} of the rows are alone in it")
+            output.print(f"{both}: {format_share(pair.unique, profile.rows)} of the rows are alone in it")
     best = least_loss(tried)
     if best is not None:
         losses = ", ".join(
@@ -93,38 +91,39 @@ def plan(
 
 
 def _rows(profile: Profile) -> list[tuple[str, str, str]]:
-    """One row per column; where many have the same role for the same reason, they have one together.
+    """Return one row per column; merge columns with the same explanation.
 
-    Of columns that are left out the reason alone counts, of others all that is told of them.
+    Columns are merged if many of them have the same role for the same reason. For columns that are dropped, only the
+    reason counts; for others, the whole explanation.
     """
     from shoal.schema import Role
 
-    texts = {column.name: _because(column, profile.rows) for column in profile.columns}
+    texts = {column.name: _explanation(column, profile.rows) for column in profile.columns}
     key = {
         column.name: (column.role, column.reason if column.role is Role.DROP else texts[column.name])
         for column in profile.columns
     }
-    alike = Counter(key.values())
-    rows, told = [], set()
+    frequencies = Counter(key.values())
+    rows, merged = [], set()
     for column in profile.columns:
         role, because = key[column.name]
-        many = alike[role, because]
-        if many < MANY_ALIKE:
+        count = frequencies[role, because]
+        if count < MIN_MERGED_COLUMNS:
             rows.append((column.name, str(role), texts[column.name]))
-        elif (role, because) not in told:
-            told.add((role, because))
-            rows.append((f"{column.name} and {many - 1} others", str(role), f"{because}; the plan lists them"))
+        elif (role, because) not in merged:
+            merged.add((role, because))
+            rows.append((f"{column.name} and {count - 1} others", str(role), f"{because}; the plan lists them"))
     return rows
 
 
-def _because(column: ColumnProfile, rows: int) -> str:
-    """What a column is and why it has its role, in one sentence or two."""
-    from shoal.advice.suggest_role import told_share
+def _explanation(column: ColumnProfile, rows: int) -> str:
+    """Describe a column and the reason for its role."""
+    from shoal.advice.suggest_role import format_share
 
     if column.kind == "empty":
         return column.reason
     kind = {"text": "value"}.get(column.kind, column.kind)
-    told = [f"{column.reason} ({column.distinct:,} {kind}{'' if column.distinct == 1 else 's'}"]
+    parts = [f"{column.reason} ({column.distinct:,} {kind}{'' if column.distinct == 1 else 's'}"]
     if column.unique:
-        told.append(f", {told_share(column.unique, rows)} of rows alone")
-    return "".join([*told, ")", *(f"; {note}" for note in column.notes)])
+        parts.append(f", {format_share(column.unique, rows)} of rows alone")
+    return "".join([*parts, ")", *(f"; {note}" for note in column.notes)])

@@ -1,4 +1,7 @@
-"""``shoal query``: answers with noise, booked in a ledger before they are computed."""
+"""``shoal query``: noisy answers under a privacy budget.
+
+Every answer is booked in a ledger before it is computed.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
     from shoal.budget import Answer
     from shoal.budget.mechanisms import Span
     from shoal.budget.questions import Questions
-
-__all__ = ["app"]
 
 app = typer.Typer()
 
@@ -99,7 +100,7 @@ def _open(
     master: Master = None,
     time_zone: TimeZone = "UTC",
 ) -> Questions:
-    """Questions about a table; every command takes these options."""
+    """Open a table for questions; every query command has these options."""
     from shoal.budget import Ledger
     from shoal.budget.questions import Questions
     from shoal.io.formats.csv_dialect import CsvFormat
@@ -108,18 +109,21 @@ def _open(
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
     form = CsvFormat(delimiter=delimiter, encoding=encoding, missing=tuple(missing or ()))
     opened = Ledger.open(ledger, expected=expect_head)
-    whose = None if person is None else tuple(_listed(person))
-    return Questions(table, opened, form, settings, person=whose, rows_per_person=rows_per_person, time_zone=time_zone)
+    owner = None if person is None else tuple(_split_values(person))
+    return Questions(table, opened, form, settings, person=owner, rows_per_person=rows_per_person, time_zone=time_zone)
 
 
-Told = tuple["Answer", list[str] | None]
-"""An answer, and the declared values that it is about."""
+AnswerAndValues = tuple["Answer", list[str] | None]
+"""An answer, and the declared values that it refers to."""
 
 
-def _question(name: str) -> Callable[[Callable[..., Told]], None]:
-    """Make a command of a function that asks: it takes what the function takes, between what all questions do."""
+def _query_command(name: str) -> Callable[[Callable[..., AnswerAndValues]], None]:
+    """Return a decorator that makes a command of a query function.
 
-    def register(ask: Callable[..., Told]) -> None:
+    The command has the options of the function between those that all queries share.
+    """
+
+    def register(ask: Callable[..., AnswerAndValues]) -> None:
         known = {"Questions": Any, "Answer": Any}
         own = list(inspect.signature(ask, eval_str=True, locals=known).parameters.values())[1:]
         shared = list(inspect.signature(_open, eval_str=True, locals=known).parameters.values())
@@ -140,8 +144,8 @@ def _question(name: str) -> Callable[[Callable[..., Told]], None]:
     return register
 
 
-@_question("count")
-def count(questions: Questions, rho: Rho, where: Where = None, label: Label = None) -> Told:
+@_query_command("count")
+def count(questions: Questions, rho: Rho, where: Where = None, label: Label = None) -> AnswerAndValues:
     """How many rows there are with these values.
 
     \b
@@ -151,7 +155,7 @@ def count(questions: Questions, rho: Rho, where: Where = None, label: Label = No
     return questions.count(rho, chosen, _label(label, "count", chosen)), None
 
 
-@_question("sum")
+@_query_command("sum")
 def sum_(
     questions: Questions,
     rho: Rho,
@@ -161,7 +165,7 @@ def sum_(
     step: Step = "1",
     where: Where = None,
     label: Label = None,
-) -> Told:
+) -> AnswerAndValues:
     """The sum of a column. Values are clipped to a range that you declare: the noise grows with its width.
 
     What is missing or is no number counts as 0, clipped to the range.
@@ -174,7 +178,7 @@ def sum_(
     return questions.sum(rho, column, _span(lower, upper, step), chosen, label), None
 
 
-@_question("mean")
+@_query_command("mean")
 def mean(
     questions: Questions,
     rho: Rho,
@@ -183,7 +187,7 @@ def mean(
     upper: Upper,
     step: Step = "1",
     label: Label = None,
-) -> Told:
+) -> AnswerAndValues:
     """The mean of a column over all rows, whose number is public.
 
     For a mean over some rows ask for a sum and a count. What is missing or is no number counts as 0, clipped.
@@ -195,38 +199,41 @@ def mean(
     return questions.mean(rho, column, _span(lower, upper, step), label), None
 
 
-@_question("histogram")
+@_query_command("histogram")
 def histogram(
     questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
-) -> Told:
+) -> AnswerAndValues:
     """How many rows have each of several values of a column; all of them for the price of one question.
 
     \b
     Example:  shoal query histogram patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    chosen, declared = _conditions(where), _listed(values)
+    chosen, declared = _conditions(where), _split_values(values)
     label = _label(label, f"histogram of {column!r}, {len(declared)} values", chosen)
     return questions.histogram(rho, column, declared, chosen, label), declared
 
 
-@_question("best-of")
+@_query_command("best-of")
 def best_of(
     questions: Questions, rho: Rho, column: ColumnName, values: Values, where: Where = None, label: Label = None
-) -> Told:
+) -> AnswerAndValues:
     """Which of several values of a column is the most frequent. Its count is not told, which costs less.
 
     \b
     Example:  shoal query best-of patients.csv --ledger patients.ledger --rho 1/500 --column illness \\
                 --values flu,gout,asthma
     """
-    chosen, declared = _conditions(where), _listed(values)
+    chosen, declared = _conditions(where), _split_values(values)
     label = _label(label, f"best of {column!r}, {len(declared)} values", chosen)
     return questions.best_of(rho, column, declared, chosen, label), declared
 
 
 def _conditions(options: list[str] | None) -> dict[str, str | None]:
-    """Columns and values from COLUMN=VALUE; the first sign of equality separates them."""
+    """Parse conditions of the form COLUMN=VALUE.
+
+    The first equals sign separates them.
+    """
     from shoal.errors import PlanError
 
     conditions: dict[str, str | None] = {}
@@ -240,8 +247,11 @@ def _conditions(options: list[str] | None) -> dict[str, str | None]:
     return conditions
 
 
-def _listed(options: list[str]) -> list[str]:
-    """Values from repeated options; a comma separates, a doubled comma stands for one."""
+def _split_values(options: list[str]) -> list[str]:
+    """Split repeated options into values.
+
+    A comma separates values; a doubled comma stands for a comma.
+    """
     parts = (part for option in options for part in option.replace(",,", "\0").split(","))
     return [part.replace("\0", ",") for part in parts if part]
 
@@ -262,36 +272,41 @@ def _label(label: str | None, question: str, where: dict[str, str | None]) -> st
 
 
 def _show(questions: Questions, answer: Answer, as_json: bool, values: list[str] | None = None) -> None:
-    """Print an answer; of a histogram each value with its count, of a choice the value."""
+    """Print an answer.
+
+    A histogram is printed as values with counts, a choice as its value.
+    """
     status = questions.ledger.status().to_dict()
-    told: dict[str, Any] = answer.to_dict()
+    content: dict[str, Any] = answer.to_dict()
     if values is not None and answer.kind == "histogram":
-        told["answer"] = dict(zip(values, told["answer"], strict=True))
+        content["answer"] = dict(zip(values, content["answer"], strict=True))
     elif values is not None:
-        told["answer"] = values[int(answer.values[0])]
-    told |= {key: status[key] for key in ("m", "k", "rho_limit", "remaining_rho")}
+        content["answer"] = values[int(answer.values[0])]
+    content |= {key: status[key] for key in ("m", "k", "rho_limit", "remaining_rho")}
     if as_json:
-        print(json.dumps(told))
+        print(json.dumps(content))
         return
     from shoal.cli.console import figure, output, rows_table, safe
 
     if answer.kind == "histogram":
-        output.print(rows_table("Counts, with noise", ("value", "rows"), list(told["answer"].items())))
+        output.print(rows_table("Counts, with noise", ("value", "rows"), list(content["answer"].items())))
     else:
-        shown = told["answer"] if isinstance(told["answer"], str) else figure(told["answer"])
-        output.print(f"[bold]{safe(answer.kind)}[/]: {safe(shown)}")
+        text = content["answer"] if isinstance(content["answer"], str) else figure(content["answer"])
+        output.print(f"[bold]{safe(answer.kind)}[/]: {safe(text)}")
     if answer.half_width is not None:
-        output.print(f"Within {_exactly(answer.half_width)} of the truth in 95 answers of 100.")
+        output.print(f"Within {_format_fraction(answer.half_width)} of the truth in 95 answers of 100.")
     remaining = (
-        "nothing remains" if told["remaining_rho"] is None else f"rho up to {figure(told['remaining_rho'])} remains"
+        "nothing remains"
+        if content["remaining_rho"] is None
+        else f"rho up to {figure(content['remaining_rho'])} remains"
     )
     output.print(
-        f"Booked as entry {told['entry']}: E = {figure(told['E'])}, epsilon = {figure(told['epsilon'])}, m = "
-        f"{figure(told['m'])}. All that was told of this data: rho = {figure(told['rho_spent'])} of "
-        f"{figure(told['rho_limit'])}; {remaining} for one question."
+        f"Booked as entry {content['entry']}: E = {figure(content['E'])}, epsilon = {figure(content['epsilon'])}, m = "
+        f"{figure(content['m'])}. All that was told of this data: rho = {figure(content['rho_spent'])} of "
+        f"{figure(content['rho_limit'])}; {remaining} for one question."
     )
-    output.print(f"Head of the ledger: {told['head']}", soft_wrap=True)
+    output.print(f"Head of the ledger: {content['head']}", soft_wrap=True)
 
 
-def _exactly(value: Fraction) -> str:
+def _format_fraction(value: Fraction) -> str:
     return f"{value.numerator:,}" if value.denominator == 1 else f"{float(value):.6g}"

@@ -1,4 +1,4 @@
-"""``shoal release``: do what a plan says."""
+"""``shoal release``: execute a plan."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import typer
 
 from shoal.cli.options import EngineName, Master, settings_of
 
-__all__ = ["release"]
-
-EXPLAINING = 120.0
+EXPLAIN_SECONDS = 120.0
 
 
 def release(
@@ -62,46 +60,46 @@ def release(
     from shoal.api import functions
     from shoal.budget.methods.grids import Booked
     from shoal.cli.console import figure, folded_line, models_table, output, patterns_table, progress, safe
-    from shoal.cli.log import logged
+    from shoal.cli.log import log_progress
     from shoal.errors import PlanError, counted
     from shoal.methods.patterns.anti_unification import PatternFacts
     from shoal.plan.plan import Plan
-    from shoal.plan.variables import shown
-    from shoal.results.release import about_bound, about_few_columns
+    from shoal.plan.variables import mask_values
+    from shoal.results.release import bound_sentences, partial_knowledge_sentence
 
     loaded = Plan.read(plan, changes or ())
     loaded = replace(loaded, engine=settings_of(engine, master, loaded))
     if expect_head is not None:
-        loaded = replace(loaded, method=_expecting(loaded.method, expect_head))
+        loaded = replace(loaded, method=_with_expected_head(loaded.method, expect_head))
     if as_json and loaded.output is not None and loaded.output.is_standard:
         raise PlanError('The release itself goes to standard output (path = "-"); leave out --json.')
-    with progress(quiet or as_json) as bar, logged(log_json, bar) as show:
+    with progress(quiet or as_json) as bar, log_progress(log_json, bar) as show:
         result = functions.release(
             loaded,
             overwrite=True if overwrite else None,
             recoding=recoding,
             previous=previous,
             save_recoding=save_recoding,
-            explain=EXPLAINING if explain else None,
+            explain=EXPLAIN_SECONDS if explain else None,
             progress=show,
         )
     answer = result.to_dict()
     assert loaded.output is not None
-    if loaded.output.is_standard:  # the table is what stands there, and nothing else
+    if loaded.output.is_standard:  # standard output has the table only
         return
     if as_json:
         if "output" in answer:
-            answer["output"] = shown(answer["output"])
+            answer["output"] = mask_values(answer["output"])
         print(json.dumps(answer))
         return
-    # a method whose promise forbids to tell about the source leaves these figures out
+    # a method whose guarantee does not permit figures about the source omits them
     of_rows = f" of {figure(answer['rows'])}" if "rows" in answer else ""
     suppressed = f"; {figure(answer['suppressed'])} suppressed" if "suppressed" in answer else ""
     groups = f" in {counted(answer['groups'], 'group')}, the smallest of {figure(answer['smallest_group'])}"
-    few = about_few_columns(answer)
-    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows{'' if few else groups}{suppressed}.")
-    if few:
-        output.print(few)
+    known = partial_knowledge_sentence(answer)
+    output.print(f"[bold]Released[/] {figure(answer['released'])}{of_rows} rows{'' if known else groups}{suppressed}.")
+    if known:
+        output.print(known)
     if "people" in answer:
         people = answer["people"]
         output.print(f"They are rows of {figure(people['released'])} of {figure(people['total'])} people; the group of "
@@ -113,7 +111,7 @@ def release(
     if "loss" in answer:
         output.print("Loss: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["loss"].items()))
     facts = result.certificate.facts
-    if booked := facts.of(Booked):
+    if booked := facts.get(Booked):
         promise, booking = booked.promise, booked.booking
         output.print(f"Promise: {', '.join(f'{name} = {figure(value)}' for name, value in promise.figures().items())}.")
         output.print(f"Booked as entry {figure(booking.number)}. Head of the ledger: {booking.head}", soft_wrap=True)
@@ -127,7 +125,7 @@ def release(
             f"With the earlier release: {figure(both['exposed'])} of {figure(both['people'])} people are left in a "
             f"crowd of fewer than {figure(both['crowd_below'])}; the smallest has {figure(both['smallest_crowd'])}."
         )
-    for sentence in about_bound(answer):
+    for sentence in bound_sentences(answer):
         output.print(safe(sentence))
     if answer["optimal"] and "bound" not in answer:
         output.print("No recoding that the plan allows loses less: this is proven.")
@@ -135,30 +133,30 @@ def release(
         output.print(f"[bold yellow]Warning:[/] {safe(warning['text'])}")
         if warning["code"] == "method" and "risk" in answer:
             output.print("Risk: " + ", ".join(f"{name} {figure(value)}" for name, value in answer["risk"].items()))
-    found = facts.of(PatternFacts)
+    found = facts.get(PatternFacts)
     if found and found.discarded.rare:
         first = (f"{' with '.join(rare.columns)} ({rare.records})" for rare in found.discarded.rare[:3])
         output.print(f"What makes rows that were left out rare, first of all: {safe(', '.join(first))}.")
     if found and found.pattern_set:
         output.print(patterns_table(found.pattern_set[:5]))
-    for what, where in _places(loaded.output, result).items():
-        output.print(f"{what}: {safe(shown(where))}")
+    for what, where in _output_locations(loaded.output, result).items():
+        output.print(f"{what}: {safe(mask_values(where))}")
 
 
-def _places(told: Any, result: Any) -> dict[str, str]:
-    """Where the table and its papers are."""
-    from shoal.io.formats.urls import shown_path
+def _output_locations(target: Any, result: Any) -> dict[str, str]:
+    """Return the locations of the released table and its documents."""
+    from shoal.io.formats.urls import path_or_address
 
-    if told.database is not None:
-        paper = told.certificate_file
-        return {"Table": told.table} | ({} if paper is None else {"Certificate": str(paper)})
-    table = result.path or told.path
-    found = {"Table": shown_path(table), "Certificate": shown_path(told.certificate)}
-    return found | ({"Report": shown_path(table.with_name(told.report_path.name))} if told.report else {})
+    if target.database is not None:
+        certificate = target.certificate_file
+        return {"Table": target.table} | ({} if certificate is None else {"Certificate": str(certificate)})
+    table = result.path or target.path
+    found = {"Table": path_or_address(table), "Certificate": path_or_address(target.certificate)}
+    return found | ({"Report": path_or_address(table.with_name(target.report_path.name))} if target.report else {})
 
 
-def _expecting(method: Any, head: str) -> Any:
-    """The plan's method with a head that its ledger must go on from."""
+def _with_expected_head(method: Any, head: str) -> Any:
+    """Return the plan's method with the expected head of its ledger."""
     from shoal.errors import PlanError
 
     if not hasattr(method, "expecting"):

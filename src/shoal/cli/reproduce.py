@@ -1,4 +1,4 @@
-"""``shoal reproduce``: the papers' tables and figures, run here."""
+"""``shoal reproduce``: the tables and figures of the papers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import Annotated
 import typer
 
 from shoal.papers import PAPERS
-
-__all__ = ["reproduce"]
 
 
 def reproduce(

@@ -1,4 +1,4 @@
-"""``shoal serve``: the whole way in a browser."""
+"""``shoal serve``: the whole workflow in a browser."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-__all__ = ["serve"]
 
 
 def serve(
@@ -69,22 +67,25 @@ def serve(
         token=token if api_only else None,
         certificate=certificate,
         key=key,
-        memory=_most_of_the_machine() if memory is None else int(memory * 1e9),
+        memory=_default_memory_bytes() if memory is None else int(memory * 1e9),
         seconds=time_limit,
-        largest=int(largest_upload * 1e9),
+        max_upload_bytes=int(largest_upload * 1e9),
         databases=tuple(database or ()),
     )
     if not settings.projects.resolve().is_relative_to(reached.resolve()):
         raise InputError("Projects must be kept below the folder that the page may reach (--root).")
     if not is_loopback(host) and certificate is None:
         typer.echo("Warning: without TLS, everybody on the way can read the tables and the token.", err=True)
-    # a server has no other end than to be stopped
+    # a server ends only by being stopped
     with contextlib.suppress(KeyboardInterrupt, Stopped):
         run(settings, table, lambda link: _announce(link, api_only, no_open))
 
 
-def _most_of_the_machine() -> int | None:
-    """Four fifths of the machine's memory in bytes, so that a run that grows out of all bounds ends alone."""
+def _default_memory_bytes() -> int | None:
+    """Return four fifths of the machine's memory in bytes.
+
+    With this limit, a run that needs too much memory fails alone.
+    """
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 4 // 5
     except (ValueError, OSError):

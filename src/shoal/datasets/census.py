@@ -1,8 +1,8 @@
-"""A seeded generator of census-like tables of any size: seven quasi-identifiers and an occupation.
+"""A seeded generator of census-like tables of any size.
 
-The columns, their values and rough shares are those of the well-known Adult extract of the US census; marital
-status follows age, and occupation follows education and sex, so that groups are as uneven as in life. Nothing
-in it is about a real person.
+The tables have seven quasi-identifiers and an occupation. The columns, their values and rough shares are those of the
+well-known Adult extract of the US census. Marital status depends on age, and occupation depends on education and sex,
+so that groups are realistically uneven. No row is about a real person.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["QUASI_IDENTIFIERS", "SENSITIVE", "census_table", "write_census"]
 
 QUASI_IDENTIFIERS = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass")
 SENSITIVE = "occupation"
@@ -46,7 +45,7 @@ _OCCUPATIONS = (
 
 
 def census_table(rows: int, seed: int = 0) -> pa.Table:
-    """A table in memory.
+    """Generate a table in memory.
 
     >>> census_table(3).num_rows
     3
@@ -57,7 +56,10 @@ def census_table(rows: int, seed: int = 0) -> pa.Table:
 
 
 def write_census(path: Path, rows: int, seed: int = 0) -> None:
-    """Write a table as Parquet, block by block, in memory that does not grow with it."""
+    """Write a generated table as Parquet, in constant memory.
+
+    It is written block by block.
+    """
     import pyarrow.parquet as pq
 
     writer = None
@@ -71,7 +73,7 @@ def write_census(path: Path, rows: int, seed: int = 0) -> None:
 
 
 def _blocks(rows: int, seed: int) -> Iterator[pa.Table]:
-    # each block has a stream of its own, so that a longer table begins like a shorter one
+    # each block has a separate random stream, so that a longer table begins like a shorter one
     for number, start in enumerate(range(0, max(rows, 1), BLOCK)):
         yield _block(min(BLOCK, rows - start), np.random.default_rng([seed, number]))
 
@@ -100,7 +102,7 @@ def _block(rows: int, random: np.random.Generator) -> pa.Table:
     other = 1 + _pick(random, np.asarray([60.0, 18, 4, 4 + 6, 2, 1]), rows)
     marital = np.where(draw < single, 0, other)
     country = _pick(random, np.r_[912.0, 20.0, 60.0 / np.arange(2, _COUNTRIES)], rows)
-    # learned work for the learned, and a shift by sex: a rotation of the same falling shares
+    # occupation depends on education and sex: a rotation of the same decreasing shares
     falling = _pick(random, 1.0 / np.arange(1.0, len(_OCCUPATIONS) + 1) ** 0.6, rows)
     occupation = (falling + education // 3 + 2 * sex) % len(_OCCUPATIONS)
     return pa.table(

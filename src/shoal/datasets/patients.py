@@ -1,7 +1,7 @@
-"""The tables of the papers: twelve patients, and four ways to publish them.
+"""The patients of the papers: twelve records and four releases.
 
 Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models for privacy preserving data publishing",
-2008, Tables 1 to 7. Row 8 of Table 7 says Obesity there; Table 1 has Heart Disease, and so have we.
+2008, Tables 1 to 7. Row 8 of Table 7 is Obesity there; Table 1 has Heart Disease, which is used here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from pathlib import Path
 
 from shoal.schema import Categories
 
-__all__ = ["CATEGORIES", "COLUMNS", "FOLDER", "TABLES", "Rows"]
-
 FOLDER = Path(__file__).parent
 COLUMNS = ("age", "country", "zip", "condition")
 CATEGORIES = Categories(
@@ -19,7 +17,7 @@ CATEGORIES = Categories(
     ("Top Secret", "Secret", "Less Secret", "Non Secret"),
 )
 
-Rows = tuple[tuple[str, str, str, str], ...]
+PatientRows = tuple[tuple[str, str, str, str], ...]
 
 _BY_ID = (
     "HIV", "HIV", "Cancer", "Cancer", "Hepatitis", "Phthisis", "Asthma", "Heart Disease", "Flu", "Flu", "Flu",
@@ -27,15 +25,18 @@ _BY_ID = (
 )  # fmt: skip
 
 
-def _publish(groups: dict[tuple[str, str, str], tuple[int, ...]]) -> Rows:
-    """Rows from the published quasi-identifiers of each group and the patients (1 to 12) in it."""
-    return tuple((*shown, _BY_ID[patient - 1]) for shown, patients in groups.items() for patient in patients)
+def _publish(groups: dict[tuple[str, str, str], tuple[int, ...]]) -> PatientRows:
+    """Build the rows of a release from its groups.
+
+    The keys are the published quasi-identifiers of a group, the values its patients (1 to 12).
+    """
+    return tuple((*labels, _BY_ID[patient - 1]) for labels, patients in groups.items() for patient in patients)
 
 
-TABLES: dict[int, Rows] = {
+TABLES: dict[int, PatientRows] = {
     1: tuple(
-        (age, country, code, _BY_ID[place])
-        for place, (age, country, code) in enumerate(
+        (age, country, code, _BY_ID[index])
+        for index, (age, country, code) in enumerate(
             (
                 ("27", "USA", "14248"), ("28", "Canada", "14207"), ("26", "USA", "14246"), ("25", "Canada", "14249"),
                 ("41", "China", "13053"), ("48", "Japan", "13074"), ("45", "India", "13064"), ("42", "India", "13062"),

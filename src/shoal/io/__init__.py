@@ -1,1 +1,1 @@
-"""Input and output: file formats, engines that hold tables, and atomic publishing."""
+"""Input and output: file formats, engines, and atomic publishing."""

@@ -1,14 +1,14 @@
-"""Output that appears whole or not at all.
+"""Atomic publishing of a release.
 
-A release is a table and the papers on it: certificate, report, recoding. They are written into a private folder beside
-their places, synced, and moved there in one transaction. The folder has one name for each release, and whoever holds
-its lock is the only one at work on that release.
+A release is a table and its documents: certificate, report, recoding. They are written to a private folder next to
+their targets, synced, and moved there in one transaction. The folder has one name per release, and only the run that
+has locked it works on that release.
 
-Before the first move a journal in the folder says which file goes where. The old papers are set aside (the certificate
-first), the table takes the old one's place, and the new papers follow (the certificate last): no moment has a
-certificate beside a table that it is not about. Then the journal goes. Requests to stop wait for that. Where a process
-was killed on the way, the next release to that output finds the journal: as long as the table had not moved the old
-papers come back, and once it had the new ones follow it.
+Before the first move, a journal in the folder records which file goes to which target. The old documents are moved
+aside (the certificate first), the table replaces the old one, and the new documents follow (the certificate last). So
+at no moment is there a certificate next to a table that it does not describe. Then the journal is removed. Requests to
+stop wait for that. If a process is killed midway, the next release to that output finds the journal. If the table had
+not moved, it restores the old documents; if it had, it moves the new ones.
 """
 
 from __future__ import annotations
@@ -26,51 +26,42 @@ from pathlib import Path
 from shoal.errors import OutputError
 from shoal.io.formats import writer_of
 from shoal.runtime import signals
-from shoal.runtime.scratch import Held, hold
-
-__all__ = [
-    "certificate_of",
-    "check_inputs",
-    "check_output",
-    "check_paper",
-    "parts_of",
-    "places_of",
-    "publish",
-    "published",
-    "recoding_of",
-    "report_of",
-    "sha256_of",
-    "size_of",
-    "staging",
-    "staging_of",
-    "write_paper",
-]
+from shoal.runtime.scratch import LockedFolder, lock_folder
 
 JOURNAL = "journal"
 FORMAT = "shoal journal 1"
-LONGEST_NAME = 200
+MAX_NAME_BYTES = 200
 
 published: list[Path] = []
-"""The tables that this process has published, so that whoever ends it can say what is true."""
+"""The tables that this process has published, so that its last message is correct."""
 
 
 def certificate_of(path: Path) -> Path:
-    """Where the certificate of a released table stands: released.csv -> released.certificate.json."""
+    """Return the path of the certificate of a released table.
+
+    released.csv -> released.certificate.json
+    """
     return path.with_name(f"{path.stem}.certificate.json")
 
 
 def report_of(path: Path) -> Path:
-    """Where the report on a released table stands: released.csv -> released.report.html."""
+    """Return the path of the report on a released table.
+
+    released.csv -> released.report.html
+    """
     return path.with_name(f"{path.stem}.report.html")
 
 
 def recoding_of(path: Path) -> Path:
-    """Where the recoding of a released table is kept: released.csv -> released.recoding."""
+    """Return the path of the saved recoding of a released table.
+
+    released.csv -> released.recoding
+    """
     return path.with_name(f"{path.stem}.recoding")
 
 
-def places_of(path: Path) -> tuple[Path, Path, Path, Path]:
-    """Where the files of a release stand: its table, certificate, report and recoding."""
+def release_paths(path: Path) -> tuple[Path, Path, Path, Path]:
+    """Return the paths of a release: table, certificate, report, recoding."""
     return path, certificate_of(path), report_of(path), recoding_of(path)
 
 
@@ -78,9 +69,9 @@ def places_of(path: Path) -> tuple[Path, Path, Path, Path]:
 
 
 def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None:
-    """Raise before any work where the output could not be written.
+    """Raise before any work if the output cannot be written.
 
-    A release ``in_parts`` is a directory of files part-...; no directory that holds anything else is replaced.
+    A release ``in_parts`` is a directory of files part-...; a directory with any other content is not replaced.
     """
     form = writer_of(path)
     if in_parts and form.module is not None:
@@ -90,8 +81,8 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
             raise OutputError(f"The output {str(path)!r} is a directory; name a file in it.")
         if path.is_dir() and any(not (part.is_file() and part.name.startswith("part-")) for part in path.iterdir()):
             raise OutputError(f"The directory {str(path)!r} holds other files than a release; choose another name.")
-        for place in places_of(path):
-            _check_place(place, overwrite, may_be_directory=in_parts and place == path)
+        for target in release_paths(path):
+            _check_replaceable(target, overwrite, may_be_directory=in_parts and target == path)
         _check_name(path)
         if form.module is not None and form.name in ("sqlite", "duckdb"):
             _check_database(path, form.module)
@@ -102,18 +93,18 @@ def check_output(path: Path, overwrite: bool, *, in_parts: bool = False) -> None
         raise OutputError(f"The directory {str(path.parent)!r} is not writable. Choose another, or change its mode.")
 
 
-def _check_place(place: Path, overwrite: bool, *, may_be_directory: bool = False) -> None:
-    """Only a file of its own may stand where a file of a release goes, and only where it may be replaced."""
+def _check_replaceable(target: Path, overwrite: bool, *, may_be_directory: bool = False) -> None:
+    """Raise unless a path is free, or a regular file that may be replaced."""
     try:
-        kind = os.lstat(place).st_mode
+        kind = os.lstat(target).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return
     if not stat.S_ISREG(kind) and not (may_be_directory and stat.S_ISDIR(kind)):
         found = "a symbolic link" if stat.S_ISLNK(kind) else "no regular file"
-        raise OutputError(f"What stands at {str(place)!r} is {found} and is not replaced; choose another name.")
+        raise OutputError(f"What stands at {str(target)!r} is {found} and is not replaced; choose another name.")
     if not overwrite:
         raise OutputError(
-            f"The output {str(place)!r} exists. Remove it, choose another name, or allow overwriting (--overwrite)."
+            f"The output {str(target)!r} exists. Remove it, choose another name, or allow overwriting (--overwrite)."
         )
 
 
@@ -123,7 +114,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _check_database(path: Path, module: str) -> None:
-    """A database is replaced as a whole: it may hold one table alone."""
+    """Raise if a database has several tables, since it is replaced as a whole."""
     if not path.exists():
         return
     try:
@@ -138,7 +129,10 @@ def _check_database(path: Path, module: str) -> None:
 
 
 def _check_name(path: Path) -> None:
-    """x.csv and x.parquet would have one certificate: where that is about the other table, it stays so."""
+    """Raise if the certificate's path belongs to another table.
+
+    x.csv and x.parquet would share one certificate. One that describes the other table is not replaced.
+    """
     try:
         about = json.loads(certificate_of(path).read_bytes())["output"]["name"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -151,94 +145,100 @@ def _check_name(path: Path) -> None:
 
 
 def check_inputs(path: Path, inputs: Mapping[str, Iterable[Path]]) -> None:
-    """Raise where a release would stand in the place of something that it is made from, or inside of it.
+    """Raise if a release would replace one of its inputs, or lie inside one.
 
-    ``inputs`` are files and folders by what they are, such as "source".
+    ``inputs`` are files and folders by kind, such as "source".
     """
-    _check_apart(places_of(path), inputs)
+    _check_not_input(release_paths(path), inputs)
 
 
-def _check_apart(places: Sequence[Path], inputs: Mapping[str, Iterable[Path]]) -> None:
+def _check_not_input(targets: Sequence[Path], inputs: Mapping[str, Iterable[Path]]) -> None:
     for what, files in inputs.items():
         for file in files:
-            for place in places:
-                ours, given = place.resolve(), file.resolve()
-                if ours == given or ours in given.parents or (place.exists() and _same(place, file)):
+            for target in targets:
+                ours, given = target.resolve(), file.resolve()
+                if ours == given or ours in given.parents or (target.exists() and _same(target, file)):
                     raise OutputError(
-                        f"What is written, {place.name!r}, must not be the {what} itself; choose another name."
+                        f"What is written, {target.name!r}, must not be the {what} itself; choose another name."
                     )
                 if given in ours.parents:
                     raise OutputError(
-                        f"The output {str(place)!r} must not lie in the folder of the {what}; choose another."
+                        f"The output {str(target)!r} must not lie in the folder of the {what}; choose another."
                     )
 
 
-def _same(place: Path, file: Path) -> bool:
+def _same(target: Path, file: Path) -> bool:
     with contextlib.suppress(OSError):
-        return place.samefile(file)
+        return target.samefile(file)
     return False
 
 
-# -- a paper of its own: a drafted plan, a picture, a table of figures --------------------------------
+# -- a single file: a drafted plan, a figure, a table of numbers --------------------------------------
 
 
-def check_paper(place: Path, overwrite: bool, inputs: Mapping[str, Iterable[Path]]) -> None:
-    """Raise before any work where one file that goes with no release must not, or cannot, be written."""
-    _check_place(place, overwrite)
-    _check_apart((place,), inputs)
-    _check_folder(place.parent)
+def check_target(target: Path, overwrite: bool, inputs: Mapping[str, Iterable[Path]]) -> None:
+    """Raise before any work if a single file must not or cannot be written.
+
+    The file belongs to no release: a drafted plan, a figure, a table of numbers.
+    """
+    _check_replaceable(target, overwrite)
+    _check_not_input((target,), inputs)
+    _check_folder(target.parent)
 
 
-def write_paper(place: Path, text: str) -> None:
-    """Write a text file that appears whole or not at all; what else stands there must have been checked."""
-    beside = place.with_name(f".{place.name}.{os.getpid()}")
+def write_text_atomic(target: Path, text: str) -> None:
+    """Write a text file atomically; the caller has checked the target."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        with signals.deferred():
+        with signals.defer_signals():
             try:
-                beside.write_text(text, encoding="utf-8", newline="\n")
-                _sync(beside)
-                beside.replace(place)
+                temporary.write_text(text, encoding="utf-8", newline="\n")
+                _sync(temporary)
+                temporary.replace(target)
             finally:
-                beside.unlink(missing_ok=True)
-            _sync(place.parent)
+                temporary.unlink(missing_ok=True)
+            _sync(target.parent)
     except OSError as error:
-        raise OutputError(f"The file {str(place)!r} cannot be written: {error.strerror}. Choose another.") from None
+        raise OutputError(f"The file {str(target)!r} cannot be written: {error.strerror}. Choose another.") from None
 
 
-# -- the folder beside the output --------------------------------------------------------------------
+# -- the staging folder ------------------------------------------------------------------------------
 
 
 def staging_of(path: Path) -> Path:
-    """The folder in which a release is made ready: one for all tables that share a certificate."""
+    """Return the staging folder of a release.
+
+    All tables that share a certificate share the folder.
+    """
     name = f".{path.stem}.shoal"
-    if len(os.fsencode(name)) > LONGEST_NAME:
+    if len(os.fsencode(name)) > MAX_NAME_BYTES:
         name = f".{path.stem[:40]}.{hashlib.sha256(os.fsencode(path.stem)).hexdigest()[:16]}.shoal"
     return path.with_name(name)
 
 
 @contextlib.contextmanager
 def staging(path: Path) -> Iterator[Path]:
-    """A private folder on the output's file system, held by this run alone and removed at the end.
+    """Yield a private, locked folder on the output's file system.
 
-    What a killed run had begun to publish is finished or undone first.
+    It is removed at the end. An interrupted publication is finished or undone first.
     """
     _check_folder(path.parent)
-    held = None
+    locked = None
     try:
-        with signals.deferred():
-            held = _enter(staging_of(path))
-            _recover(held.path)
-            held.clear()
-        yield held.path
+        with signals.defer_signals():
+            locked = _enter(staging_of(path))
+            _recover(locked.path)
+            locked.clear()
+        yield locked.path
     finally:
-        with signals.deferred():
-            if held is not None and _exists(held.path / JOURNAL):
-                held.leave()  # the next release to this output finishes or undoes it
-            elif held is not None:
-                held.remove()
+        with signals.defer_signals():
+            if locked is not None and _exists(locked.path / JOURNAL):
+                locked.unlock()  # the next release to this output finishes or undoes it
+            elif locked is not None:
+                locked.remove()
 
 
-def _enter(folder: Path) -> Held:
+def _enter(folder: Path) -> LockedFolder:
     while True:
         try:
             with contextlib.suppress(FileExistsError):
@@ -249,58 +249,61 @@ def _enter(folder: Path) -> Held:
                 f"The directory {str(folder.parent)!r} is not writable: {error.strerror}. Choose another."
             ) from None
         try:
-            held = hold(folder, make=True)
+            locked = lock_folder(folder, make=True)
         except FileNotFoundError:  # a release that ended has removed it just now
             continue
         except OSError as error:
             raise OutputError(
                 f"The folder {str(folder)!r} cannot be held: {error.strerror}. Remove it, or choose another output."
             ) from None
-        if held is None:
+        if locked is None:
             raise OutputError(
                 f"Another release to {str(folder.parent)!r} under this name is at work. Wait for its end, or choose "
                 f"another name."
             )
-        return held
+        return locked
 
 
-# -- moving to the places ----------------------------------------------------------------------------
+# -- moving to the targets ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Move:
-    """A file of the release: where it is staged (None: it has no successor), its place, where the old one is kept."""
+    """A file of the release: staged path, target, and backup of the old file.
+
+    ``staged`` is None if the old file has no successor.
+    """
 
     staged: Path | None
-    place: Path
-    kept: Path
+    target: Path
+    backup: Path
 
 
 @dataclass(frozen=True)
 class _Journal:
-    """What is to move, and the digest of the table that does."""
+    """The moves of a release, and the digest of its table."""
 
     table: _Move
-    papers: tuple[_Move, ...]
+    documents: tuple[_Move, ...]
     """The certificate is the last."""
     sha256: str
 
     @property
     def moves(self) -> tuple[_Move, ...]:
-        return (self.table, *self.papers)
+        return (self.table, *self.documents)
 
     @property
     def parent(self) -> Path:
-        return self.table.place.parent
+        return self.table.target.parent
 
     @property
     def has_moved(self) -> bool:
-        """Whether the table has: from there on there is no way back."""
+        """Return whether the table has moved; then the release is not undone."""
         return self.table.staged is None or not _exists(self.table.staged)
 
     def write(self, folder: Path) -> None:
-        """Have the journal on disk, whole, before anything moves."""
-        moves = [[move.staged and move.staged.name, move.place.name] for move in self.moves]
+        """Write the journal to disk atomically, before anything moves."""
+        moves = [[move.staged and move.staged.name, move.target.name] for move in self.moves]
         draft = folder / f"{JOURNAL}.new"
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
@@ -313,19 +316,19 @@ class _Journal:
 
     @classmethod
     def read(cls, folder: Path) -> _Journal:
-        """The journal that a killed run left."""
+        """Read the journal that a killed run left."""
         content = json.loads((folder / JOURNAL).read_bytes())
         if content["format"] != FORMAT:
             raise ValueError
-        return cls.of([(name and folder / _plain(name), folder.parent / _plain(place))
-                       for name, place in content["moves"]], folder, content["sha256"])  # fmt: skip
+        return cls.of([(name and folder / _plain(name), folder.parent / _plain(target))
+                       for name, target in content["moves"]], folder, content["sha256"])  # fmt: skip
 
     @classmethod
     def of(cls, moves: Sequence[tuple[Path | None, Path]], folder: Path, sha256: str) -> _Journal:
-        table, *papers = (
-            _Move(staged, place, folder / f"old-{number}") for number, (staged, place) in enumerate(moves)
+        table, *documents = (
+            _Move(staged, target, folder / f"old-{number}") for number, (staged, target) in enumerate(moves)
         )
-        return cls(table, tuple(papers), sha256)
+        return cls(table, tuple(documents), sha256)
 
 
 def publish(
@@ -336,37 +339,37 @@ def publish(
     overwrite: bool = True,
     sha256: str | None = None,
 ) -> None:
-    """Move finished files to their places: the table, then what belongs to it (pairs of from and to).
+    """Move finished files to their targets: the table, then its documents.
 
     Parameters
     ----------
-    others
-        The papers; the certificate is the last.
+    table, others
+        Pairs of staged path and target. The others are the documents; the certificate is the last.
     outdated
-        Papers on the table that is replaced that have no successor: they go with it.
+        Documents of the replaced table without a successor: they are removed.
     overwrite
-        Whether anything may be replaced; asked again here, since making the release took its time.
+        Whether anything may be replaced; checked again here, since making the release takes time.
     sha256
-        The digest of the table, where it is known.
+        The digest of the table, if known.
     """
     folder = table[0].parent
-    moves = [table, *((None, place) for place in outdated), *others]
+    moves = [table, *((None, target) for target in outdated), *others]
     try:
         for staged, _ in (table, *others):
             for part in parts_of(staged):
                 _sync(part)
             _sync(staged)
         journal = _Journal.of(moves, folder, sha256 or sha256_of(table[0]))
-        with signals.deferred():
+        with signals.defer_signals():
             signals.check()
             for move in journal.moves:
-                _check_place(move.place, overwrite, may_be_directory=move is journal.table)
+                _check_replaceable(move.target, overwrite, may_be_directory=move is journal.table)
             journal.write(folder)
             try:
                 _begin(journal)
                 _finish(journal)
             except OSError:
-                if not _settle(journal, folder):
+                if not _complete_or_undo(journal, folder):
                     raise
             _forget(folder)
             published.append(table[1])
@@ -378,54 +381,54 @@ def publish(
 
 
 def _begin(journal: _Journal) -> None:
-    """Set the old papers aside, the certificate first; then the table takes its place."""
+    """Move the old documents aside, the certificate first; then the table."""
     table = journal.table
     assert table.staged is not None
-    for move in reversed(journal.papers):
-        if _exists(move.place):
-            os.replace(move.place, move.kept)
+    for move in reversed(journal.documents):
+        if _exists(move.target):
+            os.replace(move.target, move.backup)
     _sync(journal.parent)
-    if _exists(table.place) and (table.staged.is_dir() or table.place.is_dir()):
-        os.replace(table.place, table.kept)  # a directory takes no other's place
-    os.replace(table.staged, table.place)
+    if _exists(table.target) and (table.staged.is_dir() or table.target.is_dir()):
+        os.replace(table.target, table.backup)  # a directory cannot replace another one
+    os.replace(table.staged, table.target)
     _sync(journal.parent)
 
 
 def _finish(journal: _Journal) -> None:
-    """The new papers follow their table, the certificate last."""
-    for move in journal.papers:
+    """Move the new documents to their targets, the certificate last."""
+    for move in journal.documents:
         if move.staged is not None and _exists(move.staged):
-            os.replace(move.staged, move.place)
+            os.replace(move.staged, move.target)
     _sync(journal.parent)
 
 
-def _settle(journal: _Journal, folder: Path) -> bool:
-    """Make the release whole after moves that were broken off: the old one or the new one; is it the new one?"""
+def _complete_or_undo(journal: _Journal, folder: Path) -> bool:
+    """Complete or undo interrupted moves; return whether the release is new."""
     moved = journal.has_moved
     for move in journal.moves:
-        waiting = move.staged if moved else move.kept
-        if waiting is not None and _exists(waiting) and _exists(move.place):
+        waiting = move.staged if moved else move.backup
+        if waiting is not None and _exists(waiting) and _exists(move.target):
             raise OutputError(
-                f"A release to {str(journal.table.place)!r} was broken off, and {move.place.name!r} was made since. "
+                f"A release to {str(journal.table.target)!r} was broken off, and {move.target.name!r} was made since. "
                 f"Move that away; or remove the folder {folder.name!r} beside it, with what is left of both releases."
             )
     if not moved:
         for move in journal.moves:
-            if _exists(move.kept):
-                os.replace(move.kept, move.place)
+            if _exists(move.backup):
+                os.replace(move.backup, move.target)
         _sync(journal.parent)
-    elif _exists(journal.table.place) and sha256_of(journal.table.place) == journal.sha256:
+    elif _exists(journal.table.target) and sha256_of(journal.table.target) == journal.sha256:
         _finish(journal)
-    # else somebody has taken the table away since: there is nothing that the papers could be about
+    # else the table has been removed since: the documents would describe nothing
     return moved
 
 
 def _recover(folder: Path) -> None:
-    """Finish or undo what a killed run had begun to publish."""
+    """Finish or undo the publication that a killed run had begun."""
     if not _exists(folder / JOURNAL):
         return
     try:
-        _settle(_Journal.read(folder), folder)
+        _complete_or_undo(_Journal.read(folder), folder)
         _forget(folder)
     except OSError as error:
         raise OutputError(f"A release that was broken off cannot be made whole: {error.strerror}.") from None
@@ -437,25 +440,25 @@ def _recover(folder: Path) -> None:
 
 
 def _forget(folder: Path) -> None:
-    """The release is whole: the journal goes."""
+    """Remove the journal of a complete release."""
     os.unlink(folder / JOURNAL)
     _sync(folder)
 
 
 def _plain(name: str) -> str:
-    """A name of a file, which leads nowhere else."""
+    """Return a file name, or raise if it contains a path."""
     if not isinstance(name, str) or name in ("", ".", "..") or "/" in name or "\0" in name:
         raise ValueError
     return name
 
 
 def _exists(path: Path) -> bool:
-    """Whether anything stands there, be it a link that leads nowhere."""
+    """Return whether a path exists, be it a broken link."""
     return os.path.lexists(path)
 
 
 def _sync(path: Path) -> None:
-    """Have a file, or a directory's list of names, on disk."""
+    """Flush a file, or the entries of a directory, to disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -467,17 +470,20 @@ def _sync(path: Path) -> None:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The files of a table: itself, or the parts of a directory in their order."""
+    """Return the files of a table: itself, or the sorted parts of a directory."""
     return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 def size_of(path: Path) -> int:
-    """How many bytes a table has, in all its parts."""
+    """Return the size of a table in bytes, over all its parts."""
     return sum(part.stat().st_size for part in parts_of(path))
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes; of a directory's, that of what ``sha256sum part-*`` prints in it."""
+    """Return the SHA-256 of a table.
+
+    For a directory it is the digest of the output of ``sha256sum part-*`` in it.
+    """
     if path.is_dir():
         listed = "".join(f"{sha256_of(part)}  {part.name}\n" for part in parts_of(path))
         return hashlib.sha256(listed.encode()).hexdigest()

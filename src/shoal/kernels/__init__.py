@@ -1,3 +1,6 @@
-"""Compiled code that all methods share: the rule set, subsets of columns, and the cache of compiled code."""
+"""Compiled code that all methods share.
+
+The rule set, counts of column subsets, and the cache of compiled code.
+"""
 
 import shoal.kernels.cache  # noqa: F401 - the cache must be in place before anything is compiled

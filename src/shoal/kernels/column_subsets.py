@@ -1,10 +1,11 @@
-"""Sets of few columns, many of them, counted one after another: as :class:`shoal.table.column_subsets.Facts` does, compiled.
+"""Counts of many sets of a few columns each.
 
-A set is counted in a table of all combinations of its columns. Sets come in lexicographic order, so that those that
-differ in their last column only share the key of the others: a set then costs one pass over the rows. Where such a
-table would be larger than `room`, the set is left to whoever asked.
+This is :class:`shoal.table.column_subsets.SubsetCounter`, compiled. A set is counted in a table of all combinations of
+its columns. Sets come in lexicographic order, so that those that differ in their last column only share the key of the
+other columns: a set then costs one pass over the rows. If such a table would have more than `max_cells` cells, the
+caller must count the set.
 
-cells : int32 (columns, rows), from 0 to sizes[j], which stands for a cell that shows nothing
+cells : int32 (columns, rows), from 0 to sizes[j], the code of a suppressed cell
 sets : int64 (sets, columns of each), in lexicographic order
 counts : int64 (rows,)
 """
@@ -17,57 +18,61 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.runtime.threads import allowed, spread
-from shoal.table.cell_suppression import FAILS, HIDE, HOLDS, LOOK, NOBODY_ASKS, UNKNOWN, room_of
-from shoal.table.column_subsets import Facts
+from shoal.runtime.threads import parallel_map, thread_limit
+from shoal.table.cell_suppression import FAILS, HIDE, HOLDS, LOOK, NEVER_RARE, UNKNOWN, max_table_cells
+from shoal.table.column_subsets import SubsetCounter
 
-__all__ = ["count_sets", "hide_rare", "look_at_sets"]
-
-WORTH = 32
-"""A set is counted from its rows where a larger part of them left its groups than one in so many."""
+RECOUNT_DIVISOR = 32
+"""A set is recounted from its rows if more than one in this many rows have left its groups."""
 
 
 @njit(**INNER)
-def _span(sizes, chosen, room):
-    """How many combinations there are, or room + 1 where that is less."""
+def _span(sizes, chosen, max_cells):
+    """Return the number of combinations, at most max_cells + 1."""
     span = np.int64(1)
-    for place in range(len(chosen)):
-        span *= sizes[chosen[place]] + 1
-        if span > room:
-            return room + 1
+    for position in range(len(chosen)):
+        span *= sizes[chosen[position]] + 1
+        if span > max_cells:
+            return max_cells + 1
     return span
 
 
 @njit(**INNER)
 def _same_before_last(sets, one, other):
-    for place in range(sets.shape[1] - 1):  # noqa: SIM110 - compiled code knows no generators
-        if sets[one, place] != sets[other, place]:
+    for position in range(sets.shape[1] - 1):  # noqa: SIM110 - compiled code knows no generators
+        if sets[one, position] != sets[other, position]:
             return False
     return True
 
 
 @njit(**INNER)
 def _key(cells, sizes, chosen, key):
-    """Number the rows by all columns of a set but the last; `key`, int32 (rows,), is overwritten."""
+    """Number the rows by all columns of a set but the last.
+
+    `key`, int32 (rows,), is overwritten.
+    """
     rows = cells.shape[1]
     key[:rows] = 0
-    for place in range(len(chosen) - 1):
-        column = chosen[place]
+    for position in range(len(chosen) - 1):
+        column = chosen[position]
         size = np.int32(sizes[column] + 1)
         for row in range(rows):
             key[row] = key[row] * size + cells[column, row]
 
 
 @njit(**INNER)
-def _shows(sizes, chosen, shows):
-    """Which numbers of :func:`_key` show something in every column; returns how many numbers there are."""
+def _mark_visible(sizes, chosen, visible):
+    """Mark the numbers of :func:`_key` without a suppressed cell.
+
+    Returns the number of numbers.
+    """
     span = 1
-    shows[0] = True
-    for place in range(len(chosen) - 1):
-        size = sizes[chosen[place]] + 1
+    visible[0] = True
+    for position in range(len(chosen) - 1):
+        size = sizes[chosen[position]] + 1
         for code in range(span - 1, -1, -1):
             for digit in range(size):
-                shows[code * size + digit] = shows[code] and digit < size - 1
+                visible[code * size + digit] = visible[code] and digit < size - 1
         span *= size
     return span
 
@@ -80,13 +85,13 @@ def _fill(cells, counts, key, column, size, table, span):
 
 
 @njit(**INNER)
-def _cover(sizes, chosen, hides, table, span):
-    """Add to every combination the rows that show nothing where it shows something."""
+def _cover(sizes, chosen, has_suppressed, table, span):
+    """Add to every combination the rows with suppressed cells that match it."""
     stride = np.int64(1)
-    for place in range(len(chosen) - 1, -1, -1):
-        column = chosen[place]
+    for position in range(len(chosen) - 1, -1, -1):
+        column = chosen[position]
         size = sizes[column] + 1
-        if hides[column]:
+        if has_suppressed[column]:
             for start in range(0, span, stride * size):
                 nothing = start + (size - 1) * stride
                 for digit in range(size - 1):
@@ -96,82 +101,84 @@ def _cover(sizes, chosen, hides, table, span):
 
 
 @njit(**FROM_PYTHON)
-def count_sets(cells, sizes, counts, known, hides, sets, room, smallest, fewest):
-    """Of each set the smallest group of rows that show everything, and the fewest rows that can be somebody's.
+def count_sets(cells, sizes, counts, known, has_suppressed, sets, max_cells, smallest, fewest):
+    """Find the smallest visible group, and the fewest candidates, of each set.
 
-    known : int32 (columns, people), what is known of people; hides : bool (columns,), whether cells of it show nothing
-    smallest, fewest : int64 (sets,), overwritten: 0 where no group shows everything; -1 where a set was not counted
+    known : int32 (columns, people), known values of people
+    has_suppressed : bool (columns,), whether a column of `cells` has suppressed cells
+    smallest, fewest : int64 (sets,), overwritten: the smallest group without a suppressed cell, and the smallest number
+    of candidate rows of a person; 0 if no group is visible; -1 if a set was not counted
     """
     rows, people = cells.shape[1], known.shape[1]
     key, own = np.empty(rows, np.int32), np.empty(people, np.int32)
-    table = np.empty(room, np.int64)
-    met, shows = np.empty(room, np.bool_), np.empty(room, np.bool_)
+    table = np.empty(max_cells, np.int64)
+    occurs, visible = np.empty(max_cells, np.bool_), np.empty(max_cells, np.bool_)
     last, numbers = -1, 0
     for s in range(len(sets)):
         chosen = sets[s]
-        span = _span(sizes, chosen, room)
-        if span > room:
+        span = _span(sizes, chosen, max_cells)
+        if span > max_cells:
             smallest[s] = fewest[s] = -1
             continue
         if last < 0 or not _same_before_last(sets, s, last):
             _key(cells, sizes, chosen, key)
             _key(known, sizes, chosen, own)
-            numbers = _shows(sizes, chosen, shows)
+            numbers = _mark_visible(sizes, chosen, visible)
             last = s
         column = chosen[-1]
         size = sizes[column] + 1
         _fill(cells, counts, key, column, size, table, span)
         low = np.int64(0)
         for code in range(numbers):
-            if shows[code]:
+            if visible[code]:
                 for cell in range(code * size, code * size + size - 1):
                     if table[cell] > 0 and (low == 0 or table[cell] < low):
                         low = table[cell]
         smallest[s] = low
-        _cover(sizes, chosen, hides, table, span)
-        met[:span] = False
+        _cover(sizes, chosen, has_suppressed, table, span)
+        occurs[:span] = False
         for person in range(people):
-            met[own[person] * size + known[column, person]] = True
+            occurs[own[person] * size + known[column, person]] = True
         least = np.int64(-1)
         for cell in range(span):
-            if met[cell] and (least < 0 or table[cell] < least):
+            if occurs[cell] and (least < 0 or table[cell] < least):
                 least = table[cell]
         fewest[s] = least
 
 
 @njit(**INNER)
-def _recount(cells, counts, key, column, size, numbers, shows, least, own):
-    """Count a set from its rows; returns how many of its groups are rare."""
+def _recount(cells, counts, key, column, size, numbers, visible, least, own):
+    """Count a set from its rows; returns the number of its rare groups."""
     own[:] = 0
     for row in range(cells.shape[1]):
         own[key[row] * size + cells[column, row]] += counts[row]
     rare = 0
     for code in range(numbers):
         for cell in range(code * size, code * size + size):
-            if not shows[code] or cell == code * size + size - 1:
-                own[cell] = NOBODY_ASKS
+            if not visible[code] or cell == code * size + size - 1:
+                own[cell] = NEVER_RARE
             elif 0 < own[cell] < least:
                 rare += 1
     return rare
 
 
 @njit(**INNER)
-def _take_out(cells, sizes, counts, chosen, seen, least, own):
-    """Take the rows from a set's counts that left its groups since it was last counted; returns by how much rare grows.
+def _remove_rows(cells, sizes, counts, chosen, seen, least, own):
+    """Remove the rows that left a set's groups since it was last counted.
 
-    A row that was hidden in several of the columns left its group once: it is taken out at the first of them. One that
-    had been hidden in another before was in none.
+    Returns the change of the number of rare groups. A row that was suppressed in several of the columns left its group
+    once: it is removed at the first of them. A row that had been suppressed in another column before was in no group.
     """
     change = 0
-    for place in range(len(chosen)):
-        column = chosen[place]
-        for event in range(seen[place], cells.length[column]):
+    for position in range(len(chosen)):
+        column = chosen[position]
+        for event in range(seen[position], cells.length[column]):
             row = cells.row[column, event]
             number, counted = np.int64(0), True
             for other in range(len(chosen)):
                 c = chosen[other]
                 moment = cells.when[c, row]
-                if moment < seen[other] or (other < place and moment < cells.length[c]):
+                if moment < seen[other] or (other < position and moment < cells.length[c]):
                     counted = False
                     break
                 number = number * (sizes[c] + 1) + cells.first[c, row]
@@ -188,58 +195,61 @@ def _take_out(cells, sizes, counts, chosen, seen, least, own):
 
 
 @njit(**FROM_PYTHON)
-def hide_rare(cells, sizes, counts, sets, place, least, often, cost, mode, tables, room, found):
-    """Hide a cell of every row whose group in a set has fewer than least[s] rows; or note them; or look for such sets.
+def hide_rare(cells, sizes, counts, sets, index, least, often, cost, mode, tables, max_cells, found):
+    """Suppress a cell of every row in a group with fewer than least[s] rows.
 
-    counts : int32 (rows,); place : int64 (sets,), where a set is in `tables`
-    often : float32 (rows, columns), in how many such groups a cell was; raised for all cells of the set, unless mode is
-    LOOK. With HIDE the cell with most of them for its cost, float64 (columns,), is hidden, the first of equal ones
+    Depending on `mode`, cells are suppressed (HIDE), only recorded (NOTE), or only the failing sets are found (LOOK).
+
+    counts : int32 (rows,); index : int64 (sets,), the index of a set in `tables`
+    often : float32 (rows, columns), the number of such groups of a cell; raised for all cells of the set, unless mode
+    is LOOK. With HIDE the cell with the largest number relative to its cost, float64 (columns,), is suppressed, the
+    first of equal ones
     found : int8 (sets,), overwritten: HOLDS, FAILS, or UNKNOWN
-    A set is counted from all rows once; after that, and where few cells of its columns were hidden since, by them.
+    A set is counted from all rows once; after that it is updated, if few cells of its columns were suppressed since.
     """
     rows, width = cells.now.shape[1], sets.shape[1]
     key = np.empty(rows, np.int32)
-    scratch = np.empty(room, np.int32)
-    shows = np.empty(room, np.bool_)
+    scratch = np.empty(max_cells, np.int32)
+    visible = np.empty(max_cells, np.bool_)
     last = -1
     numbers = 0
     for s in range(len(sets)):
-        chosen, here, limit = sets[s], place[s], least[s]
+        chosen, here, limit = sets[s], index[s], least[s]
         events = np.int64(0)
         for position in range(width):
             events += cells.length[chosen[position]]
-        if tables.held[here] == events:
+        if tables.passed_at[here] == events:
             found[s] = HOLDS
             continue
-        span = _span(sizes, chosen, room)
-        if span > room:
+        span = _span(sizes, chosen, max_cells)
+        if span > max_cells:
             found[s] = UNKNOWN
             continue
         column = chosen[width - 1]
         size = sizes[column] + 1
         start = tables.start[here]
-        kept = start >= 0 and tables.rare[here] >= 0
-        if kept:
+        is_current = start >= 0 and tables.rare[here] >= 0
+        if is_current:
             own = tables.counts[start : start + span]
             seen = tables.seen[here]
             left = events
             for position in range(width):
                 left -= seen[position]
-            kept = left <= rows // WORTH
-            if kept and left > 0:
-                tables.rare[here] += _take_out(cells, sizes, counts, chosen, seen, limit, own)
-        if not kept or (tables.rare[here] > 0 and mode != LOOK):
+            is_current = left <= rows // RECOUNT_DIVISOR
+            if is_current and left > 0:
+                tables.rare[here] += _remove_rows(cells, sizes, counts, chosen, seen, limit, own)
+        if not is_current or (tables.rare[here] > 0 and mode != LOOK):
             if last < 0 or not _same_before_last(sets, s, last):
                 _key(cells.now, sizes, chosen, key)
-                numbers = _shows(sizes, chosen, shows)
+                numbers = _mark_visible(sizes, chosen, visible)
                 last = s
-            if not kept:
+            if not is_current:
                 own = tables.counts[start : start + span] if start >= 0 else scratch[:span]
-                tables.rare[here] = _recount(cells.now, counts, key, column, size, numbers, shows, limit, own)
+                tables.rare[here] = _recount(cells.now, counts, key, column, size, numbers, visible, limit, own)
         for position in range(width):
             tables.seen[here, position] = cells.length[chosen[position]]
         if tables.rare[here] == 0:
-            tables.held[here] = events
+            tables.passed_at[here] = events
             found[s] = HOLDS
             continue
         found[s] = FAILS
@@ -249,24 +259,24 @@ def hide_rare(cells, sizes, counts, sets, place, least, often, cost, mode, table
             if own[key[row] * size + cells.now[column, row]] >= limit:
                 continue
             if mode == HIDE:
-                best, chosen_place = -1.0, 0
+                best, chosen_position = -1.0, 0
                 for position in range(width):
                     gain = (often[row, chosen[position]] + np.float32(1)) / cost[chosen[position]]
                     if gain > best:
-                        best, chosen_place = gain, position
-                hidden = chosen[chosen_place]
+                        best, chosen_position = gain, position
+                hidden = chosen[chosen_position]
                 cells.now[hidden, row] = sizes[hidden]
                 cells.row[hidden, cells.length[hidden]] = row
                 cells.when[hidden, row] = cells.length[hidden]
                 cells.length[hidden] += 1
-                if chosen_place < width - 1:
+                if chosen_position < width - 1:
                     number = np.int32(0)
                     for position in range(width - 1):
                         number = number * np.int32(sizes[chosen[position]] + 1) + cells.now[chosen[position], row]
                     key[row] = number
             for position in range(width):
                 often[row, chosen[position]] += np.float32(1)
-        if mode == HIDE:  # nobody is left in the groups that were rare
+        if mode == HIDE:  # the groups that were rare are now empty
             for cell in range(span):
                 if own[cell] < limit:
                     own[cell] = 0
@@ -275,24 +285,26 @@ def hide_rare(cells, sizes, counts, sets, place, least, often, cost, mode, table
             for position in range(width):
                 tables.seen[here, position] = cells.length[chosen[position]]
                 events += cells.length[chosen[position]]
-            tables.held[here] = events
+            tables.passed_at[here] = events
 
 
-def look_at_sets(shown: Facts, known: Facts, sets: Sequence[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`count_sets` for sets of one size, on as many threads as are allowed."""
-    cells = np.stack(shown.columns).astype(np.int32)
+def count_sets_parallel(
+    published: SubsetCounter, known: SubsetCounter, sets: Sequence[tuple[int, ...]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Apply :func:`count_sets` to sets of one size, with all allowed threads."""
+    cells = np.stack(published.columns).astype(np.int32)
     people = np.stack(known.columns).astype(np.int32)
-    sizes = np.asarray(shown.sizes, np.int64)
-    hides = (cells == sizes[:, None]).any(axis=1)
-    room = room_of(len(shown.count))
-    counts = np.ascontiguousarray(shown.count, np.int64)
+    sizes = np.asarray(published.sizes, np.int64)
+    has_suppressed = (cells == sizes[:, None]).any(axis=1)
+    max_cells = max_table_cells(len(published.count))
+    counts = np.ascontiguousarray(published.count, np.int64)
 
     def count(part: np.ndarray) -> np.ndarray:
         figures = np.zeros((2, len(part)), np.int64)
-        count_sets(cells, sizes, counts, people, hides, part, room, figures[0], figures[1])
+        count_sets(cells, sizes, counts, people, has_suppressed, part, max_cells, figures[0], figures[1])
         return figures
 
     listed = np.asarray(sets, np.int64).reshape(len(sets), -1)
-    found = spread(count, [part for part in np.array_split(listed, 4 * allowed()) if len(part)])
+    found = parallel_map(count, [part for part in np.array_split(listed, 4 * thread_limit()) if len(part)])
     smallest, fewest = np.concatenate(found, axis=1)
     return smallest, fewest

@@ -1,4 +1,7 @@
-"""How groups are found: one folder per family of methods, each with its search and its kernels."""
+"""Methods that form groups, one package per family.
+
+Each package holds the method, its search and its kernels.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from shoal.methods.local.switching import Switching
 from shoal.methods.local.top_down import TopDown
 from shoal.methods.microaggregation.method import Cbfs, KFirst, Mdav, PFirst, Univariate, VMdav
 from shoal.methods.patterns.anti_unification import AntiUnification
-from shoal.runtime.registry import Extended
+from shoal.runtime.registry import Registry
 
 __all__ = [
     "METHODS",
@@ -64,5 +67,5 @@ OWN: dict[str, type[Method]] = {
         Auto,
     )
 }
-METHODS: Mapping[str, type[Method]] = Extended(OWN, "shoal.methods", Method)
-"""Methods by name: shoal's own, and those of installed packages."""
+METHODS: Mapping[str, type[Method]] = Registry(OWN, "shoal.methods", Method)
+"""Methods by name: those of shoal and those of installed packages."""

@@ -1,8 +1,8 @@
-"""The choice between methods: several are tried, and the recoding of least loss is taken.
+"""Choice between methods: try several and take the recoding of least loss.
 
-All that are tried publish true values, only less exact ones, so that the choice does not change what a value means.
-For an intruder who knows few columns other methods are tried than for one who knows all of them.
-`shoal explore` compares any methods and parameters, and shows what was not chosen.
+All candidates publish true values, only less exact ones, so the choice does not change the meaning of a value. Models
+for an intruder who knows only some columns have other candidates than models for one who knows all columns.
+`shoal explore` compares any methods and parameters, and lists the rejected ones too.
 """
 
 from __future__ import annotations
@@ -13,29 +13,31 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import MinLen
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError, ShoalError
 from shoal.methods.base import Method, Problem, Quality
-from shoal.methods.time_limits import within
-from shoal.models import AllOf, limited
+from shoal.methods.time_limits import with_time_limit
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.search_clock import now
-from shoal.runtime.threads import spread
+from shoal.runtime.threads import parallel_map
 from shoal.runtime.validation import Seconds, Share
 from shoal.schema import Schema
 from shoal.table import ByLevel, MethodFacts, Recoding
-from shoal.table.method_facts import Kind, Search
+from shoal.table.method_facts import Kind, SearchFacts
 from shoal.utility.loss import RecodingLoss, losses
 
-__all__ = ["TRUTHFUL", "Auto", "make_method"]
-
-TRUTHFUL = ("full-domain", "top-down", "mondrian", "refine")
-FEW = ("hidden-cells", "full-domain")
-"""What is tried in their place where models are for an intruder who knows few columns."""
+TRUTHFUL_METHODS = ("full-domain", "top-down", "mondrian", "refine")
+PARTIAL_KNOWLEDGE_METHODS = ("hidden-cells", "full-domain")
+"""The default candidates where models are for an intruder who knows only some columns."""
 
 
 def make_method(name: str, given: Mapping[str, Any]) -> Method:
-    """A method by its name, with those of the given parameters that it has."""
+    """Build a method by name from the parameters that it accepts.
+
+    Other entries of ``given`` are ignored.
+    """
     from shoal.methods import METHODS
 
     if name not in METHODS:
@@ -47,29 +49,33 @@ def make_method(name: str, given: Mapping[str, Any]) -> Method:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What became of a method that was tried: its loss, or why there is none."""
+class MethodTrial:
+    """Outcome of one candidate: its loss, or the reason for having none."""
 
     method: str
     outcome: str | tuple[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON, the loss under its own name."""
+        """Return a dictionary for JSON, with the loss under the measure's name."""
         key, found = ("outcome", self.outcome) if isinstance(self.outcome, str) else self.outcome
         return {"method": self.method, key: found}
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoFacts(MethodFacts):
-    """Which method was chosen of those that were tried, and what it tells itself."""
+    """The chosen method, all trials, and the facts of the chosen method."""
 
     chosen: str
-    tried: tuple[Tried, ...]
+    tried: tuple[MethodTrial, ...]
     best: MethodFacts
 
-    def of(self, kind: type[Kind]) -> Kind | None:
-        """See :class:`MethodFacts`. A proof is about the levels of one method; another one may lose less."""
-        return None if kind is Search else super().of(kind)
+    @override
+    def get(self, kind: type[Kind]) -> Kind | None:
+        """Return the facts of a kind, or None; never those of a search.
+
+        A proof of optimality covers the levels of one method; another method may lose less.
+        """
+        return None if kind is SearchFacts else super().get(kind)
 
 
 @dataclass(frozen=True)
@@ -79,26 +85,26 @@ class Auto(Method):
     Parameters
     ----------
     methods
-        Names of methods, tried in this order; of equal losses the first one's is taken. Where models say ``known``, or
+        Names of methods, tried in this order; the first of equal losses is taken. Where models have ``known``, or
         there are key sets, hidden-cells and full-domain are tried unless others are named.
     loss
-        The figure to compare: one of those that a certificate lists under ``loss``.
+        The measure to compare: one of those that a certificate lists under ``loss``.
     suppression
-        The largest part of the rows that may be left out, for the methods that leave rows out.
+        The largest share of rows that may be suppressed, for the methods that suppress rows.
     time_limit
-        Seconds to share out among the methods: each gets its part of what is left, and once there is a recoding and no
-        time left, the others are not tried.
+        Seconds to divide among the methods: each gets its share of the remaining time. Once there is a recoding and no
+        time remains, the other methods are not tried.
     quality
-        That of the methods which have one.
+        The quality of those methods that have one.
     """
 
-    methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL
+    methods: Annotated[tuple[str, ...], MinLen(1)] = TRUTHFUL_METHODS
     loss: RecodingLoss = "ncp"
     suppression: Share = 0.0
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "auto"
-    serves_few: ClassVar[bool] = True
+    supports_partial_knowledge: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.name in self.methods:
@@ -112,92 +118,109 @@ class Auto(Method):
         return self.candidates_for(AllOf())
 
     def candidates_for(self, model: AllOf) -> list[Method]:
-        """The methods to try for some models."""
-        names = FEW if limited(model) and self.methods == TRUTHFUL else self.methods
+        """List the methods to try for some models."""
+        names = (
+            PARTIAL_KNOWLEDGE_METHODS
+            if partial_knowledge_models(model) and self.methods == TRUTHFUL_METHODS
+            else self.methods
+        )
         return [make_method(name, {"suppression": self.suppression, "quality": self.quality}) for name in names]
 
     @property
-    def only_rows(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
-        refusals = [method.only_rows for method in self.candidates]
+    @override
+    def why_not_people(self) -> str | None:
+        """The reason why no candidate can count people.
+
+        None where at least one candidate can.
+        """
+        refusals = [method.why_not_people for method in self.candidates]
         return None if None in refusals else refusals[0]
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`; one that can serve is enough."""
+        """Raise where no candidate supports these columns and models."""
         refusals = []
         candidates = self.candidates_for(model)
         for method in candidates:
             try:
-                _require_served(method, schema, model)
+                _require_supported(method, schema, model)
             except PlanError as error:
                 refusals.append(str(error))
         if len(refusals) == len(candidates):
             raise PlanError(f"None of the methods to try can serve this plan. The first says: {refusals[0]}")
 
+    @override
     def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         for method in self.candidates:
             method.warm()
 
+    @override
     def decide(self, problem: Problem) -> Recoding:
-        """See :class:`shoal.methods.base.Method`.
+        """Return the recoding of least loss among all candidates.
 
-        Takes as long as all methods together, divided among the cores; where time is shared out, one follows the other,
-        so that each knows what is left.
+        The time is that of all methods, divided among the cores. With a time limit, methods run one after the other, so
+        that each gets its share of the remaining time.
         """
         candidates = self.candidates_for(problem.model)
         if self.time_limit is None:
-            found = self._together(candidates, problem)
+            found = self._try_in_parallel(candidates, problem)
         else:
-            found = self._one_by_one(candidates, problem, float(self.time_limit))
-        done = [(trial.loss, place) for place, trial in enumerate(found) if trial.loss is not None]
+            found = self._try_in_sequence(candidates, problem, float(self.time_limit))
+        done = [(trial.loss, index) for index, trial in enumerate(found) if trial.loss is not None]
         if not done:
             reasons = [trial.why for trial in found if trial.why is not None]
             raise next((why for why in reasons if isinstance(why, InfeasibleError)), reasons[-1])
         best = found[min(done)[1]]
         assert best.recoding is not None
-        tried = tuple(trial.told for trial in found)
-        facts = AutoFacts(chosen=best.told.method, tried=tried, best=best.recoding.facts)
+        tried = tuple(trial.summary for trial in found)
+        facts = AutoFacts(chosen=best.summary.method, tried=tried, best=best.recoding.facts)
         return replace(best.recoding, facts=facts)
 
-    def _together(self, candidates: Sequence[Method], problem: Problem) -> list[_Trial]:
-        """As many methods at a time as there are threads; how far all of them are, none can tell."""
+    def _try_in_parallel(self, candidates: Sequence[Method], problem: Problem) -> list[_Trial]:
+        """Try as many methods at a time as there are threads.
+
+        Progress has no fraction: the candidates report none in common.
+        """
         problem.progress(f"deciding: {', '.join(method.name for method in candidates)}", None)
         over = threading.Event()
 
-        def end_with_the_caller(step: str, done: float | None = None) -> None:
+        def stop_when_over(step: str, done: float | None = None) -> None:
             if over.is_set():
                 raise InterruptedError
 
-        apart = replace(problem, progress=end_with_the_caller)
-        return spread(lambda method: self._try(method, apart), candidates, over)
+        cancellable = replace(problem, progress=stop_when_over)
+        return parallel_map(lambda method: self._try(method, cancellable), candidates, over)
 
-    def _one_by_one(self, candidates: Sequence[Method], problem: Problem, seconds: float) -> list[_Trial]:
-        """Each method gets its part of the time that is left; once there is a recoding and no time, none is tried."""
+    def _try_in_sequence(self, candidates: Sequence[Method], problem: Problem, seconds: float) -> list[_Trial]:
+        """Try one method after the other, each with its share of the time left.
+
+        Once there is a recoding and no time is left, no further method is tried.
+        """
         start = now()
         found: list[_Trial] = []
-        for place, method in enumerate(candidates):
-            problem.progress(f"deciding: {method.name}", place / len(candidates))
+        for index, method in enumerate(candidates):
+            problem.progress(f"deciding: {method.name}", index / len(candidates))
             left = seconds - (now() - start)
             if left <= 0 and any(trial.loss is not None for trial in found):
-                found.append(_Trial(Tried(method.name, "not tried, the time was over")))
+                found.append(_Trial(MethodTrial(method.name, "not tried, the time was over")))
             else:
-                found.append(self._try(within(method, left / (len(candidates) - place)), problem))
+                found.append(self._try(with_time_limit(method, left / (len(candidates) - index)), problem))
         return found
 
     def _try(self, method: Method, problem: Problem) -> _Trial:
         try:
-            _require_served(method, problem.schema, problem.model)
+            _require_supported(method, problem.schema, problem.model)
             recoding = method.decide(problem)
         except (PlanError, InfeasibleError) as error:
-            return _Trial(Tried(method.name, type(error).__name__), why=error)
+            return _Trial(MethodTrial(method.name, type(error).__name__), why=error)
         loss = losses(problem.frequencies, problem.ladders, recoding)[self.loss]
-        return _Trial(Tried(method.name, (self.loss, loss)), loss, recoding)
+        return _Trial(MethodTrial(method.name, (self.loss, loss)), loss, recoding)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`: that of the method which was chosen.
+        """Return the lower bound of the chosen method.
 
-        Levels are chosen among recodings that may be local: what these must lose, levels must.
+        Levels are chosen among recodings that may be local, so the bound of local recodings holds for levels too.
         """
         facts = recoding.facts
         assert isinstance(facts, AutoFacts)
@@ -206,25 +229,25 @@ class Auto(Method):
             return next(one for one in candidates if one.name == facts.chosen).lower_bound(problem, recoding)
         from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding
 
-        if limited(problem.model):
+        if partial_knowledge_models(problem.model):
             return bound_cells(problem, recoding, "ncp", {}, all_levels(problem.ladders))
         return bound_recoding(problem, recoding, "ncp", {}, whole=self.suppression == 0, effort=0)
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """What is told of a method that was tried, and what it found or why it did not."""
+    """Outcome of a candidate, with its recoding or its error."""
 
-    told: Tried
+    summary: MethodTrial
     loss: float | None = None
     recoding: Recoding | None = None
     why: ShoalError | None = None
 
 
-def _require_served(method: Method, schema: Schema, model: AllOf) -> None:
-    """Raise where a method cannot serve these columns and models."""
-    if schema.person and method.only_rows is not None:
-        raise PlanError(f"The method {method.name} cannot count people: {method.only_rows}")
-    if limited(model) and not method.serves_few:
+def _require_supported(method: Method, schema: Schema, model: AllOf) -> None:
+    """Raise where a method does not support these columns and models."""
+    if schema.person and method.why_not_people is not None:
+        raise PlanError(f"The method {method.name} cannot count people: {method.why_not_people}")
+    if partial_knowledge_models(model) and not method.supports_partial_knowledge:
         raise PlanError(f"The method {method.name} forms groups in all quasi-identifiers at once.")
     method.check(schema, model)

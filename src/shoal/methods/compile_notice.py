@@ -1,4 +1,7 @@
-"""People should know why they wait: a method's first run since an installation compiles it (shoal.api.compile)."""
+"""Progress notices for the first run of a method, which compiles it.
+
+Methods are compiled once after an installation (:mod:`shoal.api.compile`).
+"""
 
 from __future__ import annotations
 
@@ -11,32 +14,39 @@ from pathlib import Path
 from shoal.methods.base import Method
 from shoal.runtime.progress import Progress
 
-__all__ = ["is_first_run", "tell_of_compiling", "told_of_compiling"]
-
 
 @contextlib.contextmanager
-def told_of_compiling(method: Method, progress: Progress) -> Iterator[None]:
-    """Say that a decision has to be compiled first where it is the method's first one since an installation."""
-    tell_of_compiling(method, progress)
+def notify_compiling(method: Method, progress: Progress) -> Iterator[None]:
+    """Report compilation before a decision, and mark the method as compiled.
+
+    A progress step is reported only on the method's first run since the installation.
+    """
+    report_compiling(method, progress)
     yield
     if "shoal.kernels.cache" in sys.modules:
         with contextlib.suppress(OSError):
-            _mark(method).touch()
+            _marker_file(method).touch()
 
 
-def tell_of_compiling(method: Method, progress: Progress) -> None:
-    """Say that compiled code is being made, if it is: where nothing compiled is used, no kernels are loaded."""
+def report_compiling(method: Method, progress: Progress) -> None:
+    """Report a progress step if the method has to be compiled.
+
+    Where nothing compiled is used, no kernels are loaded and nothing is reported.
+    """
     if is_first_run(method):
         progress("compiling (once after an installation, up to a minute for a method)", None)
 
 
 def is_first_run(method: Method) -> bool:
-    """Whether a method was never run since the installation, so that it is compiled now."""
-    return "shoal.kernels.cache" in sys.modules and not _mark(method).exists()
+    """Return whether a method never ran since the installation.
+
+    It is then compiled now.
+    """
+    return "shoal.kernels.cache" in sys.modules and not _marker_file(method).exists()
 
 
-def _mark(method: Method) -> Path:
-    """A file that is there when a method has run."""
+def _marker_file(method: Method) -> Path:
+    """Return the path of the file that exists once a method has run."""
     return _store() / f"{method.name}.ran"
 
 

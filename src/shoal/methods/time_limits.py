@@ -1,8 +1,8 @@
-"""Answers in time: what a search has when its time is over, or a clear error where it has nothing yet.
+"""Time limits: the best result so far, or an error where there is none.
 
-Most searches look at the clock themselves and answer with the best so far. What forms all of its groups in one stretch
-of compiled code cannot: it is waited for (:func:`answer_within`), and where it has nothing to show when the time is
-over, the release is given up.
+Most searches check the clock themselves and return the best result so far. A method that forms all of its groups in
+one call of compiled code cannot. Such a method runs in a thread (:func:`answer_within`); if it has no result when the
+time ends, the release fails.
 """
 
 from __future__ import annotations
@@ -17,39 +17,42 @@ from shoal.errors import InfeasibleError
 from shoal.methods.base import Method
 from shoal.runtime.search_clock import now
 
-__all__ = ["answer_within", "deadline_of", "in_time", "is_late", "within"]
-
-LEAST_SECONDS = 0.1
+MIN_SECONDS = 0.1
 
 Answer = TypeVar("Answer")
 
 
 def deadline_of(time_limit: float | None) -> float | None:
-    """When so many seconds from now are over, by :func:`shoal.runtime.search_clock.now`; None for never."""
+    """Return the end of a time limit by the search clock; None for no limit.
+
+    The clock is :func:`shoal.runtime.search_clock.now`; ``time_limit`` is in seconds from now.
+    """
     return None if time_limit is None else now() + time_limit
 
 
 def is_late(deadline: float | None) -> bool:
-    """Whether a deadline is over."""
+    """Return whether a deadline has passed."""
     return deadline is not None and now() > deadline
 
 
-def in_time(deadline: float | None) -> bool | None:
-    """Whether a search came to its end before its deadline; None where it had none."""
+def finished_in_time(deadline: float | None) -> bool | None:
+    """Return whether a search ended before its deadline; None without one."""
     return None if deadline is None else not is_late(deadline)
 
 
-def within(method: Method, seconds: float) -> Method:
-    """The method with a limit of time, where it takes one."""
+def with_time_limit(method: Method, seconds: float) -> Method:
+    """Return the method with a time limit, if it has such a parameter."""
     if any(part.name == "time_limit" for part in fields(method)):
-        return replace(method, time_limit=max(seconds, LEAST_SECONDS))  # type: ignore[call-arg]
+        return replace(method, time_limit=max(seconds, MIN_SECONDS))  # type: ignore[call-arg]
     return method
 
 
 def answer_within(method: Method, time_limit: float | None, work: Callable[[threading.Event], Answer]) -> Answer:
-    """What ``work`` returns; raises where the time is over before it has set its event, which says: there is an answer.
+    """Return the result of ``work``, or raise where it is not ready in time.
 
-    What goes on computing after that goes on by itself, until it is done or the process ends.
+    ``work`` sets its event as soon as it has a result; the time limit ends there. After an error, the thread continues
+    until
+    it is done or the process ends.
     """
     found = threading.Event()
     if time_limit is None:
@@ -60,7 +63,7 @@ def answer_within(method: Method, time_limit: float | None, work: Callable[[thre
     def run() -> None:
         try:
             answers.append(work(found))
-        except BaseException as error:  # raised again where the answer is waited for
+        except BaseException as error:  # raised again in the waiting thread
             faults.append(error)
         found.set()
 
@@ -68,7 +71,7 @@ def answer_within(method: Method, time_limit: float | None, work: Callable[[thre
     deadline = now() + time_limit
     worker.start()
     while not found.wait(max(deadline - now(), 0.0)) and not is_late(deadline):
-        pass  # the clock stood still meanwhile
+        pass  # the search clock was paused meanwhile
     if not found.is_set():
         raise InfeasibleError(
             f"The method {method.name} must form all groups before it has an answer, and had not done so within "

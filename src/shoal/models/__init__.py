@@ -1,4 +1,4 @@
-"""What a safe group is: one file per family of models."""
+"""Privacy models: one module per family."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from shoal.models.alpha_k_delta_beta import AlphaK, BetaLikeness, DeltaDisclosur
 from shoal.models.base import AllOf, Assessment, Condition, Model
 from shoal.models.k_anonymity import KAnonymity
 from shoal.models.l_diversity import LDiversity
-from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, of_one_category
-from shoal.models.partial_knowledge import Keyed, KeySet, Known, Limited, limited
+from shoal.models.p_sensitive import PAlphaSensitive, PPlusAlphaSensitive, PSensitive, single_category_groups
+from shoal.models.partial_knowledge import KeySet, Known, KnowsColumns, PartialKnowledge, partial_knowledge_models
 from shoal.models.t_closeness import TCloseness
 from shoal.models.trajectory import TrajectoryAnonymity
-from shoal.runtime.registry import Extended
+from shoal.runtime.registry import Registry
 
 __all__ = [
     "MODELS",
@@ -26,25 +26,25 @@ __all__ = [
     "DeltaDisclosure",
     "KAnonymity",
     "KeySet",
-    "Keyed",
     "Known",
+    "KnowsColumns",
     "LDiversity",
-    "Limited",
     "Model",
     "PAlphaSensitive",
     "PPlusAlphaSensitive",
     "PSensitive",
+    "PartialKnowledge",
     "TCloseness",
     "TrajectoryAnonymity",
     "combine",
-    "limited",
+    "initial_models",
     "make_model",
-    "of_one_category",
+    "partial_knowledge_models",
+    "single_category_groups",
     "size_of_groups",
-    "starting",
 ]
 
-OWN: dict[str, type[Model]] = {
+BUILT_IN_MODELS: dict[str, type[Model]] = {
     model.name: model
     for model in (
         KAnonymity,
@@ -59,17 +59,20 @@ OWN: dict[str, type[Model]] = {
         TrajectoryAnonymity,
     )
 }
-MODELS: Mapping[str, type[Model]] = Extended(OWN, "shoal.models", Model)
-"""Models by name: shoal's own, and those of installed packages."""
+MODELS: Mapping[str, type[Model]] = Registry(BUILT_IN_MODELS, "shoal.models", Model)
+"""Models by name: those of shoal, and those of installed packages."""
 
 
 def make_model(name: str, **parameters: Any) -> Model:
-    """The model of a name in :data:`MODELS`."""
+    """Build the model of a name in :data:`MODELS`."""
     return MODELS[name](**parameters)
 
 
 def combine(models: Iterable[Model]) -> AllOf:
-    """All models at once; raises where they contradict each other (p larger than k)."""
+    """Combine models into one; raise if they contradict each other.
+
+    An example of a contradiction is p larger than k.
+    """
     parts = tuple(part for model in models for part in model.parts)
     if not parts:
         raise PlanError("At least one model is needed, for example k-anonymity with k = 5.")
@@ -89,14 +92,19 @@ def size_of_groups(models: Iterable[Model], default: int) -> int: ...
 @overload
 def size_of_groups(models: Iterable[Model], default: None) -> int | None: ...
 def size_of_groups(models: Iterable[Model], default: int | None) -> int | None:
-    """The size that models about sizes alone ask of every group; ``default`` where there is none."""
+    """Return the group size that models on sizes alone require.
+
+    ``default`` is returned if there is no such model.
+    """
     return max((part.least for model in models for part in model.parts if part.sizes_only), default=default)
 
 
-def starting(model: Model) -> AllOf:
-    """What the first groups of a switching method meet: k-anonymity, and p values where values or categories are asked.
+def initial_models(model: Model) -> AllOf:
+    """Return the models that the first groups of a switching method meet.
 
-    >>> starting(combine((KAnonymity(4), PPlusAlphaSensitive(2, 2)))).parts
+    These are k-anonymity, and p-sensitivity if a model is about distinct values or categories.
+
+    >>> initial_models(combine((KAnonymity(4), PPlusAlphaSensitive(2, 2)))).parts
     (KAnonymity(k=4), PSensitive(p=2, column=None))
     """
     parts = [part.start for part in model.parts if part.start is not None]

@@ -1,10 +1,10 @@
-"""Models that bound how much more likely a sensitive value is in a group than elsewhere.
+"""Models that bound the change of a sensitive value's share in a group.
 
 * (α, k)-anonymity: no value has a larger share than α in a group of at least k rows. Wong, Li, Fu and Wang, 2006.
 * δ-disclosure: for every value of the table, |ln(p/q)| < δ, where p is its share in the group and q in the table.
-  A value that the group lacks has an infinite logarithm, so by the definition every group must hold every value;
-  ``absent = "ignored"`` leaves such values out, as ARX does. Brickell and Shmatikov, 2008.
-* β-likeness: a value's share may rise by at most β times: (p - q)/q <= β; the enhanced kind takes the smaller of
+  The logarithm of an absent value is infinite, so by the definition every group must contain every value;
+  ``absent = "ignored"`` skips absent values, as ARX does. Brickell and Shmatikov, 2008.
+* β-likeness: a value's share may rise by at most β times: (p - q)/q <= β; the enhanced kind uses the smaller of
   β and -ln q. Cao and Karras, 2012.
 """
 
@@ -17,78 +17,82 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
+from typing_extensions import override
 
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel
-from shoal.models.exact_comparison import as_float, log_is_below, no_more
-from shoal.runtime.validation import exact_number
+from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.models.exact_comparison import as_float, log_is_below, ratio_within
+from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram
 from shoal.table.rules import DISCLOSURE, LIKENESS, SHARE, Rule
 
-__all__ = ["AlphaK", "BetaLikeness", "DeltaDisclosure"]
-
-NEAR = 1e-9  # distance from a bound within which floats do not decide
+FLOAT_MARGIN = 1e-9  # distance from a bound within which exact arithmetic decides
 
 
 @dataclass(frozen=True)
 class AlphaK(SensitiveModel):
-    """Every group has at least ``k`` rows, and no sensitive value a larger share than ``alpha``."""
+    """Groups have ``k`` rows, and no sensitive value exceeds share ``alpha``."""
 
     alpha: Annotated[Number, Gt(0), Le(1)]
     k: Annotated[int, Ge(2)]
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "alpha-k"
-    says: ClassVar[str] = (
+    summary_template: ClassVar[str] = (
         "Every group has at least {k} rows, and no value of {column} makes up more than {alpha} of it."
     )
-    says_of_people: ClassVar[str] = (
+    people_summary_template: ClassVar[str] = (
         "Every group has rows of at least {k} people, and no value of {column} makes up more than {alpha} of it."
     )
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         alpha = exact_number(self.alpha)
         top = histogram.largest()
-        rare = no_more(top, histogram.known, alpha) & (histogram.known > 0)
+        within_alpha = ratio_within(top, histogram.known, alpha) & (histogram.known > 0)
         share = np.where(histogram.known > 0, top / np.maximum(histogram.known, 1), np.inf)
         large = groups.size >= self.k
         return Assessment(
-            rare & large,
+            within_alpha & large,
             (
-                Condition.of("alpha", share, alpha, rare, at_least=False),
+                Condition.of("alpha", share, alpha, within_alpha, at_least=False),
                 Condition.of("k", groups.size, self.k, large),
             ),
         )
 
     @property
+    @override
     def least(self) -> int:
-        """See :class:`shoal.models.base.Model`."""
         return self.k
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return (Rule(SHARE, real=as_float(exact_number(self.alpha))),)
 
 
 @dataclass(frozen=True)
 class DeltaDisclosure(SensitiveModel):
-    """The logarithm of every value's share against its share in the table is below ``delta``."""
+    """Every value's |ln(share in group / share in table)| is below ``delta``."""
 
     delta: Annotated[Number, Gt(0)]
     absent: Literal["fails", "ignored"] = "fails"
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "delta-disclosure"
-    says: ClassVar[str] = "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
+    summary_template: ClassVar[str] = (
+        "In no group is a value of {column} much more or less frequent than in all (δ = {delta})."
+    )
 
     @property
-    def unites(self) -> bool:  # type: ignore[override]
-        """Where absent values are ignored, a union can give a value a small share that neither group showed."""
+    def closed_under_union(self) -> bool:  # type: ignore[override]
+        """Return whether absent values fail.
+
+        If they are ignored, a union can give a value a small share that neither group had.
+        """
         return self.absent == "fails"
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         delta = exact_number(self.delta)
         size = np.abs(np.log(_ratio(histogram)))
         within = size < as_float(delta)
@@ -105,71 +109,73 @@ class DeltaDisclosure(SensitiveModel):
         np.logical_and.at(holds, histogram.owner, within)
         return Assessment(holds, (Condition.of("delta", worst, delta, holds, at_least=False, strict=True),))
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return (Rule(DISCLOSURE, int(self.absent == "fails"), as_float(exact_number(self.delta))),)
 
 
 @dataclass(frozen=True)
 class BetaLikeness(SensitiveModel):
-    """No value's share rises by more than ``beta`` times its share in the table."""
+    """No value's share rises by more than ``beta`` times its table share."""
 
     beta: Annotated[Number, Gt(0)]
     kind: Literal["basic", "enhanced"] = "basic"
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "beta-likeness"
-    says: ClassVar[str] = "In no group is a value of {column} much more frequent than in the table (β = {beta})."
+    summary_template: ClassVar[str] = (
+        "In no group is a value of {column} much more frequent than in the table (β = {beta})."
+    )
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         beta = exact_number(self.beta)
         gain = _ratio(histogram) - 1.0
         within = gain <= as_float(beta)
         for entry in np.flatnonzero(_near(gain, beta)):
             within[entry] = _exact_ratio(histogram, entry) - 1 <= beta
         if self.kind == "enhanced":
-            allowed = _below_own_limit(histogram, gain)
-            within &= allowed
-            # shown on beta's scale: a value that breaks its own limit counts as beyond any beta
-            gain = np.where(allowed, gain, np.inf)
+            below_own_limit = _below_own_limit(histogram, gain)
+            within &= below_own_limit
+            # reported on the scale of beta: a value above its own limit counts as infinite
+            gain = np.where(below_own_limit, gain, np.inf)
         worst = np.where(histogram.known > 0, 0.0, np.inf)
         np.maximum.at(worst, histogram.owner, gain)
         holds = histogram.known > 0
         np.logical_and.at(holds, histogram.owner, within)
         return Assessment(holds, (Condition.of("beta", worst, beta, holds, at_least=False),))
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return (Rule(LIKENESS, int(self.kind == "enhanced"), as_float(exact_number(self.beta))),)
 
 
 def _below_own_limit(histogram: Histogram, gain: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Of every entry, whether its gain is at most -ln q."""
+    """Return for every entry whether its gain is at most -ln q."""
     rows = int(histogram.total.sum())
     limit = -np.log(histogram.total[histogram.value] / max(rows, 1))
     allowed = gain <= limit
-    for entry in np.flatnonzero(np.abs(gain - limit) <= NEAR * (1 + limit)):
-        risen = _exact_ratio(histogram, entry) - 1
+    for entry in np.flatnonzero(np.abs(gain - limit) <= FLOAT_MARGIN * (1 + limit)):
+        exact_gain = _exact_ratio(histogram, entry) - 1
         share = Fraction(int(histogram.total[histogram.value[entry]]), rows)
         # gain <= -ln q; where both are 0, all rows have this value
-        allowed[entry] = risen <= 0 or log_is_below(share, -risen)
+        allowed[entry] = exact_gain <= 0 or log_is_below(share, -exact_gain)
     return np.asarray(allowed, np.bool_)
 
 
 def _near(figure: npt.NDArray[np.float64], bound: Fraction) -> npt.NDArray[np.bool_]:
-    """Where floats do not tell on which side of the bound a figure is."""
-    return np.asarray(np.abs(figure - as_float(bound)) <= NEAR * (1 + np.abs(figure)), np.bool_)
+    """Return the figures that are too close to the bound for floats to decide."""
+    return np.asarray(np.abs(figure - as_float(bound)) <= FLOAT_MARGIN * (1 + np.abs(figure)), np.bool_)
 
 
 def _exact_ratio(histogram: Histogram, entry: np.intp) -> Fraction:
-    """Of one entry, its share in the group over its share in the table."""
+    """Return one entry's exact share in the group over its table share."""
     expected = int(histogram.total[histogram.value[entry]]) * int(histogram.known[histogram.owner[entry]])
     return Fraction(int(histogram.count[entry]) * int(histogram.total.sum()), expected)
 
 
 def _ratio(histogram: Histogram) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Of every entry, its share in the group over its share in the table."""
+    """Return every entry's share in the group over its share in the table."""
     rows = histogram.total.sum()
     inside = histogram.count / histogram.known[histogram.owner]
     outside = histogram.total[histogram.value] / max(rows, 1)

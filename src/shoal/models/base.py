@@ -1,18 +1,18 @@
-"""What a model is: a condition that every group must meet.
+"""Base classes of privacy models: conditions that every group must meet.
 
-A model is a frozen dataclass. ``assess`` takes groups and tells for each whether the model holds and how
-far it is from holding; ``&`` combines models. What depends on a sensitive column holds for every sensitive
-column, unless the model names one.
+A model is a frozen dataclass. ``assess`` takes groups and returns, for each, whether the model holds and how far
+the group is from meeting it. ``&`` combines models. A model on a sensitive column applies to every sensitive column
+unless it names one.
 
-Two kinds of monotonicity serve the search methods:
+The search methods rely on two kinds of monotonicity:
 
-* a model with ``unites = True`` survives the union of two groups that meet it, so that a table stays good
-  when it is generalized further;
-* a model with ``absorbs = True`` survives the union of a group that meets it with *any* group. Only then
-  may a search that leaves rows out conclude from a node to its generalizations.
+* a model with ``closed_under_union = True`` holds for the union of two groups that meet it, so that a table that meets
+  it still does when it is generalized further;
+* a model with ``closed_under_superset = True`` holds for the union of a group that meets it with *any* group. Only then
+  may a search with suppression conclude from a node to its generalizations.
 
-A missing sensitive value never helps: it is no distinct value, weighs nothing, and has no part in shares and
-distributions, which are over the known values. A group of which no value is known meets no such model.
+A missing sensitive value never helps: it is not a distinct value, weighs nothing, and is ignored in shares and
+distributions, which are over the known values. A group without a known value meets no model on that column.
 """
 
 from __future__ import annotations
@@ -25,28 +25,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from shoal.errors import PlanError
-from shoal.models.exact_comparison import as_float, settle
-from shoal.models.superset_rules import absorbing_part
-from shoal.runtime.validation import Checked, Number
+from shoal.models.exact_comparison import align_with_verdict, as_float
+from shoal.models.superset_rules import superset_part
+from shoal.runtime.validation import Validated
 from shoal.schema import Domain
-from shoal.schema.hierarchy import changed
+from shoal.schema.hierarchy import changed_fields
 from shoal.table.groups import Groups, Histogram
 from shoal.table.rules import Rule
 
-__all__ = ["AllOf", "Assessment", "Condition", "Model", "Number", "SensitiveModel"]
-
-SMALLER = (20, 10, 5, 4, 3, 2)
-"""What a whole parameter is lowered to, to see what it costs."""
+RELAXED_VALUES = (20, 10, 5, 4, 3, 2)
+"""Values to which a whole-number parameter is lowered, to find out what it costs."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One figure of every group beside the bound it must keep.
+    """One figure of every group, with the bound that it must meet.
 
-    ``parameter`` names the model's parameter that the figure answers. Verdicts are not read off these figures, which
-    are rounded; but they never contradict them.
+    ``parameter`` names the model's parameter that the figure belongs to. Verdicts are not derived from these figures,
+    which are rounded, but the two never contradict each other.
     """
 
     parameter: str
@@ -65,13 +64,18 @@ class Condition:
         at_least: bool = True,
         strict: bool = False,
     ) -> Condition:
-        """Figures that agree with a verdict that was reached exactly; ``strict`` verdicts fail at the bound itself."""
+        """Return figures that agree with an exact verdict.
+
+        ``strict`` is for verdicts that fail at the bound itself.
+        """
         limit = as_float(bound)
-        return cls(parameter, settle(value, limit, holds, at_least=at_least, strict=strict), limit, at_least)
+        return cls(
+            parameter, align_with_verdict(value, limit, holds, at_least=at_least, strict=strict), limit, at_least
+        )
 
     @property
     def worst(self) -> float:
-        """The figure of the worst group: the parameter that the table really has."""
+        """The figure of the worst group: the parameter that the table attains."""
         if not len(self.value):
             return math.inf if self.at_least else 0.0
         return float(self.value.min() if self.at_least else self.value.max())
@@ -86,7 +90,10 @@ class Assessment:
 
     @property
     def effective(self) -> dict[str, float | int]:
-        """The parameters that the table really has: the largest k, p, l, alpha, the smallest t, ..."""
+        """The parameters that the table attains.
+
+        That is the largest k, p, l, alpha, the smallest t, ...
+        """
         worst: dict[str, float | int] = {}
         for condition in self.conditions:
             value = condition.worst
@@ -98,82 +105,97 @@ class Assessment:
 
 
 @dataclass(frozen=True)
-class Model(Checked):
-    """Base of all models."""
+class Model(Validated):
+    """Base class of all models."""
 
     name: ClassVar[str]
-    says: ClassVar[str] = "Every group meets a condition of this name."
-    """What the model promises, in a sentence for people: {name} is a parameter, {column} what the model is about."""
-    says_of_people: ClassVar[str] = ""
-    """The same where people are counted, if that needs other words."""
-    unites: ClassVar[bool] = True
-    absorbs: ClassVar[bool] = False
+    summary_template: ClassVar[str] = "Every group meets a condition of this name."
+    """The model's guarantee as a sentence: {name} is a parameter, {column} the sensitive column."""
+    people_summary_template: ClassVar[str] = ""
+    """The same for counts of people, if that needs other words."""
+    closed_under_union: ClassVar[bool] = True
+    closed_under_superset: ClassVar[bool] = False
     counts: ClassVar[str] = "rows"
-    """What the model counts: rows, or people where a column says whose rows they are."""
+    """What the model counts: rows, or people if a column names the person of each row."""
     sizes_only: ClassVar[bool] = False
-    """Whether the model looks at nothing but how many rows a group has, which :attr:`least` then says."""
-    only_people: ClassVar[bool] = False
-    """Whether the model can be asked only where it is known whose rows they are."""
-    rules_decide: ClassVar[bool] = False
+    """Whether the model depends on group sizes alone; :attr:`least` is then the size that it requires."""
+    requires_people: ClassVar[bool] = False
+    """Whether the model needs a column that names the person of each row."""
+    rules_are_exact: ClassVar[bool] = False
     """Whether a group of at least :attr:`least` rows meets the model if and only if it meets its rules.
 
-    A search that must be right at every group may then ask compiled code; else it asks :meth:`assess`.
+    A search that needs an exact verdict on every group may then use compiled code; otherwise it calls :meth:`assess`.
     """
 
     @classmethod
     def sentence(cls, parameters: Mapping[str, Any]) -> str:
-        """What the model promises with some parameters: see :attr:`says`."""
-        return cls.says
+        """Return the guarantee for some parameters: see :attr:`summary_template`."""
+        return cls.summary_template
 
     @property
     def least(self) -> int:
-        """The smallest group that can meet the model, as far as its parameters alone tell."""
+        """The smallest group size that can meet the model.
+
+        Only the model's parameters are considered.
+        """
         return 1
 
     @property
     def linked_rows(self) -> int | None:
-        """How many rows of a person the model takes an intruder to know and to link; None for all."""
+        """The number of rows of a person that an intruder knows and can link.
+
+        None stands for all rows.
+        """
         return 1
 
     def assess(self, groups: Groups) -> Assessment:
-        """Which groups meet the model, and how far each is from it."""
+        """Evaluate which groups meet the model, and how far each is from it."""
         raise NotImplementedError
 
     def bound_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
     ) -> list[tuple[int, Rule]]:
-        """The rules of the model on a table's sensitive columns, each with the place of its column."""
+        """Return the model's rules, each with the position of its column."""
         return []
 
-    def absorbing_rules(
+    def superset_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
     ) -> list[tuple[int, Rule]] | None:
-        """Rules of which every set of rows that holds a group of the model meets all, beside :attr:`least`.
+        """Return rules that every superset of a group of the model meets.
 
-        ``whole`` tells that no row is left out. None where not even :attr:`least` holds of such a set. See
-        :mod:`shoal.models.superset_rules`.
+        They apply in addition to :attr:`least`. ``whole`` states that no row is suppressed. Return None if such a set
+        need not even meet :attr:`least`. See :mod:`shoal.models.superset_rules`.
         """
-        parts = [(at, absorbing_part(rule, totals[at], whole=whole)) for at, rule in self.bound_rules(domains, totals)]
+        parts = [(at, superset_part(rule, totals[at], whole=whole)) for at, rule in self.bound_rules(domains, totals)]
         return [(at, part) for at, part in parts if part is not None]
 
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """Raise :class:`PlanError` where the model makes no sense for these sensitive columns."""
+        """Raise :class:`PlanError` if the model does not fit these columns."""
 
-    def resized(self, least: int) -> Model:
-        """The same model for groups of another size; itself where it is not about sizes alone."""
+    def with_group_size(self, least: int) -> Model:
+        """Return the model for another group size.
+
+        A model that is not about sizes alone returns itself.
+        """
         return self
 
-    def eased(self) -> Iterator[tuple[str, int, Model]]:
-        """The model with one whole parameter lowered: its name, what it is then, and the model."""
+    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
+        """Yield models with one whole-number parameter lowered.
+
+        Each item is the parameter's name, its lower value, and the model with that value.
+        """
         for part in fields(self):
             value = getattr(self, part.name)
             if not isinstance(value, bool) and isinstance(value, int) and value > 2:
-                lower = next(number for number in SMALLER if number < value)
+                lower = next(number for number in RELAXED_VALUES if number < value)
                 yield part.name, lower, replace(self, **{part.name: lower})
 
     @property
     def start(self) -> Model | None:
-        """What groups should meet before rows are switched between them to meet this model; None for nothing."""
+        """The model that initial groups must meet before rows are switched.
+
+        None stands for no model.
+        """
         return None
 
     def __and__(self, other: Model) -> AllOf:
@@ -181,18 +203,18 @@ class Model(Checked):
 
     @property
     def parts(self) -> tuple[Model, ...]:
-        """The models that this one is made of."""
+        """The models that this one consists of."""
         return (self,)
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The model's parameters by name, those left at None excepted."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {key: value for key, value in given.items() if value is not None}
+        """The model's parameters by name, except those that are None."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {key: value for key, value in values.items() if value is not None}
 
     def to_plan(self) -> dict[str, Any]:
-        """The model as a section of a plan."""
-        return {"name": self.name, **changed(self)}
+        """Return the model as a section of a plan."""
+        return {"name": self.name, **changed_fields(self)}
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(f'{key}={value}' for key, value in self.parameters.items())})"
@@ -200,10 +222,10 @@ class Model(Checked):
 
 @dataclass(frozen=True)
 class SensitiveModel(Model):
-    """Base of the models that look at sensitive columns: all of them, or the one that is named."""
+    """Base class of models on sensitive columns: all of them, or a named one."""
 
     def columns(self, domains: tuple[Domain, ...]) -> tuple[Domain, ...]:
-        """The sensitive columns that the model is about."""
+        """Return the sensitive columns that the model applies to."""
         column = getattr(self, "column", None)
         if not domains:
             raise PlanError(f"The model {self.name} needs a sensitive column; the plan has none.")
@@ -217,12 +239,12 @@ class SensitiveModel(Model):
             )
         return chosen
 
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """See :class:`Model`."""
         self.columns(domains)
 
+    @override
     def assess(self, groups: Groups) -> Assessment:
-        """See :class:`Model`."""
         holds = np.ones(groups.count, np.bool_)
         conditions: list[Condition] = []
         for domain in self.columns(tuple(histogram.domain for histogram in groups.histograms)):
@@ -232,80 +254,81 @@ class SensitiveModel(Model):
         return Assessment(holds, tuple(conditions))
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """The verdict for one sensitive column."""
+        """Evaluate the model on one sensitive column."""
         raise NotImplementedError
 
+    @override
     def bound_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]]
     ) -> list[tuple[int, Rule]]:
-        """See :class:`Model`."""
-        place = {domain.name: number for number, domain in enumerate(domains)}
+        positions = {domain.name: number for number, domain in enumerate(domains)}
         return [
-            (place[domain.name], rule)
+            (positions[domain.name], rule)
             for domain in self.columns(domains)
-            for rule in self.rules(domain, totals[place[domain.name]]) or ()
+            for rule in self.rules(domain, totals[positions[domain.name]]) or ()
         ]
 
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...] | None:
-        """The model on one sensitive column, as rules that compiled searches evaluate; None where it has none.
+        """Return the rules of the model on one sensitive column, if it has any.
 
-        ``totals`` are the table's counts of each value, int64 (values,). Where a model has no rules, a search goes on
-        without them; its groups are assessed by the model itself afterwards, and joined until it holds.
+        Compiled searches evaluate them. ``totals`` are the table's counts of each value, int64 (values,). A model
+        without rules returns None, and a search runs without them; the model then assesses the resulting groups, which
+        are merged until it holds.
         """
         return None
 
 
 @dataclass(frozen=True)
 class AllOf(Model):
-    """Several models at once."""
+    """The conjunction of several models."""
 
     models: tuple[Model, ...] = ()
     name: ClassVar[str] = "all-of"
 
     @property
-    def unites(self) -> bool:  # type: ignore[override]
-        """True where every part unites."""
-        return all(model.unites for model in self.models)
+    def closed_under_union(self) -> bool:  # type: ignore[override]
+        """Return whether every part is closed under union."""
+        return all(model.closed_under_union for model in self.models)
 
     @property
-    def absorbs(self) -> bool:  # type: ignore[override]
-        """True where every part absorbs."""
-        return all(model.absorbs for model in self.models)
+    def closed_under_superset(self) -> bool:  # type: ignore[override]
+        """Return whether every part is closed under superset."""
+        return all(model.closed_under_superset for model in self.models)
 
     @property
     def sizes_only(self) -> bool:  # type: ignore[override]
-        """True where every part looks at sizes alone."""
+        """Return whether every part depends on group sizes alone."""
         return all(model.sizes_only for model in self.models)
 
     @property
+    @override
     def least(self) -> int:
-        """See :class:`Model`."""
         return max((model.least for model in self.models), default=1)
 
     @property
+    @override
     def parts(self) -> tuple[Model, ...]:
-        """See :class:`Model`."""
         return self.models
 
-    def absorbing_rules(
+    @override
+    def superset_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
     ) -> list[tuple[int, Rule]] | None:
-        """See :class:`Model`."""
         found: list[tuple[int, Rule]] = []
         for model in self.models:
-            rules = model.absorbing_rules(domains, totals, whole=whole)
+            rules = model.superset_rules(domains, totals, whole=whole)
             if rules is None:
                 return None
             found += rules
         return found
 
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """See :class:`Model`."""
         for model in self.models:
             model.check(domains)
 
+    @override
     def assess(self, groups: Groups) -> Assessment:
-        """See :class:`Model`."""
         holds = np.ones(groups.count, np.bool_)
         conditions: list[Condition] = []
         for model in self.models:

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.models.base import Assessment, Condition, Model
 from shoal.table.groups import Groups
-
-__all__ = ["KAnonymity", "whole_number"]
 
 
 def whole_number(value: object, name: str, least: int) -> None:
@@ -33,26 +32,28 @@ class KAnonymity(Model):
 
     k: Annotated[int, Ge(2)]
     name: ClassVar[str] = "k-anonymity"
-    says: ClassVar[str] = "Every group, that is all rows that look alike, has at least {k} rows."
-    says_of_people: ClassVar[str] = "Every group, that is all rows that look alike, has rows of at least {k} people."
-    absorbs: ClassVar[bool] = True
+    summary_template: ClassVar[str] = "Every group, that is all rows that look alike, has at least {k} rows."
+    people_summary_template: ClassVar[str] = (
+        "Every group, that is all rows that look alike, has rows of at least {k} people."
+    )
+    closed_under_superset: ClassVar[bool] = True
     sizes_only: ClassVar[bool] = True
 
     @property
+    @override
     def least(self) -> int:
-        """See :class:`shoal.models.base.Model`."""
         return self.k
 
-    def resized(self, least: int) -> KAnonymity:
-        """See :class:`shoal.models.base.Model`."""
+    @override
+    def with_group_size(self, least: int) -> KAnonymity:
         return replace(self, k=least)
 
     @property
+    @override
     def start(self) -> KAnonymity:
-        """See :class:`shoal.models.base.Model`."""
         return self
 
+    @override
     def assess(self, groups: Groups) -> Assessment:
-        """See :class:`shoal.models.base.Model`."""
         holds = groups.size >= self.k
         return Assessment(holds, (Condition.of("k", groups.size, self.k, holds),))

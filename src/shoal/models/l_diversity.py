@@ -4,7 +4,7 @@ Machanavajjhala, Gehrke, Kifer and Venkitasubramaniam, "l-diversity: privacy bey
 
 * distinct: l different values.
 * entropy: the entropy of the values is at least log l. The figure of a group is exp(entropy), compared with l;
-  where floating point cannot tell, enclosures decide.
+  where floating point cannot decide, exact comparison does.
 * recursive (c, l): of the counts r1 >= r2 >= ..., r1 < c (r_l + r_(l+1) + ...).
 """
 
@@ -20,19 +20,18 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt
+from typing_extensions import override
 
 from shoal.errors import PlanError
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel
-from shoal.models.exact_comparison import as_float, no_more, powers_reach_one
+from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.models.exact_comparison import as_float, powers_reach_one, ratio_within
 from shoal.models.k_anonymity import whole_number
-from shoal.runtime.validation import exact_number
+from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram, sum_by
 from shoal.table.rules import DISTINCT, ENTROPY, RECURSIVE, Rule
 
-__all__ = ["LDiversity"]
-
-NEAR = 1e-9  # relative distance below which floats do not decide
+FLOAT_MARGIN = 1e-9  # relative distance below which exact arithmetic decides
 
 
 SENTENCES = {
@@ -54,9 +53,9 @@ class LDiversity(SensitiveModel):
     kind: Literal["distinct", "entropy", "recursive"] = "distinct"
     c: Annotated[Number, Gt(0)] | None = None
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "l-diversity"
-    says: ClassVar[str] = "Every group holds at least {l} different values of {column}."
+    summary_template: ClassVar[str] = "Every group holds at least {l} different values of {column}."
 
     def __post_init__(self) -> None:
         if self.kind != "entropy":
@@ -65,12 +64,15 @@ class LDiversity(SensitiveModel):
             raise PlanError("The parameter 'c' must be given for recursive l-diversity, and only there.")
 
     @property
-    def absorbs(self) -> bool:  # type: ignore[override]
-        """Distinct values survive any union; the other kinds only the union of diverse groups."""
+    def closed_under_superset(self) -> bool:  # type: ignore[override]
+        """Return whether the kind is distinct.
+
+        The other kinds are closed under the union of diverse groups only.
+        """
         return self.kind == "distinct"
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         if self.kind == "distinct":
             different = histogram.different(int(self.l))
             holds = different >= int(self.l)
@@ -80,12 +82,12 @@ class LDiversity(SensitiveModel):
         return self._recursive(histogram)
 
     @classmethod
+    @override
     def sentence(cls, parameters: Mapping[str, Any]) -> str:
-        """See :class:`shoal.models.base.Model`."""
-        return SENTENCES.get(parameters.get("kind", "distinct"), cls.says)
+        return SENTENCES.get(parameters.get("kind", "distinct"), cls.summary_template)
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         if self.kind == "distinct":
             return (Rule(DISTINCT, int(self.l)),)
         if self.kind == "entropy":
@@ -98,11 +100,11 @@ class LDiversity(SensitiveModel):
         value = np.exp(entropy(histogram))
         value[histogram.known == 0] = 0.0
         holds = value >= as_float(bound)
-        margin = NEAR * (1 + histogram.distinct / 1e6)  # a sum of so many terms, each rounded
+        margin = FLOAT_MARGIN * (1 + histogram.distinct / 1e6)  # each term of the sum is rounded
         near = np.abs(value - as_float(bound)) <= margin * value
         for group in np.flatnonzero(near):
             counts = histogram.count[histogram.start[group] : histogram.start[group + 1]]
-            # the entropy does not change with scale
+            # the entropy is invariant to scaling
             scaled = np.sort(counts // np.gcd.reduce(counts))
             holds[group] = _entropy_reaches(tuple(scaled.tolist()), bound)
             value[group] = as_float(bound)
@@ -113,13 +115,13 @@ class LDiversity(SensitiveModel):
         ell, c = int(self.l), exact_number(self.c)
         tail = _tail(histogram, ell)
         top = histogram.largest()
-        holds = no_more(top, tail, c, strict=True)  # nothing is below 0: without a tail there is no diversity
+        holds = ratio_within(top, tail, c, strict=True)  # no count is below 0, so a group without a tail fails
         ratio = np.where(tail > 0, top / np.maximum(tail, 1), np.inf)
         return Assessment(holds, (Condition.of("c", ratio, c, holds, at_least=False, strict=True),))
 
 
 def entropy(histogram: Histogram) -> npt.NDArray[np.float64]:
-    """The entropy (natural logarithm) of every group's known values."""
+    """Return the entropy (natural logarithm) of every group's known values."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = histogram.count / histogram.known[histogram.owner]
     parts = np.bincount(histogram.owner, weights=-share * np.log(share), minlength=len(histogram.known))
@@ -128,15 +130,18 @@ def entropy(histogram: Histogram) -> npt.NDArray[np.float64]:
 
 @lru_cache(maxsize=4096)
 def _entropy_reaches(counts: tuple[int, ...], bound: Fraction) -> bool:
-    """Whether the entropy is at least log(bound): n^n >= l^n * prod(c^c)."""
+    """Return whether the entropy is at least log(bound).
+
+    That is n^n >= l^n * prod(c^c).
+    """
     rows = sum(counts)
     parts = [(count, -count * times) for count, times in Counter(counts).items()]
     return powers_reach_one([(rows, rows), (bound.denominator, rows), (bound.numerator, -rows), *parts])
 
 
 def _tail(histogram: Histogram, ell: int) -> npt.NDArray[np.int64]:
-    """The sum of a group's counts from the l-th largest on."""
+    """Return the sum of each group's counts from the l-th largest on."""
     order = np.lexsort((-histogram.count, histogram.owner))
-    place = np.arange(len(order)) - histogram.start[histogram.owner]
-    counts = np.where(place >= ell - 1, histogram.count[order], 0)
+    rank = np.arange(len(order)) - histogram.start[histogram.owner]
+    counts = np.where(rank >= ell - 1, histogram.count[order], 0)
     return sum_by(histogram.owner, counts, len(histogram.known))

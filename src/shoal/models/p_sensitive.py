@@ -1,8 +1,8 @@
 """p-sensitive k-anonymity and its two enhancements: (p, α) and (p+, α).
 
-Each group holds p distinct sensitive values (p-sensitive, (p, α)) or values of p distinct categories
-((p+, α)), and its rows together weigh at least α, where a value of category S_i of m weighs (i-1)/(m-1).
-The size of groups is a model of its own: combine with :class:`KAnonymity`.
+Each group contains p distinct sensitive values (p-sensitive, (p, α)) or values of p distinct categories ((p+, α)), and
+the weights of its rows add up to at least α, where a value of category S_i of m weighs (i-1)/(m-1). Group size is a
+separate model: combine with :class:`KAnonymity`.
 
 Truta and Vinay, "Privacy protection: p-sensitive k-anonymity property", 2006; Sun, Wang, Truta, Li and Li,
 "(p+, α)-sensitive k-anonymity", 2008, section 3; Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity
@@ -19,62 +19,60 @@ from typing import Annotated, ClassVar
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.errors import PlanError
-from shoal.models.base import Assessment, Condition, Number, SensitiveModel
-from shoal.runtime.validation import exact_number
+from shoal.models.base import Assessment, Condition, SensitiveModel
+from shoal.runtime.validation import Number, exact_number
 from shoal.schema import Domain
 from shoal.table.groups import Groups, Histogram
 from shoal.table.rules import CATEGORIES, DISTINCT, WEIGHT, Rule
 
-__all__ = ["PAlphaSensitive", "PPlusAlphaSensitive", "PSensitive", "of_one_category"]
-
-
-LARGEST_UNITS = 2**62  # a weight that no table reaches
+UNREACHABLE_WEIGHT = 2**62  # larger than the weight of any table
 
 
 @dataclass(frozen=True)
 class PSensitive(SensitiveModel):
-    """Every group holds at least ``p`` distinct sensitive values."""
+    """Every group contains at least ``p`` distinct sensitive values."""
 
     p: Annotated[int, Ge(1)]
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
     name: ClassVar[str] = "p-sensitive"
-    says: ClassVar[str] = "Every group holds at least {p} different values of {column}."
-    says_of_people: ClassVar[str] = (
+    summary_template: ClassVar[str] = "Every group holds at least {p} different values of {column}."
+    people_summary_template: ClassVar[str] = (
         "It takes at least {p} values of {column} for everybody in a group to have one of them."
     )
-    absorbs: ClassVar[bool] = True
+    closed_under_superset: ClassVar[bool] = True
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         different = histogram.different(self.p)
         holds = different >= self.p
         return Assessment(holds, (Condition.of("p", different, self.p, holds),))
 
     @property
+    @override
     def start(self) -> PSensitive:
-        """See :class:`shoal.models.base.Model`."""
         return self
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return (Rule(DISTINCT, self.p),)
 
 
 @dataclass(frozen=True)
-class _Weighted(SensitiveModel):
-    """What (p, α) and (p+, α) share: categories and the total weight of a group."""
+class _WeightedSensitivity(SensitiveModel):
+    """Base of (p, α) and (p+, α): categories and the weight of a group."""
 
     p: Annotated[int, Ge(1)]
     alpha: Annotated[Number, Ge(0)]
     column: str | None = None
-    rules_decide: ClassVar[bool] = True
-    absorbs: ClassVar[bool] = True
+    rules_are_exact: ClassVar[bool] = True
+    closed_under_superset: ClassVar[bool] = True
 
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """See :class:`shoal.models.base.Model`."""
         for domain in self.columns(domains):
             if domain.category is None:
                 raise PlanError(
@@ -83,12 +81,12 @@ class _Weighted(SensitiveModel):
                 )
 
     @property
+    @override
     def start(self) -> PSensitive:
-        """See :class:`shoal.models.base.Model`."""
         return PSensitive(self.p, self.column)
 
     def least_units(self, domain: Domain) -> int:
-        """α in whole multiples of 1/(m-1), rounded up."""
+        """Return α in whole multiples of 1/(m-1), rounded up."""
         return math.ceil(exact_number(self.alpha) * (domain.categories - 1))
 
     def _weight_rules(self, domain: Domain, kind: int) -> tuple[Rule, ...]:
@@ -96,7 +94,7 @@ class _Weighted(SensitiveModel):
         labels = domain.category.astype(np.int64)
         units = self.least_units(domain)
         values = Rule(kind, self.p, labels=labels)
-        return (values, Rule(WEIGHT, min(units, LARGEST_UNITS), labels=labels)) if units else (values,)
+        return (values, Rule(WEIGHT, min(units, UNREACHABLE_WEIGHT), labels=labels)) if units else (values,)
 
     def _weigh(self, histogram: Histogram) -> tuple[npt.NDArray[np.bool_], Condition]:
         assert histogram.domain.category is not None
@@ -107,47 +105,47 @@ class _Weighted(SensitiveModel):
 
 
 @dataclass(frozen=True)
-class PAlphaSensitive(_Weighted):
-    """Every group holds ``p`` distinct sensitive values and weighs at least ``alpha``."""
+class PAlphaSensitive(_WeightedSensitivity):
+    """Every group has ``p`` distinct values and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-alpha-sensitive"
-    says: ClassVar[str] = (
+    summary_template: ClassVar[str] = (
         "Every group holds at least {p} different values of {column}, and the weights of its rows, 0 for the most "
         "sensitive values and 1 for the least, add up to {alpha} or more."
     )
-    says_of_people: ClassVar[str] = (
+    people_summary_template: ClassVar[str] = (
         "It takes at least {p} values of {column} for everybody in a group to have one of them, and the weights of its "
         "people, 0 for the most sensitive values and 1 for the least, add up to {alpha} or more."
     )
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         different = histogram.different(self.p)
         diverse = different >= self.p
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return self._weight_rules(domain, DISTINCT)
 
 
 @dataclass(frozen=True)
-class PPlusAlphaSensitive(_Weighted):
-    """Every group holds values of ``p`` distinct categories and weighs at least ``alpha``."""
+class PPlusAlphaSensitive(_WeightedSensitivity):
+    """Every group has ``p`` distinct categories and weighs at least ``alpha``."""
 
     name: ClassVar[str] = "p-plus-alpha-sensitive"
-    says: ClassVar[str] = (
+    summary_template: ClassVar[str] = (
         "Every group holds values of {column} from at least {p} categories of sensitivity, and the weights of its "
         "rows, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
     )
-    says_of_people: ClassVar[str] = (
+    people_summary_template: ClassVar[str] = (
         "It takes at least {p} categories of {column} for everybody in a group to have one of them, and the weights of "
         "its people, 0 for the most sensitive category and 1 for the least, add up to {alpha} or more."
     )
 
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """See :class:`shoal.models.base.Model`."""
         super().check(domains)
         for domain in self.columns(domains):
             if self.p > domain.categories:
@@ -156,8 +154,8 @@ class PPlusAlphaSensitive(_Weighted):
                     f"{domain.categories}. Lower p."
                 )
 
+    @override
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         category = histogram.domain.category
         assert category is not None
         different = histogram.different(self.p, category)
@@ -165,13 +163,16 @@ class PPlusAlphaSensitive(_Weighted):
         heavy, weight = self._weigh(histogram)
         return Assessment(diverse & heavy, (Condition.of("p", different, self.p, diverse), weight))
 
+    @override
     def rules(self, domain: Domain, totals: npt.NDArray[np.int64]) -> tuple[Rule, ...]:
-        """See :class:`shoal.models.base.SensitiveModel`."""
         return self._weight_rules(domain, CATEGORIES)
 
 
-def of_one_category(groups: Groups) -> npt.NDArray[np.bool_]:
-    """Which groups tell how sensitive a value is: all values of some column with categories are of one, bool (g,)."""
+def single_category_groups(groups: Groups) -> npt.NDArray[np.bool_]:
+    """Return the groups that reveal a sensitivity category, bool (g,).
+
+    In such a group all values of some column with categories belong to one category.
+    """
     exposed = np.zeros(groups.count, np.bool_)
     for histogram in groups.histograms:
         if histogram.domain.category is not None:

@@ -1,20 +1,22 @@
-"""Models for an intruder who knows little: what another model says of all columns at once, said of few at a time.
+"""Models for an intruder with partial knowledge of the columns.
 
-``Known(model, m)``: the intruder knows at most m of the quasi-identifiers. ``Keyed(model, columns)``: the intruder
-knows some of these columns. Both stand for a family of sets of columns: all of at most m, or all subsets of the named.
-For every set C of the family, the empty one included:
+They apply another model to sets of columns.
 
-* *row to people*: the rows that show the same labels on C, all of them visible, are a group that meets the model;
-* *person to rows*: of every person who is released, at least as many rows as the smallest group that can meet the model
-  can be the person's row: on each column of C they show a label that covers its value, or nothing.
+``Known(model, m)``: the intruder knows at most m of the quasi-identifiers. ``KnowsColumns(model, columns)``: the
+intruder knows some of these columns. Each defines a family of sets of columns: all of at most m, or all subsets of the
+named columns. For every set C of the family, including the empty set:
 
-Coarser labels help both. To hide a cell helps the second, and takes a row away from groups of the first. The second
-needs the original; from the release alone follows a lower bound, where a hidden cell is matched by hidden cells only.
-Where a column says whose rows they are, an intruder knows some columns of one row of a person, and both count people: a
-group is the people who have a row in it, and a person's candidates are the people who have a row that can be it.
+* *row to people*: the rows with the same labels on C, none of them suppressed, are a group that meets the model;
+* *person to rows*: every released person has at least as many candidate rows as the smallest group that can meet the
+  model. A candidate row has, in each column of C, a label that covers the person's value, or a suppressed cell.
 
-Sets are looked at in the order of their size, and not beyond the first size at which one fails: who is found by two
-facts is found by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005), stopped at
+Coarser labels help both. Suppressing a cell helps the second, and removes a row from groups of the first. The second
+needs the original table; the release alone gives a lower bound, for which only suppressed cells match a suppressed
+cell. If a column names the person of each row, the intruder knows some columns of one row of a person, and both count
+people: a group is the people who have a row in it, and a person's candidates are the people with a candidate row.
+
+Sets are examined by increasing size, up to the first size with a failing set: a person who is identified by two facts
+is identified by three. With m facts this is Incognito's iteration (LeFevre, DeWitt and Ramakrishnan, 2005), stopped at
 m; key sets are those of mu-ARGUS.
 """
 
@@ -29,37 +31,36 @@ from typing import Annotated, Any
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.models.base import AllOf, Assessment, Model
 from shoal.models.k_anonymity import KAnonymity
-from shoal.runtime.validation import Checked, Name
+from shoal.runtime.validation import Name, Validated
 from shoal.schema import Domain
-from shoal.table.column_subsets import Facts, all_subsets, subsets_up_to
+from shoal.table.column_subsets import SubsetCounter, all_subsets, subsets_up_to
 from shoal.table.frequency_set import FrequencySet
 from shoal.table.groups import Groups
 from shoal.table.rules import Rule
 
-__all__ = ["MOST_KEYS", "KeySet", "Keyed", "Known", "Limited", "SetsVerdict", "assess_sets", "bind_keys", "limited"]
-
-FEWEST = {"rows": "rows_per_person", "people": "people_per_person"}
-"""What the fewest candidates of anybody are called, by what is counted."""
-MANY = 5_000_000
-"""From so many sets times entries on, compiled code counts them."""
-MOST_KEYS = 12
-"""A key set has at most so many columns: each of its subsets is counted."""
+CANDIDATES_KEY = {"rows": "rows_per_person", "people": "people_per_person"}
+"""The name of the smallest number of candidates, by what is counted."""
+MIN_ENTRIES_TO_COMPILE = 5_000_000
+"""Number of sets times entries from which on compiled code counts them."""
+MAX_KEY_COLUMNS = 12
+"""Largest key set: each of its subsets is counted."""
 
 
 @dataclass(frozen=True)
-class Limited(Model):
-    """Base of both: another model, asked of sets of columns."""
+class PartialKnowledge(Model):
+    """Base class: another model, applied to sets of columns."""
 
     of: Model
 
     def __post_init__(self) -> None:
-        if isinstance(self.of, Limited | AllOf):
+        if isinstance(self.of, PartialKnowledge | AllOf):
             raise PlanError(f"The model of {type(self).__name__} must be a single model for groups; found {self.of}.")
-        if self.of.only_people:
+        if self.of.requires_people:
             raise PlanError(
                 f"The model {self.of.name} is about all columns of several rows of a person; it cannot say 'known' or "
                 f"bind a key set. Leave these out."
@@ -67,49 +68,51 @@ class Limited(Model):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The name of the model that it is."""
+        """The name of the model that is applied."""
         return self.of.name
 
     @property
-    def unites(self) -> bool:  # type: ignore[override]
-        """See :class:`shoal.models.base.Model`."""
-        return self.of.unites
+    @override
+    def closed_under_union(self) -> bool:  # type: ignore[override]
+        return self.of.closed_under_union
 
     @property
-    def absorbs(self) -> bool:  # type: ignore[override]
-        """See :class:`shoal.models.base.Model`."""
-        return self.of.absorbs
+    @override
+    def closed_under_superset(self) -> bool:  # type: ignore[override]
+        return self.of.closed_under_superset
 
     @property
+    @override
     def least(self) -> int:
-        """See :class:`shoal.models.base.Model`: of groups of few columns."""
+        """The smallest group of a set of columns that can meet the model."""
         return self.of.least
 
     @property
+    @override
     def counts(self) -> str:  # type: ignore[override]
-        """See :class:`shoal.models.base.Model`."""
         return self.of.counts
 
     @property
-    def of_rows(self) -> Limited:
-        """The same with its model in rows, where that counts people."""
+    def of_rows(self) -> PartialKnowledge:
+        """The same knowledge with the row model, if the model counts people."""
         return replace(self, of=getattr(self.of, "of_rows", self.of))
 
-    def absorbing_rules(
+    @override
+    def superset_rules(
         self, domains: tuple[Domain, ...], totals: Sequence[npt.NDArray[np.int64]], *, whole: bool
     ) -> list[tuple[int, Rule]] | None:
-        """See :class:`shoal.models.base.Model`: rows that look alike in all columns may be few."""
+        """Return None: groups on all columns may be smaller than the model's."""
         return None
 
     @property
     def by_size(self) -> bool:
-        """Whether the model looks at nothing but how many rows, or people, a group has."""
+        """Return whether the number of rows, or people, alone decides."""
         model: Model = getattr(self.of, "of_rows", self.of)
         return model.sizes_only
 
     @property
     def k(self) -> int:
-        """The k of the model; 0 where it has none."""
+        """The k of the model; 0 if it has none."""
         return int(getattr(self.of, "k", 0))
 
     @property
@@ -118,34 +121,40 @@ class Limited(Model):
         return getattr(self.of, "column", None)
 
     def sets(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
-        """The sets of columns that are bound, by their places among the quasi-identifiers, the small ones first."""
+        """Return the sets of columns, as positions, smallest first.
+
+        Positions are those among the quasi-identifiers.
+        """
         raise NotImplementedError
 
     def widest(self, names: Sequence[str]) -> list[tuple[int, ...]]:
-        """Those of them that are in no other."""
+        """Return the maximal sets: those that are in no other."""
         raise NotImplementedError
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise where there are no such columns."""
+        """Raise if a required column is not among ``names``."""
         raise NotImplementedError
 
-    def eased(self) -> Iterator[tuple[str, int, Model]]:
-        """See :class:`shoal.models.base.Model`."""
-        for name, lower, less in self.of.eased():
-            yield name, lower, replace(self, of=less)
+    @override
+    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
+        for name, lower, relaxed in self.of.relaxations():
+            yield name, lower, replace(self, of=relaxed)
 
+    @override
     def check(self, domains: tuple[Domain, ...]) -> None:
-        """See :class:`shoal.models.base.Model`."""
         self.of.check(domains)
 
+    @override
     def assess(self, groups: Groups) -> Assessment:
-        """See :class:`shoal.models.base.Model`: of groups that are already those of a set of columns."""
+        """Assess groups that are already those of a set of columns."""
         return self.of.assess(groups)
 
 
 @dataclass(frozen=True)
-class Known(Limited):
-    """A model for an intruder who knows at most ``known`` of the quasi-identifiers.
+class Known(PartialKnowledge):
+    """A model for an intruder with knowledge of at most ``known`` columns.
+
+    The columns are quasi-identifiers.
 
     >>> from shoal import KAnonymity
     >>> list(Known(KAnonymity(5), 2).sets(("age", "sex", "zip")))
@@ -155,38 +164,39 @@ class Known(Limited):
     known: Annotated[int, Ge(1)]
 
     @property
+    @override
     def parameters(self) -> Mapping[str, Any]:
-        """See :class:`shoal.models.base.Model`."""
         return {**self.of.parameters, "known": self.known}
 
+    @override
     def sets(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
-        """See :class:`Limited`."""
         return subsets_up_to(len(names), self.known)
 
+    @override
     def widest(self, names: Sequence[str]) -> list[tuple[int, ...]]:
-        """See :class:`Limited`."""
         return [chosen for chosen in self.sets(names) if len(chosen) == self.known]
 
+    @override
     def require(self, names: Sequence[str]) -> None:
-        """See :class:`Limited`."""
         if self.known > len(names):
             raise PlanError(
                 f"'known' must be at most the number of quasi-identifiers, {len(names)}; found {self.known}. Where the "
                 f"intruder may know all of them, leave 'known' out."
             )
 
-    def eased(self) -> Iterator[tuple[str, int, Model]]:
-        """See :class:`shoal.models.base.Model`: ``known`` falls by one."""
-        yield from super().eased()
+    @override
+    def relaxations(self) -> Iterator[tuple[str, int, Model]]:
+        """Yield the relaxations of the model, then ``known`` lowered by one."""
+        yield from super().relaxations()
         if self.known > 1:
             yield "known", self.known - 1, replace(self, known=self.known - 1)
 
-    def resized(self, least: int) -> Known:
-        """See :class:`shoal.models.base.Model`."""
-        return Known(self.of.resized(least), self.known)
+    @override
+    def with_group_size(self, least: int) -> Known:
+        return Known(self.of.with_group_size(least), self.known)
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`shoal.models.base.Model`."""
         return {**self.of.to_plan(), "known": self.known}
 
     def __str__(self) -> str:
@@ -194,50 +204,49 @@ class Known(Limited):
 
 
 @dataclass(frozen=True)
-class Keyed(Limited):
-    """A model for an intruder who knows some of the named columns."""
+class KnowsColumns(PartialKnowledge):
+    """A model for an intruder with knowledge of some of the named columns."""
 
     columns: tuple[Name, ...]
 
     @property
+    @override
     def parameters(self) -> Mapping[str, Any]:
-        """See :class:`shoal.models.base.Model`."""
         return {**self.of.parameters, "keys": self.columns}
 
+    @override
     def sets(self, names: Sequence[str]) -> Iterable[tuple[int, ...]]:
-        """See :class:`Limited`."""
-        return all_subsets(self._places(names))
+        return all_subsets(self._positions(names))
 
+    @override
     def widest(self, names: Sequence[str]) -> list[tuple[int, ...]]:
-        """See :class:`Limited`."""
-        return [self._places(names)]
+        return [self._positions(names)]
 
-    def _places(self, names: Sequence[str]) -> tuple[int, ...]:
+    def _positions(self, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(sorted(names.index(name) for name in self.columns))
 
+    @override
     def require(self, names: Sequence[str]) -> None:
-        """See :class:`Limited`."""
         KeySet(self.columns, 2).require(names)
 
-    def resized(self, least: int) -> Keyed:
-        """See :class:`shoal.models.base.Model`."""
-        return Keyed(self.of.resized(least), self.columns)
+    @override
+    def with_group_size(self, least: int) -> KnowsColumns:
+        return KnowsColumns(self.of.with_group_size(least), self.columns)
 
     def __str__(self) -> str:
         return f"{self.of} on {len(self.columns)} key columns"
 
 
 @dataclass(frozen=True)
-class KeySet(Checked):
-    """Columns that an intruder may know together, with demands of their own in place of the plan's.
+class KeySet(Validated):
+    """Columns that an intruder may know jointly, with own requirements.
 
     Attributes
     ----------
     columns
-        The quasi-identifiers that are known together, twelve at most.
+        The quasi-identifiers that are known jointly, twelve at most.
     k, models
-        They replace those models of the plan that have the same name and are about the same column; the others bind
-        the key set too.
+        They replace the models of the plan with the same name and column; the other models apply to the key set too.
     """
 
     columns: tuple[Name, ...]
@@ -249,40 +258,43 @@ class KeySet(Checked):
             raise PlanError("A key set must name at least one column; it names none.")
         if len(set(self.columns)) < len(self.columns):
             raise PlanError("A key set must name each of its columns once; one is named twice.")
-        if len(self.columns) > MOST_KEYS:
+        if len(self.columns) > MAX_KEY_COLUMNS:
             raise PlanError(
-                f"A key set has at most {MOST_KEYS} columns; found {len(self.columns)}. For an intruder who knows some "
-                f"of many columns use 'known'."
+                f"A key set has at most {MAX_KEY_COLUMNS} columns; found {len(self.columns)}. For an intruder who "
+                f"knows some of many columns use 'known'."
             )
-        if any(isinstance(model, Limited) for model in self.models):
+        if any(isinstance(model, PartialKnowledge) for model in self.models):
             raise PlanError("A model of a key set cannot say 'known': the set's columns are what is known.")
 
     def to_plan(self) -> dict[str, Any]:
-        """The key set as a plan writes it."""
+        """Return the key set as a section of a plan."""
         own: dict[str, Any] = {} if self.k is None else {"k": self.k}
         if self.models:
             own["models"] = [model.to_plan() for model in self.models]
         return {"columns": list(self.columns), **own}
 
     def require(self, names: Sequence[str]) -> None:
-        """Raise where a column is none of the quasi-identifiers ``names``."""
+        """Raise if a column is not one of the quasi-identifiers ``names``."""
         for column in self.columns:
             if column not in names:
                 raise PlanError(f"A key set names column {column!r}, which is not a quasi-identifier of the plan.")
 
 
 def bind_keys(models: Sequence[Model], keys: Sequence[KeySet]) -> tuple[Model, ...]:
-    """The models of a plan, bound to its key sets where there are any; those that say ``known`` stay as they are."""
+    """Apply the models of a plan to its key sets, if there are any.
+
+    Models with ``known`` remain unchanged.
+    """
     if not keys:
         return tuple(models)
-    general = [model for model in models if not isinstance(model, Limited)]
-    bound: list[Model] = [model for model in models if isinstance(model, Limited)]
+    general = [model for model in models if not isinstance(model, PartialKnowledge)]
+    bound: list[Model] = [model for model in models if isinstance(model, PartialKnowledge)]
     for key in keys:
         own = (*(() if key.k is None else (KAnonymity(key.k),)), *key.models)
-        kept = [model for model in general if not any(_replaces(one, model) for one in own)]
-        if not (*own, *kept):
+        inherited = [model for model in general if not any(_replaces(one, model) for one in own)]
+        if not (*own, *inherited):
             raise PlanError("A key set must have a k or a model, of its own or from [[models]]; one has neither.")
-        bound += [Keyed(model, key.columns) for model in (*own, *kept)]
+        bound += [KnowsColumns(model, key.columns) for model in (*own, *inherited)]
     return tuple(bound)
 
 
@@ -291,33 +303,33 @@ def _replaces(own: Model, general: Model) -> bool:
     return own.name == general.name and column in (None, getattr(general, "column", None))
 
 
-def limited(model: AllOf) -> tuple[Limited, ...]:
-    """The parts of a model that are asked of sets of columns."""
-    return tuple(part for part in model.parts if isinstance(part, Limited))
+def partial_knowledge_models(model: AllOf) -> tuple[PartialKnowledge, ...]:
+    """Return the parts of a model that apply to sets of columns."""
+    return tuple(part for part in model.parts if isinstance(part, PartialKnowledge))
 
 
 @dataclass(frozen=True)
 class SetsVerdict:
-    """What the sets of columns of one model say.
+    """The verdict of one model on its sets of columns.
 
     Attributes
     ----------
     effective
-        The model's figures in the worst group of any set, and ``rows_per_person``: the fewest rows that can be
-        somebody's, or without the original a lower bound of that. Where people are counted, ``people_per_person``: the
-        fewest people of whom a row can be somebody's.
+        The model's figures in the worst group of any set, and ``rows_per_person``: the smallest number of candidate
+        rows of any person, or without the original a lower bound of it. If people are counted, ``people_per_person``:
+        the smallest number of people with a candidate row.
     sets
-        How many sets were looked at, the empty one included.
+        The number of sets examined, including the empty set.
     facts
-        The size of the first sets that fail; None where none does.
+        The size of the first failing sets; None if none fails.
     failing_groups, failing
-        Groups, of all sets, that fail; and bool (n,), which entries of the table are in one.
+        The number of failing groups of all sets; and bool (n,), the entries of the table that are in one.
     people_hold
-        Whether every person has rows enough; without the original, whether that follows from the release.
+        Whether every person has enough candidate rows; without the original, whether that follows from the release.
     """
 
     holds: bool
-    people_hold: bool
+    enough_candidates: bool
     effective: dict[str, float | int]
     sets: int
     facts: int | None
@@ -326,83 +338,102 @@ class SetsVerdict:
 
 
 def assess_sets(
-    shown: Facts, entries: FrequencySet, part: Limited, names: Sequence[str], known: Facts | None
+    published: SubsetCounter,
+    entries: FrequencySet,
+    part: PartialKnowledge,
+    names: Sequence[str],
+    known: SubsetCounter | None,
 ) -> SetsVerdict:
-    """Whether all sets of a part hold; ``entries`` are those of ``shown``, with their sensitive values."""
-    return _Assessor(shown, entries, part, known).run(part.sets(names))
+    """Evaluate all sets of a part.
+
+    ``entries`` are those of ``published``, with their sensitive values.
+    """
+    return _Assessor(published, entries, part, known).run(part.sets(names))
 
 
 class _Assessor:
-    """Goes through sets of growing size, and keeps the worst that was seen."""
+    """Evaluate sets of increasing size, and record the worst figures."""
 
-    def __init__(self, shown: Facts, entries: FrequencySet, part: Limited, known: Facts | None) -> None:
-        self.shown, self.entries, self.part, self.known = shown, entries, part, known
-        self.failing = np.zeros(len(shown.count), np.bool_)
-        self.failing_groups, self.sets, self.rows = 0, 1, shown.rows
-        whole = entries.groups_of(np.zeros(len(shown.count), np.int64), 1)
+    def __init__(
+        self, published: SubsetCounter, entries: FrequencySet, part: PartialKnowledge, known: SubsetCounter | None
+    ) -> None:
+        self.published, self.entries, self.part, self.known = published, entries, part, known
+        self.failing = np.zeros(len(published.count), np.bool_)
+        self.failing_groups, self.sets, self.rows = 0, 1, published.rows
+        whole = entries.groups_of(np.zeros(len(published.count), np.int64), 1)
         self.totals = [histogram.total for histogram in whole.histograms]
-        self.hides = [bool((column == size).any()) for column, size in zip(shown.columns, shown.sizes, strict=True)]
+        self.hides = [
+            bool((column == size).any()) for column, size in zip(published.columns, published.sizes, strict=True)
+        ]
         self.effective: dict[str, float | int] = {}
-        self.people_hold = shown.rows >= part.least
-        self._judge(whole, np.zeros(len(shown.count), np.int64))
+        self.enough_candidates = published.rows >= part.least
+        self._assess(whole, np.zeros(len(published.count), np.int64))
 
     def run(self, sets: Iterable[tuple[int, ...]]) -> SetsVerdict:
-        facts = 0 if self.failing_groups or not self.people_hold else None
-        for size, alike in itertools.groupby(sets, len):
+        facts = 0 if self.failing_groups or not self.enough_candidates else None
+        for size, same_size in itertools.groupby(sets, len):
             if facts is not None:
                 break
-            listed = list(alike)
+            listed = list(same_size)
             self.sets += len(listed)
-            for chosen in self._left(listed):
-                self._look(chosen)
-            if self.failing_groups or (self.known is not None and not self.people_hold):
+            for chosen in self._remaining_sets(listed):
+                self._assess_set(chosen)
+            if self.failing_groups or (self.known is not None and not self.enough_candidates):
                 facts = size
-        effective = {**self.effective, FEWEST[self.part.counts]: self.rows}
-        holds = not self.failing_groups and (self.known is None or self.people_hold)
-        return SetsVerdict(holds, self.people_hold, effective, self.sets, facts, self.failing_groups, self.failing)
+        effective = {**self.effective, CANDIDATES_KEY[self.part.counts]: self.rows}
+        holds = not self.failing_groups and (self.known is None or self.enough_candidates)
+        return SetsVerdict(
+            holds, self.enough_candidates, effective, self.sets, facts, self.failing_groups, self.failing
+        )
 
-    def _left(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Those of the sets of one size that have to be looked at one by one: they fail, or are too wide to be counted.
+    def _remaining_sets(self, sets: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Return the sets of one size that must be examined individually.
 
-        Where sizes of groups are all that is asked, and there are many sets, compiled code counts the others at once:
-        the smallest group says everything.
+        These fail, or are too wide for a dense table. If group sizes alone matter and there are many sets, compiled
+        code counts the other sets at once: the smallest group decides.
         """
-        if not self.part.by_size or self.shown.owners is not None or len(sets) * len(self.shown.count) < MANY:
+        if (
+            not self.part.by_size
+            or self.published.owners is not None
+            or len(sets) * len(self.published.count) < MIN_ENTRIES_TO_COMPILE
+        ):
             return sets
-        from shoal.kernels.column_subsets import look_at_sets
+        from shoal.kernels.column_subsets import count_sets_parallel
 
-        smallest, fewest = look_at_sets(self.shown, self.shown if self.known is None else self.known, sets)
+        smallest, fewest = count_sets_parallel(
+            self.published, self.published if self.known is None else self.known, sets
+        )
         least = self.part.least
         good = ((smallest == 0) | (smallest >= least)) & (fewest >= least)
         self.rows = min(self.rows, int(fewest[good].min(initial=self.rows)))
         if (good & (smallest > 0)).any():
             worst = smallest[good & (smallest > 0)].min()
-            self._judge(Groups(np.asarray([worst])), np.zeros(1, np.int64), self.part.of_rows.of)
-        return [chosen for chosen, held in zip(sets, good, strict=True) if not held]
+            self._assess(Groups(np.asarray([worst])), np.zeros(1, np.int64), self.part.of_rows.of)
+        return [chosen for chosen, passed in zip(sets, good, strict=True) if not passed]
 
-    def _look(self, chosen: tuple[int, ...]) -> None:
-        found = self.shown.combinations(chosen)
-        there = found.visible & (found.size > 0)
+    def _assess_set(self, chosen: tuple[int, ...]) -> None:
+        found = self.published.combinations(chosen)
+        occupied = found.visible & (found.size > 0)
         if self.part.by_size:
-            if there.any():
-                sizes = Groups(np.where(there, found.size, self.shown.rows))
-                self._judge(sizes, found.number, self.part.of_rows.of)
-        elif there.any():
-            place = np.where(there, np.cumsum(there) - 1, -1)[found.number]
-            groups = self.entries.groups_of(place, int(there.sum())).within(self.totals)
-            self._judge(groups, place)
+            if occupied.any():
+                sizes = Groups(np.where(occupied, found.size, self.published.rows))
+                self._assess(sizes, found.number, self.part.of_rows.of)
+        elif occupied.any():
+            group = np.where(occupied, np.cumsum(occupied) - 1, -1)[found.number]
+            groups = self.entries.groups_of(group, int(occupied.sum())).within(self.totals)
+            self._assess(groups, group)
         least = self.part.least
         if self.known is not None:
-            rows = self.shown.rows_of(self.known, chosen, self.rows)
+            rows = self.published.count_candidate_rows(self.known, chosen, self.rows)
         elif any(self.hides[j] for j in chosen):
-            rows = self.shown.certain_rows(chosen, self.rows)
-        else:  # nothing is hidden: the rows of the group
-            rows = found.size[there]
+            rows = self.published.count_certain_rows(chosen, self.rows)
+        else:  # no cell is suppressed: the rows of the group
+            rows = found.size[occupied]
         fewest = int(rows.min(initial=self.rows))
         self.rows = min(self.rows, fewest)
-        self.people_hold = self.people_hold and fewest >= least
+        self.enough_candidates = self.enough_candidates and fewest >= least
 
-    def _judge(self, groups: Groups, place: npt.NDArray[np.int64], model: Model | None = None) -> None:
+    def _assess(self, groups: Groups, group: npt.NDArray[np.int64], model: Model | None = None) -> None:
         verdict = (model or self.part.of).assess(groups)
         for condition in verdict.conditions:
             worst = condition.worst
@@ -412,4 +443,4 @@ class _Assessor:
             self.effective[condition.parameter] = int(worst) if whole else worst
         if not verdict.holds.all():
             self.failing_groups += int((~verdict.holds).sum())
-            self.failing |= (place >= 0) & ~verdict.holds[place]
+            self.failing |= (group >= 0) & ~verdict.holds[group]

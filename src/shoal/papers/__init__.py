@@ -1,6 +1,4 @@
-"""The papers' experiments, run with shoal, each figure beside the paper's: one file per paper."""
-
-__all__ = ["PAPERS"]
+"""Experiments of the papers, reproduced with shoal: one module each."""
 
 PAPERS = ("switching", "microaggregation", "identifiability", "enhanced_models", "anti_unification")
-"""One file each."""
+"""The names of the modules."""

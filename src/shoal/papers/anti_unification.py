@@ -1,4 +1,7 @@
-"""Armengol and Torra, "Generalization-based k-anonymization": Table 2, and the accuracies of Table 1."""
+"""Experiments of Armengol and Torra: Tables 1 and 2.
+
+"Generalization-based k-anonymization": Table 2, and the accuracies of Table 1.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shoal.papers.page import Section
-from shoal.papers.sources import data_folder, lacking
+from shoal.papers.sources import data_folder, missing_data
 from shoal.report.line_chart import line_chart
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["TITLE", "sections"]
 
 TITLE = "Generalization by anti-unification (Armengol, Torra)"
 PAPER = {
@@ -30,16 +32,16 @@ TABLE_1 = {
     ("(>, <)", "uci"): (81.01, 81.75, 81.82, 72.18),
     ("(>, <)", "DB"): (81.42, 81.66, 81.72, 71.73),
 }
-"""Accuracy in per cent by passes and test set, for K = 5, 10, 20 and 30."""
+"""Accuracy in per cent by passes and test set, for K = 5, 10, 20 and 30, as printed."""
 ORIGINALS = {"S1": 83.32, "uci": 83.12, "DB": 83.42}
 COLUMNS = (0, 1, 3, 5, 6, 8, 9, 13)  # age, workclass, education, marital, occupation, race, sex, country
 
 
 def sections() -> list[Section]:
-    """Patterns and discarded records, and what the readings differ by."""
+    """Return both tables: accuracies, patterns and discarded records."""
     folder = data_folder()
     if folder is None or not (folder / "adult" / "adult.data").exists():
-        return [Section("Tables 1 and 2: the 32,561 training records of Adult", lacking=lacking("adult"))]
+        return [Section("Tables 1 and 2: the 32,561 training records of Adult", missing_data=missing_data("adult"))]
     lines = (folder / "adult" / "adult.data").read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip() for cell in line.split(",")] for line in lines if line.count(",") == 14]
     return [_table_1(folder), _table_2(*_codes(cells))]
@@ -48,9 +50,9 @@ def sections() -> list[Section]:
 def _table_1(folder: Path) -> Section:
     title = "Table 1: accuracy of a decision tree, in per cent"
     if importlib.util.find_spec("sklearn") is None:
-        return Section(title, lacking="Needs scikit-learn: pip install 'shoal[learn]'.")
+        return Section(title, missing_data="Needs scikit-learn: pip install 'shoal[learn]'.")
     if not (folder / "adult" / "adult.test").exists():
-        return Section(title, lacking=lacking("adult"))
+        return Section(title, missing_data=missing_data("adult"))
     from shoal.papers.classifier import ORDERS, TESTS, adult_records, compare_trees
 
     sizes = tuple(PAPER["<", ">"])
@@ -92,8 +94,8 @@ def _age(text: str) -> str:
 def _codes(
     cells: list[list[str]],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """Distinct records as codes, their class (income), and how often each occurs."""
-    columns = [[_age(row[place]) if place == 0 else row[place] for row in cells] for place in (*COLUMNS, 14)]
+    """Return distinct records as codes, their class (income) and counts."""
+    columns = [[_age(row[index]) if index == 0 else row[index] for row in cells] for index in (*COLUMNS, 14)]
     coded = np.stack([np.unique(column, return_inverse=True)[1] for column in columns], axis=1)
     distinct, count = np.unique(coded, axis=0, return_counts=True)
     codes = np.ascontiguousarray(distinct[:, :-1], np.int32)

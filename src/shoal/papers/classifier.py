@@ -1,10 +1,10 @@
-"""What a decision tree learns from a release by anti-unification: section 4 of Armengol and Torra.
+"""Decision trees on releases: section 4 of Armengol and Torra.
 
-A tree is trained on the original records and on releases, and tested on the originals (DB), on a random third of them
-(S1) and on records that no release has seen (uci). Releases are read in two ways: one row per pattern, as the paper
-trains its trees, and one row per record. The paper uses C4.5; here it is scikit-learn's tree by entropy, pruned as much
-as three-fold cross-validation on the training table itself advises. C4.5 splits a record of unknown value over the
-branches; here `*` is replaced by a value drawn from its column.
+A tree is trained on the original records and on releases by anti-unification, and tested on the originals (DB), on a
+random third of them (S1) and on records that no release has seen (uci). Releases are read in two ways: one row per
+pattern, as the paper trains its trees, and one row per record. The paper uses C4.5; here it is scikit-learn's tree by
+entropy, pruned by three-fold cross-validation on the training table itself. C4.5 splits a record of unknown value over
+the branches; here `*` is replaced by a value drawn from its column.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from shoal.schema import Column, Role, Schema, Widths
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ORDERS", "TESTS", "Comparison", "adult_records", "compare_trees"]
 
 AGES = Widths((5,), bottom=20, top=90)  # low-19, 20-24, ..., 85-89, high-90
 ORDERS: dict[str, tuple[Literal["<", ">"], ...]] = {"(<, >)": ("<", ">"), "(>, <)": (">", "<")}
@@ -41,7 +40,7 @@ ADULT_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TreeComparison:
     """Accuracies in per cent.
 
     ``originals`` by test set; ``releases`` by (passes, patterns or records, test set, k); ``sizes`` by (passes,
@@ -54,7 +53,10 @@ class Comparison:
 
 
 def adult_records(folder: Path) -> tuple[pa.Table, pa.Table]:
-    """The 32561 training and the 16281 test records, eight attributes and salary; `?` is a value."""
+    """Return the 32561 training and the 16281 test records of Adult.
+
+    They have eight attributes and salary; `?` is a value.
+    """
     import pyarrow as pa
 
     tables = []
@@ -65,17 +67,20 @@ def adult_records(folder: Path) -> tuple[pa.Table, pa.Table]:
     return tables[0], tables[1]
 
 
-def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -> Comparison:
-    """Train on the originals and on releases of every k in ``sizes``; the class is the column ``salary``."""
+def compare_trees(originals: pa.Table, unseen: pa.Table, sizes: Sequence[int]) -> TreeComparison:
+    """Train on the originals and on releases of every k in ``sizes``.
+
+    The class is the column ``salary``.
+    """
     import pyarrow as pa
 
     schema = _schema_of(originals)
-    shown = _cut_ages(originals)
+    coarsened = _cut_ages(originals)
     third = np.random.default_rng(0).permutation(originals.num_rows)[: round(originals.num_rows * THIRD)]
-    tests = dict(zip(TESTS, (shown.take(pa.array(np.sort(third))), _cut_ages(unseen), shown), strict=True))
-    learner = _Learner(shown)
-    tree = learner.train(shown)
-    found = Comparison({test: learner.accuracy(tree, table) for test, table in tests.items()}, {}, {})
+    tests = dict(zip(TESTS, (coarsened.take(pa.array(np.sort(third))), _cut_ages(unseen), coarsened), strict=True))
+    learner = _Learner(coarsened)
+    tree = learner.train(coarsened)
+    found = TreeComparison({test: learner.accuracy(tree, table) for test, table in tests.items()}, {}, {})
     for k in sizes:
         for name, order in ORDERS.items():
             for way in ("patterns", "records"):
@@ -95,7 +100,10 @@ def _schema_of(table: pa.Table) -> Schema:
 
 
 def _cut_ages(table: pa.Table) -> pa.Table:
-    """The originals as the tree sees releases: ages in the intervals of the hierarchy's first level."""
+    """Generalize ages of the originals as in the releases.
+
+    They become the intervals of the hierarchy's first level.
+    """
     import pyarrow as pa
 
     ages = table["age"].cast(pa.string()).to_pylist()
@@ -106,7 +114,7 @@ def _cut_ages(table: pa.Table) -> pa.Table:
 
 
 class _Learner:
-    """A tree over the columns of one table."""
+    """A decision tree over the columns of one table."""
 
     def __init__(self, originals: pa.Table) -> None:
         from sklearn.preprocessing import OneHotEncoder
@@ -116,22 +124,23 @@ class _Learner:
         self.encoder.fit(self.cells(originals))
 
     def cells(self, table: pa.Table) -> npt.NDArray[np.object_]:
-        """The values of a table, `*` replaced by a draw from what its column shows elsewhere.
+        """Return the values of a table, with `*` replaced by random draws.
 
-        Whether a value is shown goes with the class it was published in, so a tree must not see it.
+        A draw is from the other values of the column. Suppression of a value is correlated with the class of its
+        record, so a tree must not see it.
         """
         random = np.random.default_rng(0)
         columns = []
         for name in self.names:
             values = np.array(table[name].to_pylist(), dtype=object)
             hidden = values == "*"
-            if not hidden.all():  # else there is nothing to draw from, and no value applies
+            if not hidden.all():  # otherwise there is nothing to draw from, and no value applies
                 values[hidden] = random.choice(values[~hidden], hidden.sum())
             columns.append(values)
         return np.column_stack(columns)
 
     def train(self, table: pa.Table) -> Any:
-        """A tree, pruned as cross-validation on the table itself advises."""
+        """Train a tree, pruned by cross-validation on the table itself."""
         from sklearn.model_selection import GridSearchCV, StratifiedKFold
         from sklearn.tree import DecisionTreeClassifier
 
@@ -141,5 +150,5 @@ class _Learner:
         return search.fit(self.encoder.transform(self.cells(table)), table["salary"].to_pylist())
 
     def accuracy(self, tree: Any, table: pa.Table) -> float:
-        """In per cent."""
+        """Return the accuracy in per cent."""
         return 100 * float(tree.score(self.encoder.transform(self.cells(table)), table["salary"].to_pylist()))

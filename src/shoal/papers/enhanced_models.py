@@ -1,4 +1,7 @@
-"""Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models": Table 8, and the experiments of section 6."""
+"""Experiments of Sun, Wang, Li and Truta: Table 8 and section 6.
+
+"Enhanced p-sensitive k-anonymity models for privacy preserving data publishing".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from shoal.datasets.patients import CATEGORIES
 from shoal.methods import FullDomain, TopDown
 from shoal.models import KAnonymity, Model, PAlphaSensitive, PPlusAlphaSensitive, PSensitive
 from shoal.papers.page import Section
-from shoal.papers.sources import ADULT_COLUMNS, adult, adult_schema, lacking, with_condition
+from shoal.papers.sources import ADULT_COLUMNS, adult, adult_schema, missing_data, with_condition
 from shoal.pipeline.run import anonymize, minimal_recodings
 from shoal.plan.plan import Plan
 from shoal.report.line_chart import line_chart
@@ -19,17 +22,16 @@ from shoal.schema import Column, Prefix, Role, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TITLE", "sections"]
 
 TITLE = "(p, α)- and (p+, α)-sensitive k-anonymity (Sun, Wang, Li, Truta)"
 SEEDS = 20
 
 
 def sections() -> list[Section]:
-    """Table 8, the similarity attack, efficiency and distortion."""
+    """Return Table 8, the similarity attack, efficiency and distortion."""
     table = adult()
     if table is None:
-        return [_table_8(), Section("Section 6: the experiments on Adult", lacking=lacking("adult"))]
+        return [_table_8(), Section("Section 6: the experiments on Adult", missing_data=missing_data("adult"))]
     return [
         _table_8(),
         _similarity(table, "paper", "hierarchies of the paper's heights"),
@@ -53,8 +55,8 @@ def _table_8() -> Section:
     rows = []
     for alpha in (1, 2):
         models = (KAnonymity(2), PAlphaSensitive(2, alpha))
-        shown = anonymize(table, Plan(schema, models, TopDown())).table.to_pylist()
-        rows.append((alpha, ", ".join(f"{row['zip']} {row['condition']}" for row in shown)))
+        released = anonymize(table, Plan(schema, models, TopDown())).table.to_pylist()
+        rows.append((alpha, ", ".join(f"{row['zip']} {row['condition']}" for row in released)))
     return Section(
         "Table 8 and Figure 1: local recoding of four rows, p = k = 2",
         ("α", "released"),
@@ -106,7 +108,10 @@ def _similarity(table: pa.Table, hierarchies: str, called: str) -> Section:
 
 
 def _local(table: pa.Table, columns: tuple[str, ...], models: tuple[Model, ...]) -> tuple[float, float]:
-    """The distortion ratio of local recoding, and the seconds of its decision."""
+    """Return the distortion ratio of local recoding, and its decision time.
+
+    The time is in seconds.
+    """
     chosen = table.select([*columns, "condition"])
     release = anonymize(chosen, Plan(adult_schema(columns), models, TopDown(loss="distortion-ratio")))
     return release.utility["distortion_ratio"], release.seconds["deciding"]
@@ -148,7 +153,7 @@ def _by_parameters(table: pa.Table) -> Section:
             ]
             rows.append((p, alpha, *times))
     lines = {
-        name: [(row[1], row[2 + place]) for row in rows if row[0] == 2] for place, name in enumerate(_models(2, 1))
+        name: [(row[1], row[2 + index]) for row in rows if row[0] == 2] for index, name in enumerate(_models(2, 1))
     }
     return Section(
         "Figure 2(b): running time by p and α, seven quasi-identifiers (k = 4), in milliseconds",

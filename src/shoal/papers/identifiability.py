@@ -1,4 +1,7 @@
-"""Zhao, Shang and Liu, "Secure k-anonymization linked with differential identifiability": propositions and example."""
+"""Propositions and example of Zhao, Shang and Liu.
+
+"Secure k-anonymization linked with differential identifiability".
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from fractions import Fraction
 from shoal.budget.arithmetic import bound_from_rho, compose, compose_as_in_paper
 from shoal.papers.page import Section
 
-__all__ = ["TITLE", "sections"]
-
 TITLE = "(k, ρ)-anonymization and differential identifiability (Zhao, Shang, Liu)"
 
 
 def sections() -> list[Section]:
-    """The propositions, the composition, and the example of section 3.1; all of it is arithmetic."""
+    """Return the propositions, the composition, and the example.
+
+    The example is that of section 3.1. All of it is arithmetic.
+    """
     return [_propositions(), _composition(), _extreme_value()]
 
 

@@ -1,4 +1,7 @@
-"""Domingo-Ferrer, Sebé and Solanas, "Microaggregation heuristics for p-sensitive k-anonymity", Tables 1 and 2."""
+"""Experiments of Domingo-Ferrer, Sebé and Solanas: Tables 1 and 2.
+
+"Microaggregation heuristics for p-sensitive k-anonymity".
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import TYPE_CHECKING
 from shoal.methods import Cbfs, KFirst, Mdav, Method, PFirst
 from shoal.models import KAnonymity, PSensitive
 from shoal.papers.page import Section
-from shoal.papers.sources import census, lacking
+from shoal.papers.sources import census, missing_data
 from shoal.pipeline.run import anonymize
 from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema
@@ -15,22 +18,21 @@ from shoal.schema import Column, Role, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TITLE", "sections"]
 
 TITLE = "p-sensitive k-anonymity by microaggregation (Domingo-Ferrer, Sebé, Solanas)"
 TABLE_1 = {(3, 3): 44.96, (5, 3): 44.96, (7, 3): 44.96, (10, 3): 44.96, (5, 5): 58.85, (7, 5): 58.85, (10, 5): 58.85,
            (7, 7): 71.67, (10, 7): 71.67, (10, 10): 100.0}  # fmt: skip
 TABLE_2 = {(3, 3): 23.13, (5, 3): 23.28, (7, 3): 22.31, (10, 3): 23.13, (5, 5): 47.15, (7, 5): 47.15, (10, 5): 47.15,
            (7, 7): 57.63, (10, 7): 57.63, (10, 10): 100.0}  # fmt: skip
-P_ONE = {3: 3.69, 5: 6.20, 7: 7.93, 10: 9.71}
+TABLE_P_1 = {3: 3.69, 5: 6.20, 7: 7.93, 10: 9.71}
 
 
 def sections() -> list[Section]:
-    """Both tables, and what refinement reaches."""
+    """Return both tables, and the loss after refinement."""
     table = census()
     if table is None:
-        return [Section("Tables 1 and 2: 100 × SSE/SST on the CASC Census data", lacking=lacking("census"))]
-    return [_p_one(table), _table_1(table), _table_2(table)]
+        return [Section("Tables 1 and 2: 100 × SSE/SST on the CASC Census data", missing_data=missing_data("census"))]
+    return [_table_p_1(table), _table_1(table), _table_2(table)]
 
 
 def _loss(table: pa.Table, method: Method, k: int, p: int = 1) -> tuple[float, int]:
@@ -44,8 +46,8 @@ def _loss(table: pa.Table, method: Method, k: int, p: int = 1) -> tuple[float, i
     return 100 * release.utility["sse_sst"], int(release.certificate["groups"])
 
 
-def _p_one(table: pa.Table) -> Section:
-    rows = [(k, paper, _loss(table, Cbfs(), k)[0], _loss(table, Mdav(), k)[0]) for k, paper in P_ONE.items()]
+def _table_p_1(table: pa.Table) -> Section:
+    rows = [(k, paper, _loss(table, Cbfs(), k)[0], _loss(table, Mdav(), k)[0]) for k, paper in TABLE_P_1.items()]
     return Section(
         "The column p = 1 of both tables",
         ("k", "paper", "CBFS", "MDAV"),

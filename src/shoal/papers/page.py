@@ -1,4 +1,7 @@
-"""Pages of results: sections of tables with the paper's figure beside ours, as Markdown and as HTML."""
+"""Result pages of the papers, as Markdown and as HTML.
+
+Tables have the figure of the paper next to ours.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Section", "to_html", "to_markdown"]
-
 
 @dataclass(frozen=True)
 class Section:
     """One table or figure of a paper.
 
-    ``rows`` are cells under ``header``; ``says`` is a sentence or two on what differs and why. ``lacking`` tells which
-    data it needs that is not there; then there are no rows. ``chart`` is a picture as SVG.
+    ``rows`` are cells under ``header``; ``comment`` explains in a sentence or two what differs and why.
+    ``missing_data`` names the data that is needed and not available; then there are no rows. ``chart`` is a picture as
+    SVG.
     """
 
     title: str
     header: tuple[str, ...] = ()
     rows: Sequence[Sequence[object]] = ()
-    says: str = ""
-    lacking: str = ""
+    comment: str = ""
+    missing_data: str = ""
     chart: str = ""
 
     @property
@@ -40,14 +42,14 @@ def _cell(value: object) -> str:
 
 
 def to_markdown(title: str, introduction: str, papers: Sequence[tuple[str, Sequence[Section]]]) -> str:
-    """All papers as one Markdown page."""
+    """Return all papers as one Markdown page."""
     lines = [f"# {title}", "", introduction, ""]
     for paper, sections in papers:
         lines += [f"## {paper}", ""]
         for section in sections:
             lines += [f"### {section.title}", ""]
-            if section.lacking:
-                lines += [f"*{section.lacking}*", ""]
+            if section.missing_data:
+                lines += [f"*{section.missing_data}*", ""]
             if section.rows:
                 lines.append("| " + " | ".join(section.header) + " |")
                 lines.append("|" + "---|" * len(section.header))
@@ -57,8 +59,8 @@ def to_markdown(title: str, introduction: str, papers: Sequence[tuple[str, Seque
                 lines.append("")
             if section.chart:
                 lines += [f"![{section.title}]({section.picture})", ""]
-            if section.says:
-                lines += [section.says, ""]
+            if section.comment:
+                lines += [section.comment, ""]
     return "\n".join(lines)
 
 
@@ -76,10 +78,13 @@ figure { margin: 1rem 0; max-width: 40rem; }
 
 
 def _table(section: Section) -> str:
-    """A table whose columns of numbers are flush right, headings included."""
+    """Return a table with right-aligned columns of numbers.
+
+    Their headings are right-aligned as well.
+    """
     kinds = [
-        ' class="number"' if all(isinstance(row[place], int | float) or not row[place] for row in section.rows) else ""
-        for place in range(len(section.header))
+        ' class="number"' if all(isinstance(row[index], int | float) or not row[index] for row in section.rows) else ""
+        for index in range(len(section.header))
     ]
     named = zip(kinds, section.header, strict=True)
     head = "".join(f'<th scope="col"{kind}>{html.escape(name)}</th>' for kind, name in named)
@@ -91,25 +96,25 @@ def _table(section: Section) -> str:
 
 
 def _prose(text: str) -> str:
-    """A sentence with its `code` set as such."""
+    """Return a sentence with its `code` as HTML code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
 def to_html(title: str, introduction: str, papers: Sequence[tuple[str, Sequence[Section]]]) -> str:
-    """All papers as one page that loads nothing."""
+    """Return all papers as one page without external resources."""
     body = [f"<h1>{html.escape(title)}</h1>", f"<p>{html.escape(introduction)}</p>"]
     for paper, sections in papers:
         body.append(f"<h2>{html.escape(paper)}</h2>")
         for section in sections:
             body.append(f"<h3>{html.escape(section.title)}</h3>")
-            if section.lacking:
-                body.append(f'<p class="lacking">{html.escape(section.lacking)}</p>')
+            if section.missing_data:
+                body.append(f'<p class="lacking">{html.escape(section.missing_data)}</p>')
             if section.rows:
                 body.append(_table(section))
             if section.chart:
                 body.append(f"<figure>{section.chart}</figure>")
-            if section.says:
-                body.append(f"<p>{_prose(section.says)}</p>")
+            if section.comment:
+                body.append(f"<p>{_prose(section.comment)}</p>")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>'

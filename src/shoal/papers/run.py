@@ -1,4 +1,4 @@
-"""All of the papers' experiments, one after the other, on one page."""
+"""All experiments of the papers, in order, on one page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from shoal.errors import OutputError, PlanError
-from shoal.io.publish import check_paper, write_paper
+from shoal.io.publish import check_target, write_text_atomic
 from shoal.papers import PAPERS
 from shoal.papers.page import to_html, to_markdown
 from shoal.runtime.progress import Progress, quiet
-
-__all__ = ["reproduce_papers"]
 
 PAGES = ("papers.md", "papers.html")
 TITLE = "The papers' experiments, reproduced"
@@ -31,21 +29,21 @@ def reproduce_papers(
     *,
     overwrite: bool = False,
 ) -> tuple[dict[str, float], list[str]]:
-    """Run the experiments of the papers and write them as a Markdown and an HTML page.
+    """Run the papers' experiments and write a Markdown and an HTML page.
 
     Parameters
     ----------
     out
-        A folder, made if it does not exist.
+        A folder, created if it does not exist.
     papers
         Names in :data:`shoal.papers.PAPERS`; all by default.
     overwrite
-        Whether pages and pictures that exist are replaced.
+        Whether existing pages and pictures are replaced.
 
     Returns
     -------
     tuple
-        The seconds that each paper took, and the titles of what was left out for want of data.
+        The seconds for each paper, and the titles of the sections that were skipped because their data is missing.
     """
     chosen, folder = tuple(papers or PAPERS), Path(out)
     for name in chosen:
@@ -53,7 +51,7 @@ def reproduce_papers(
             raise PlanError(f"There is no paper named {name!r}; known are {', '.join(PAPERS)}.")
     _make(folder)
     for name in PAGES:
-        check_paper(folder / name, overwrite, {})
+        check_target(folder / name, overwrite, {})
     results = []
     seconds = {}
     for number, name in enumerate(chosen):
@@ -66,10 +64,10 @@ def reproduce_papers(
     texts = dict(zip(PAGES, pages, strict=True))
     texts |= {section.picture: section.chart for _, sections in results for section in sections if section.chart}
     for name in texts:
-        check_paper(folder / name, overwrite, {})
+        check_target(folder / name, overwrite, {})
     for name, text in texts.items():
-        write_paper(folder / name, text)
-    return seconds, [section.title for _, sections in results for section in sections if section.lacking]
+        write_text_atomic(folder / name, text)
+    return seconds, [section.title for _, sections in results for section in sections if section.missing_data]
 
 
 def _make(folder: Path) -> None:

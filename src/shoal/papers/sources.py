@@ -1,4 +1,7 @@
-"""The data that the papers used, read from the folder that the environment variable SHOAL_DATA names."""
+"""Data sets of the papers, read from the folder SHOAL_DATA.
+
+SHOAL_DATA is an environment variable.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,10 @@ from shoal.schema import Column, Role, Schema, read_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ADULT_COLUMNS", "adult", "adult_schema", "census", "data_folder", "with_condition"]
 
-WHERE = "Needs {what}, which is not part of shoal: {origin}. Put it below a folder, and name the folder in SHOAL_DATA."
+MISSING_DATA_MESSAGE = (
+    "Needs {what}, which is not part of shoal: {origin}. Put it below a folder, and name the folder in SHOAL_DATA."
+)
 ORIGINS = {
     "adult": "the Adult files adult.data and adult.test of the UCI Machine Learning Repository, as adult/",
     "census": "the CASC Census reference file as casc/census.csv (it comes with the R package sdcMicro)",
@@ -24,22 +28,25 @@ ORIGINS = {
 ADULT_COLUMNS = {
     "age": 0, "workclass": 1, "education": 3, "native-country": 13, "marital-status": 5, "race": 8, "sex": 9,
 }  # fmt: skip
-"""The quasi-identifiers in the order of Table 9 of the (p, α) paper, with their places in the file."""
+"""The quasi-identifiers in the order of Table 9 of the (p, α) paper, with their column numbers in the file."""
 
 
 def data_folder() -> Path | None:
-    """The folder of real data sets, or None."""
+    """Return the folder of real data sets, or None."""
     folder = os.environ.get("SHOAL_DATA")
     return Path(folder) if folder and Path(folder).is_dir() else None
 
 
-def lacking(what: str) -> str:
-    """What to tell a reader where a data set is not there."""
-    return WHERE.format(what=f"the {what.capitalize()} data", origin=ORIGINS[what])
+def missing_data(what: str) -> str:
+    """Return the message for a data set that is not available."""
+    return MISSING_DATA_MESSAGE.format(what=f"the {what.capitalize()} data", origin=ORIGINS[what])
 
 
 def adult(files: tuple[str, ...] = ("adult.data", "adult.test")) -> pa.Table | None:
-    """The complete records of Adult (45,222 of both files), or None where the files are not there."""
+    """Return the complete records of Adult, or None without its files.
+
+    Both files have 45,222 of them.
+    """
     import pyarrow as pa
 
     folder = data_folder()
@@ -51,11 +58,14 @@ def adult(files: tuple[str, ...] = ("adult.data", "adult.test")) -> pa.Table | N
             cells = [cell.strip() for cell in line.split(",")]
             if len(cells) == 15 and "?" not in cells:
                 rows.append(cells)
-    return pa.table({name: [row[place] for row in rows] for name, place in ADULT_COLUMNS.items()})
+    return pa.table({name: [row[index] for row in rows] for name, index in ADULT_COLUMNS.items()})
 
 
 def with_condition(table: pa.Table, seed: int) -> pa.Table:
-    """The table with a health condition drawn evenly from the eight of the papers, as their experiments do."""
+    """Add a health condition, drawn uniformly from the eight of the papers.
+
+    The experiments of the papers do the same.
+    """
     import pyarrow as pa
 
     values = [value for category in CATEGORIES.classes for value in category]
@@ -64,7 +74,10 @@ def with_condition(table: pa.Table, seed: int) -> pa.Table:
 
 
 def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS), hierarchies: str = "paper") -> Schema:
-    """Adult's quasi-identifiers with hierarchies of the heights that the papers give, or ARX's, and the condition."""
+    """Return the quasi-identifiers of Adult, and the condition.
+
+    The hierarchies have the heights that the papers give, or are those of ARX.
+    """
     folder = data_folder()
     assert folder is not None
     home = folder / "adult" / "hierarchies" / hierarchies
@@ -73,7 +86,10 @@ def adult_schema(columns: tuple[str, ...] = tuple(ADULT_COLUMNS), hierarchies: s
 
 
 def census() -> pa.Table | None:
-    """CASC Census: six key attributes, and three confidential ones cut into 15 categories of equal width."""
+    """Return the CASC Census table, or None without its file.
+
+    It has six key attributes, and three confidential ones cut into 15 categories of equal width.
+    """
     import pyarrow as pa
     import pyarrow.csv
 

@@ -1,4 +1,7 @@
-"""Sun, Wang, Truta, Li and Li, "(p+, α)-sensitive k-anonymity": Tables 5 to 7 and the two figures."""
+"""Experiments of Sun, Wang, Truta, Li and Li: Tables 5 to 7, two figures.
+
+"(p+, α)-sensitive k-anonymity".
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 from shoal.methods import Method, Switching, TopDown
 from shoal.models import KAnonymity, Model, PPlusAlphaSensitive, PSensitive
 from shoal.papers.page import Section
-from shoal.papers.sources import adult, adult_schema, lacking, with_condition
+from shoal.papers.sources import adult, adult_schema, missing_data, with_condition
 from shoal.pipeline.run import anonymize, check
 from shoal.plan.plan import Plan
 from shoal.report.line_chart import line_chart
@@ -20,21 +23,23 @@ from shoal.schema import Column, Role
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TITLE", "sections"]
 
 TITLE = "(p+, α)-sensitive k-anonymity and switching (Sun, Wang, Truta, Li, Li)"
 PAPER = {(2, 3): (25, 3), (2, 4): (30, 4), (3, 3): (15, 2), (3, 4): (21, 1)}
 QUASI = ("age", "marital-status", "sex")
 RECORDS = 400
 SEEDS = 24
-LOSS: Final = "distortion-ratio"  # what the papers measure
+LOSS: Final = "distortion-ratio"  # the measure of the papers
 
 
 def sections() -> list[Section]:
-    """The verdicts, Table 7, and the times of Figures 1 and 2."""
+    """Return the verdicts, Table 7, and the times of Figures 1 and 2."""
     table = adult()
     if table is None:
-        return [_verdicts(), Section("Table 7 and Figures 1 and 2: experiments on Adult", lacking=lacking("adult"))]
+        return [
+            _verdicts(),
+            Section("Table 7 and Figures 1 and 2: experiments on Adult", missing_data=missing_data("adult")),
+        ]
     return [_verdicts(), _table_7(table), _figure_1(table), _figure_2(table)]
 
 
@@ -105,8 +110,11 @@ def _table_7(table: pa.Table) -> Section:
     )  # fmt: skip
 
 
-def _timed(sample: pa.Table, models: tuple[Model, ...], method: Method) -> tuple[float, Mapping[str, Any]]:
-    """Milliseconds of the decision, the least of three runs, and what the method tells."""
+def _decision_time(sample: pa.Table, models: tuple[Model, ...], method: Method) -> tuple[float, Mapping[str, Any]]:
+    """Return the decision time and the facts that the method reports.
+
+    The time is in milliseconds, the least of three runs.
+    """
     plan = Plan(adult_schema(QUASI), models, method)
     releases = [anonymize(sample, plan) for _ in range(3)]
     return 1000 * min(release.seconds["deciding"] for release in releases), releases[0].certificate["method"]
@@ -116,9 +124,9 @@ def _figure_1(table: pa.Table) -> Section:
     rows = []
     sample = _sample(table, 0)
     for k in (2, 4, 6, 8, 10):
-        plain, _ = _timed(sample, (KAnonymity(k), PSensitive(2)), TopDown(loss=LOSS))
-        switching, told = _timed(sample, (KAnonymity(k), PPlusAlphaSensitive(2, 2)), Switching(loss=LOSS))
-        rows.append((k, plain, switching, told["switches"], told["merges"]))
+        plain, _ = _decision_time(sample, (KAnonymity(k), PSensitive(2)), TopDown(loss=LOSS))
+        switching, facts = _decision_time(sample, (KAnonymity(k), PPlusAlphaSensitive(2, 2)), Switching(loss=LOSS))
+        rows.append((k, plain, switching, facts["switches"], facts["merges"]))
     lines = {"p-sensitive": [(row[0], row[1]) for row in rows], "switching": [(row[0], row[2]) for row in rows]}
     return Section(
         "Figure 1: running time by k (p = 2, α = 2), 400 records",
@@ -134,8 +142,8 @@ def _figure_2(table: pa.Table) -> Section:
     rows = []
     sample = _sample(table, 0)
     for alpha in (1, 1.5, 2, 2.5, 3, 3.5, 4):
-        took, told = _timed(sample, (KAnonymity(4), PPlusAlphaSensitive(2, alpha)), Switching(loss=LOSS))
-        rows.append((alpha, took, told["failing_groups_before"], told["switches"], told["merges"]))
+        took, facts = _decision_time(sample, (KAnonymity(4), PPlusAlphaSensitive(2, alpha)), Switching(loss=LOSS))
+        rows.append((alpha, took, facts["failing_groups_before"], facts["switches"], facts["merges"]))
     return Section(
         "Figure 2: running time by α (p = 2, k = 4), 400 records",
         ("α", "switching, ms", "groups failing before", "switches", "merges"),

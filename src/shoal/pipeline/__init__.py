@@ -1,1 +1,1 @@
-"""The steps of a release, in order: read, encode, decide, apply, verify, publish."""
+"""Steps of a release: read, encode, decide, apply, verify, publish."""

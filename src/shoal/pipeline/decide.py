@@ -1,9 +1,10 @@
-"""From a table to a release that is decided and applied, with nothing written: the steps in the middle.
+"""Decision of a release: the steps from the table to the applied recoding.
 
-    read -> encode -> decide -> apply, and of what was decided: verify, describe
+    read -> encode -> decide -> apply; then verify and describe
 
-Where all combinations fit one machine, :class:`DecidedHere` has them and what became of them. Where a method works on
-blocks and the rows are spread over machines, :class:`DecidedSpread` is decided, recoded and verified where they are.
+Nothing is written. If all combinations fit in memory, :class:`DecidedInMemory` has them and their recoding. If a method
+works on blocks and the rows are distributed over machines, :class:`DecidedDistributed` is decided, recoded and verified
+on these machines.
 """
 
 from __future__ import annotations
@@ -15,21 +16,31 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from typing_extensions import override
+
 from shoal.bounds import Bound
 from shoal.errors import PlanError, VerificationError
-from shoal.io.engines.base import Engine, Relation, Source, Spread, memory_bytes, require_columns, require_roles
+from shoal.io.engines.base import (
+    DistributedTable,
+    Engine,
+    Relation,
+    Source,
+    memory_bytes,
+    require_columns,
+    require_roles,
+)
 from shoal.methods import Method, Problem
-from shoal.methods.compile_notice import tell_of_compiling, told_of_compiling
-from shoal.models import limited
+from shoal.methods.compile_notice import notify_compiling, report_compiling
+from shoal.models import partial_knowledge_models
 from shoal.plan.plan import Plan
-from shoal.plan.saved_recoding import LOCAL, saved_recoding
+from shoal.plan.saved_recoding import LOCAL_RECODING_MESSAGE, saved_recoding
 from shoal.results.report_facts import Description, describe, describe_columns
-from shoal.results.usefulness import hidden_columns, nothing_learned
+from shoal.results.usefulness import columns_with_no_signal, hidden_columns
 from shoal.runtime.lean_imports import load_arrow
 from shoal.runtime.progress import Progress
-from shoal.runtime.threads import at_most
+from shoal.runtime.threads import limit_threads
 from shoal.schema import Role, Schema
-from shoal.schema.detect_identifiers import shared_by_many, staff_key
+from shoal.schema.detect_identifiers import is_shared_attribute, is_staff_key
 from shoal.table import (
     ByCell,
     ByLevel,
@@ -39,27 +50,25 @@ from shoal.table import (
     MethodFacts,
     Recoding,
     apply,
-    kept_combinations,
     read_frequency_set,
+    released_combinations,
     released_ladders,
 )
-from shoal.table.canonical import canonical_text, canonical_text_spread, one_zero
+from shoal.table.canonical import canonical_text, canonical_text_distributed, normalize_negative_zero
 from shoal.table.categories import publish_categories
 from shoal.table.date_shift import move_dates
 from shoal.table.people import number_people
 from shoal.table.pseudonyms import name_people, read_key, replace_identifiers
 from shoal.utility.loss import losses
-from shoal.verification.check import CheckResult, Crowds
-from shoal.verification.verify import people_of_source, require_same_rows, verify, verify_patterns, verify_spread
+from shoal.verification.check import CheckResult, PeopleCounts
+from shoal.verification.verify import read_source_people, require_same_rows, verify, verify_distributed, verify_patterns
 
-__all__ = ["Counted", "Decided", "DecidedHere", "DecidedSpread", "Watch", "decide", "encode"]
-
-MOST_VARYING = 0.05
-"""A column in which no more of the people of several rows have different values is taken for the same in all rows."""
-LEAST_TOLD_APART = 0.1
-"""So many of the people of several rows, as a part, must be told apart by such columns for it to be told."""
-MOST_ROWS_OF_ONE = 1000
-"""An identifier that has more rows than these for each of its values is taken for no person's."""
+MAX_VARYING_SHARE = 0.05
+"""A column is constant within persons if at most this share of the people with several rows vary in it."""
+MIN_UNIQUE_OWNER_SHARE = 0.1
+"""Linking columns are reported if they identify at least this share of the people with several rows."""
+MAX_ROWS_PER_VALUE = 1000
+"""An identifier with more rows per value than this is not assumed to identify people."""
 
 LINKED = (
     "The models count people, by numbers of which pseudonyms are published. What people have is taken from all of "
@@ -68,24 +77,24 @@ LINKED = (
 NOT_LINKED = (
     "The models count people, by numbers that are not published. Who has the release alone can verify rows only."
 )
-"""Who can verify what, where people are counted."""
+"""Notes on verification if models count people."""
 
 
 @dataclass
-class Watch:
-    """Tells progress, and how long each step took."""
+class StepTimer:
+    """Reports progress and measures the duration of each step."""
 
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
     step: str = ""
 
-    def part(self, done: float) -> None:
-        """Tell how far the step at work is."""
+    def report_fraction(self, done: float) -> None:
+        """Report the completed fraction of the current step."""
         self.progress(self.step, done)
 
     @contextmanager
     def __call__(self, step: str) -> Iterator[None]:
-        """Tell that a step is at work."""
+        """Report and time a step."""
         self.step = step
         self.progress(step, None)
         start = time.perf_counter()
@@ -95,92 +104,98 @@ class Watch:
             self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - start
 
 
-# -- what was decided ----------------------------------------------------------------------------------------------
+# -- decisions -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decided:
-    """A release that is decided and applied.
+    """Release that is decided and applied.
 
     Attributes
     ----------
     origin
-        The table as it was read, before its values were put into the form in which they are counted.
-    carried
-        What is released, with the people's numbers where models count people.
-    nobodys
-        Rows that are nobody's, where the plan says whose rows they are.
+        The table as read, before its values are converted to canonical form.
+    numbered
+        The released table, with the person numbers if models count people.
+    rows_without_person
+        Number of rows without a person, if the plan has a person column.
     pseudonyms
-        Those of people (v, label), where these are published.
-    linking
-        Published columns that are the same in all rows of a person and differ between people, with figures.
-    repeating
-        Identifiers that may be those of people with several rows, where the plan does not say whose rows they are.
+        Pseudonyms of people (v, label), if they are published.
+    linking_columns
+        Published columns that are constant within persons and differ between people, with figures.
+    repeating_identifiers
+        Identifiers that may belong to people with several rows, if the plan has no person column.
     bound
-        What any release of its kind must lose, where that is known and may be told.
+        Lower bound of the loss of any release of this kind, if it is known and may be published.
     """
 
     plan: Plan
     origin: Relation
     source: Relation
     released: Relation
-    carried: Relation
+    numbered: Relation
     rows: int
-    kept: int
+    released_rows: int
     loss: Mapping[str, float]
     facts: MethodFacts
-    nobodys: int = 0
+    rows_without_person: int = 0
     pseudonyms: Any = None
-    linking: Mapping[str, Any] = field(default_factory=dict)
-    repeating: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    linking_columns: Mapping[str, Any] = field(default_factory=dict)
+    repeating_identifiers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     bound: Bound | None = None
 
     def verify(self, engine: Engine, written: Relation) -> CheckResult:
-        """Check what was written, before it leaves."""
+        """Verify the written table, before it is published."""
         raise NotImplementedError
 
-    def require_same(self, engine: Engine, written: Relation, carried: Relation) -> None:
-        """Raise unless what was written is what is verified, but for people's numbers, or pseudonyms in their place."""
-        shown: dict[str, Mapping[str, str]] = {}
+    def require_same(self, engine: Engine, written: Relation, numbered: Relation) -> None:
+        """Raise unless the written table equals the verified one.
+
+        Person numbers are disregarded; pseudonyms in their place must correspond to them.
+        """
+        pseudonyms: dict[str, Mapping[str, str]] = {}
         if self.plan.schema.linked:
-            made = self.pseudonyms.to_pydict()
-            if len(set(made["label"])) < len(made["label"]):
+            table = self.pseudonyms.to_pydict()
+            if len(set(table["label"])) < len(table["label"]):
                 raise VerificationError("Two people have one pseudonym. A fault in shoal; nothing was published.")
-            shown[self.plan.schema.person[0]] = dict(zip(map(str, made["v"]), made["label"], strict=True))
-        require_same_rows(engine, written, carried, shown)
+            pseudonyms[self.plan.schema.person[0]] = dict(zip(map(str, table["v"]), table["label"], strict=True))
+        require_same_rows(engine, written, numbered, pseudonyms)
 
     def describe(self, checked: CheckResult) -> Description:
-        """The facts behind the report."""
+        """Collect the facts of the report."""
         return describe_columns(self.plan.schema.published, self.plan.model, checked)
 
-    def told(self, checked: CheckResult) -> dict[str, Any]:
-        """What only who has seen all combinations can tell in the certificate."""
+    def certificate_entries(self, checked: CheckResult) -> dict[str, Any]:
+        """Return certificate entries that require all combinations."""
         return {}
 
     def recoding_text(self, release: Mapping[str, Any]) -> str:
-        """The recoding, to be kept for the next delivery; raises where it is a local one."""
-        raise PlanError(LOCAL)
+        """Serialize the recoding for the next delivery; raise if it is local."""
+        raise PlanError(LOCAL_RECODING_MESSAGE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecidedHere(Decided):
-    """Decided on one machine: by the combinations of the source, and which of them go where."""
+class DecidedInMemory(Decided):
+    """Release decided in memory, by the combinations of the source."""
 
     problem: Problem
     recoding: Recoding
 
+    @override
     def verify(self, engine: Engine, written: Relation) -> CheckResult:
-        """See :class:`Decided`."""
         problem, schema, model = self.problem, self.plan.schema.published, self.plan.model
         if isinstance(self.recoding, ByPattern):
             return verify_patterns(engine, written, problem.frequencies, problem.ladders, self.recoding, model)
-        people = people_of_source(engine, self.source, schema, model) if schema.person else None
-        told = self._labels_of_codes() if limited(model) else ()
+        people = read_source_people(engine, self.source, schema, model) if schema.person else None
+        labels = self._labels_of_codes() if partial_knowledge_models(model) else ()
         wildcard = self.plan.method.wildcard
-        return verify(engine, written, schema, model, self.kept, wildcard, problem.frequencies, people, told)
+        return verify(engine, written, schema, model, self.released_rows, wildcard, problem.frequencies, people, labels)
 
     def _labels_of_codes(self) -> list[list[str | None]]:
-        """How a release shows each code of its source where it hides no cell; nothing where that is not one label."""
+        """Return the published label of each code, where no cell is suppressed.
+
+        Empty if a code does not have a single label.
+        """
         recoding = self.recoding
         if not isinstance(recoding, ByLevel | ByCell):
             return []
@@ -190,12 +205,12 @@ class DecidedHere(Decided):
             for ladder, level in zip(ladders, recoding.levels, strict=True)
         ]
 
+    @override
     def describe(self, checked: CheckResult) -> Description:
-        """See :class:`Decided`."""
         return describe(self.problem, self.recoding, checked, reveals_source=self.plan.method.reveals_source)
 
-    def told(self, checked: CheckResult) -> dict[str, Any]:
-        """See :class:`Decided`; people, and what the release says nothing about where that may be told."""
+    @override
+    def certificate_entries(self, checked: CheckResult) -> dict[str, Any]:
         problem = self.problem
         found: dict[str, Any] = {} if checked.people is None else {"people": self._people(checked, checked.people)}
         if not self.plan.method.reveals_source:
@@ -203,142 +218,168 @@ class DecidedHere(Decided):
         sensitive = self.plan.schema.published.sensitive
         empty = {
             "hidden_columns": hidden_columns(problem.frequencies, problem.ladders, self.recoding),
-            "nothing_learned": nothing_learned(problem.frequencies, self.recoding, sensitive),
+            "nothing_learned": columns_with_no_signal(problem.frequencies, self.recoding, sensitive),
         }
         return found | {key: names for key, names in empty.items() if names}
 
-    def _people(self, checked: CheckResult, counted: Crowds) -> dict[str, Any]:
+    def _people(self, checked: CheckResult, checked_people: PeopleCounts) -> dict[str, Any]:
         everybody, schema = self.problem.frequencies.domains[-1].people, self.plan.schema
         assert everybody is not None
-        linked = [part.linked_rows for part in self.plan.model_of_rows.parts if part.only_people]
+        linked = [part.linked_rows for part in self.plan.model_of_rows.parts if part.requires_people]
         return {
             "total": everybody.count,
-            "released": counted.total,
+            "released": checked_people.total,
             "rows": checked.rows,
-            "smallest_group": counted.smallest_group,
-            "rows_without_person": self.nobodys,
+            "smallest_group": checked_people.smallest_group,
+            "rows_without_person": self.rows_without_person,
             "unit": "people" if schema.person == schema.named(Role.PERSON) else "households",
             "verification": LINKED if schema.linked else NOT_LINKED,
             **({"known_rows": "all" if linked[0] is None else linked[0]} if linked else {}),
-            **({} if counted.smallest_crowd is None else {"smallest_crowd": counted.smallest_crowd}),
+            **({} if checked_people.smallest_crowd is None else {"smallest_crowd": checked_people.smallest_crowd}),
         }
 
+    @override
     def recoding_text(self, release: Mapping[str, Any]) -> str:
-        """See :class:`Decided`."""
         return saved_recoding(self.problem, self.recoding, release)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecidedSpread(Decided):
-    """Decided where the rows are: no one machine held all of them."""
+class DecidedDistributed(Decided):
+    """Release decided on several machines; no machine has all rows."""
 
+    @override
     def verify(self, engine: Engine, written: Relation) -> CheckResult:
-        """See :class:`Decided`."""
         schema = self.plan.schema.published
-        counted = engine.spread(written, _looked_at(written, schema))
+        counted = engine.distributed_frequencies(written, _counted_positions(written, schema))
         assert counted is not None
-        return verify_spread(counted, written, schema, self.plan.model, self.kept)
+        return verify_distributed(counted, written, schema, self.plan.model, self.released_rows)
 
 
 # -- the steps -----------------------------------------------------------------------------------------------------
 
 
-_Coded = tuple[tuple[Dictionary, ...], FrequencySet]
-"""The values of a table's quasi-identifiers as they are in it, and its combinations in canonical form."""
+_CountedTable = tuple[tuple[Dictionary, ...], FrequencySet]
+"""Original values of the quasi-identifiers, and the frequency set in canonical form."""
 
 
-class Counted:
-    """The combinations of the table that was read last, for rehearsals that differ in models and methods alone.
+class FrequencyCache:
+    """Frequency set of the table read last, for dry runs of the same table.
+
+    It is valid for plans that differ in models and methods only.
 
     Attributes
     ----------
-    spared
-        The seconds that it took to count them, where they were not counted again.
+    seconds_saved
+        Duration of the counting that was avoided; 0 if it was not.
     """
 
     def __init__(self) -> None:
-        self.spared = 0.0
-        self._took = 0.0
+        self.seconds_saved = 0.0
+        self._seconds = 0.0
         self._key: object = None
         self._found: Any = None
 
-    def of(self, source: Source, plan: Plan, count: Callable[[], _Coded]) -> _Coded:
-        """What was counted for the same file and columns, or is now; people are numbered anew each time."""
+    def get(self, source: Source, plan: Plan, count: Callable[[], _CountedTable]) -> _CountedTable:
+        """Return the cached counts for the same file and columns, or count.
+
+        If there is a person column, people are numbered and counted each time.
+        """
         key = (source, plan.schema, plan.engine)
         same = source.path is not None and not plan.schema.person and self._key == key
         if not same:
             start = time.perf_counter()
             self._found, self._key = count(), key
-            self._took = time.perf_counter() - start
-        self.spared = self._took if same else 0.0
-        found: _Coded = self._found
+            self._seconds = time.perf_counter() - start
+        self.seconds_saved = self._seconds if same else 0.0
+        found: _CountedTable = self._found
         return found
 
 
 def decide(
-    engine: Engine, source: Source, plan: Plan, watch: Watch, *, bounded: bool = True, counted: Counted | None = None
+    engine: Engine,
+    source: Source,
+    plan: Plan,
+    timer: StepTimer,
+    *,
+    bounded: bool = True,
+    cache: FrequencyCache | None = None,
 ) -> Decided:
-    """Read a table, let the plan's method decide, and let the engine apply it; told what it must lose, or not."""
-    plan.method.ready()
-    with _warming(plan.method, watch.progress):
-        read = _read(engine, source, plan, watch)
-        table = read.table
-        repeating = _repeating(engine, table, plan)
-        if (spread := _spread(engine, table, plan, watch)) is not None:
-            return replace(_decide_spread(*spread, plan, watch), repeating=repeating)
-        same, problem = _code(engine, source, table, plan, watch, counted or Counted())
-    found = _decide_here(engine, same, problem, plan, watch, read.pseudonyms)
+    """Read a table, decide its recoding and apply it.
+
+    ``bounded`` adds a lower bound of the loss, if the method has one.
+    """
+    plan.method.preflight()
+    with _warm_in_background(plan.method, timer.progress):
+        prepared = _prepare_table(engine, source, plan, timer)
+        table = prepared.table
+        repeating_identifiers = _repeating_identifiers(engine, table, plan)
+        if (distributed := _count_distributed(engine, table, plan, timer)) is not None:
+            return replace(_decide_distributed(*distributed, plan, timer), repeating_identifiers=repeating_identifiers)
+        canonical, problem = _encode_table(engine, source, table, plan, timer, cache or FrequencyCache())
+    found = _decide_in_memory(engine, canonical, problem, plan, timer, prepared.pseudonyms)
     if bounded and plan.method.reveals_source:
-        with watch("bounding"), told_of_compiling(plan.method, watch.progress):
+        with timer("bounding"), notify_compiling(plan.method, timer.progress):
             found = replace(found, bound=plan.method.lower_bound(problem, found.recoding))
-    return replace(found, origin=table, nobodys=read.nobodys, repeating=repeating)
+    return replace(
+        found,
+        origin=table,
+        rows_without_person=prepared.rows_without_person,
+        repeating_identifiers=repeating_identifiers,
+    )
 
 
-def encode(engine: Engine, source: Source, plan: Plan, watch: Watch) -> Problem:
-    """Read a table: what is to be decided."""
-    with at_most(plan.engine.threads), _warming(plan.method, watch.progress):
-        return _code(engine, source, _read(engine, source, plan, watch).table, plan, watch, Counted())[1]
+def encode(engine: Engine, source: Source, plan: Plan, timer: StepTimer) -> Problem:
+    """Read a table and build the problem that a method decides."""
+    with limit_threads(plan.engine.threads), _warm_in_background(plan.method, timer.progress):
+        return _encode_table(
+            engine, source, _prepare_table(engine, source, plan, timer).table, plan, timer, FrequencyCache()
+        )[1]
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The table as it is to be anonymized: with categories, pseudonyms and numbers in place of what they stand for.
+class _PreparedTable:
+    """Table to be anonymized, with categories, pseudonyms and person numbers.
 
-    And how many rows are nobody's, where the plan says whose rows they are, and the pseudonyms of people.
+    With the number of rows without a person, if the plan has a person column, and the pseudonyms of people.
     """
 
     table: Relation
-    nobodys: int = 0
+    rows_without_person: int = 0
     pseudonyms: Any = None
 
 
-def _read(engine: Engine, source: Source, plan: Plan, watch: Watch) -> _Read:
+def _prepare_table(engine: Engine, source: Source, plan: Plan, timer: StepTimer) -> _PreparedTable:
     key = b""
     if plan.schema.keyed:
         if not plan.method.reveals_source:
             raise PlanError(f"The promise of the method {plan.method.name} leaves no room for pseudonyms; drop them.")
         output = plan.output
         key = read_key(output.pseudonym_key, output.path) if output else read_key(None)
-    with watch("reading"):
+    with timer("reading"):
         read = engine.read(replace(source, with_nan=plan.schema.named(Role.OTHER)))
         require_columns(read, tuple(plan.schema.columns))
         require_roles(read, plan.schema.columns)
-        table = one_zero(engine, read, plan.schema)
+        table = normalize_negative_zero(engine, read, plan.schema)
         table = publish_categories(engine, table, plan.schema)
-        _refuse_links(engine, table, plan)
+        _reject_linking_pseudonyms(engine, table, plan)
         table = replace_identifiers(engine, table, plan.schema.pseudonyms, key)
         if not plan.schema.person:
-            return _Read(replace(table, labels=read.labels))
+            return _PreparedTable(replace(table, labels=read.labels))
         found = number_people(engine, table, plan.schema.person)
-        made = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
+        pseudonyms = name_people(found.names, plan.schema.person[0], key) if plan.schema.linked else None
         table = move_dates(engine, found, plan.schema, key)
-        return _Read(replace(table, labels=read.labels), found.nobodys, made)
+        return _PreparedTable(replace(table, labels=read.labels), found.rows_without_person, pseudonyms)
 
 
-def _refuse_links(engine: Engine, table: Relation, plan: Plan) -> None:
-    """Raise where an identifier that becomes a pseudonym repeats: it would link rows, as a person's does."""
+def _reject_linking_pseudonyms(engine: Engine, table: Relation, plan: Plan) -> None:
+    """Raise if an identifier to be published as a pseudonym repeats.
+
+    Its pseudonym would link rows, as that of a person does.
+    """
     names = plan.schema.pseudonyms
-    for name, (rows, values) in zip(names, engine.repeats(table, table.places(names)) if names else (), strict=True):
+    for name, (rows, values) in zip(
+        names, engine.count_distinct(table, table.positions(names)) if names else (), strict=True
+    ):
         if values < rows:
             raise PlanError(
                 f"A pseudonym of an identifier must not link rows; column {name!r} has {values:,} different values in "
@@ -348,163 +389,178 @@ def _refuse_links(engine: Engine, table: Relation, plan: Plan) -> None:
 
 
 @contextmanager
-def _warming(method: Method, progress: Progress) -> Iterator[None]:
-    """Load what a method needs while the table is being read."""
+def _warm_in_background(method: Method, progress: Progress) -> Iterator[None]:
+    """Load and compile what a method needs while the table is read."""
 
     def warm() -> None:
-        load_arrow()  # and pandas, where that is installed and others are here
+        load_arrow()  # and pandas, if it is installed and the process is not dedicated to shoal
         method.warm()
 
     warming = threading.Thread(target=warm, daemon=True)
     warming.start()
     yield
     if warming.is_alive():
-        tell_of_compiling(method, progress)
+        report_compiling(method, progress)
     warming.join()
 
 
-def _repeating(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[str, int]]:
-    """Identifiers whose values repeat, with how many rows and how many values: people may have several rows.
+def _repeating_identifiers(engine: Engine, table: Relation, plan: Plan) -> dict[str, dict[str, int]]:
+    """Find identifiers with repeated values, with their rows and values.
 
-    Names and addresses repeat by chance, and keys of staff in what they do for others: they tell that only where no
-    other identifier tells all rows apart.
+    People may have several rows then. Names and addresses repeat by chance, and keys of staff repeat in records about
+    others: they count only if no other identifier is unique in all rows.
     """
     names = plan.schema.named(Role.IDENTIFIER)
     if plan.schema.person or not names or not plan.method.reveals_source:
         return {}
-    found = list(zip(names, engine.repeats(table, table.places(names)), strict=True))
-    most = max(rows for _, (rows, _) in found)
-    keyed = any(values == rows == most for _, (rows, values) in found)
+    found = list(zip(names, engine.count_distinct(table, table.positions(names)), strict=True))
+    max_rows = max(rows for _, (rows, _) in found)
+    has_row_key = any(values == rows == max_rows for _, (rows, values) in found)
     return {
         name: {"rows": rows, "values": values}
         for name, (rows, values) in found
-        if values < rows <= MOST_ROWS_OF_ONE * values and values > 1
-        if not (keyed and (shared_by_many(name) or staff_key(name)))
+        if values < rows <= MAX_ROWS_PER_VALUE * values and values > 1
+        if not (has_row_key and (is_shared_attribute(name) or is_staff_key(name)))
     }
 
 
-def _linking(engine: Engine, carried: Relation, plan: Plan) -> dict[str, Any]:
-    """Published columns that tell which rows are one person's, as a pseudonym would, where the models do not mind."""
+def _linking_columns(engine: Engine, numbered: Relation, plan: Plan) -> dict[str, Any]:
+    """Find published columns that link the rows of a person like a pseudonym.
+
+    Empty if a model accounts for linked rows.
+    """
     person = plan.schema.person[:1]
-    minded = any(part.only_people for part in plan.model_of_rows.parts)
-    if minded or not person or person[0] not in carried.columns:
+    counts_linked_rows = any(part.requires_people for part in plan.model_of_rows.parts)
+    if counts_linked_rows or not person or person[0] not in numbered.columns:
         return {}
-    (owner,) = carried.places(person)
-    places = [place for place in range(len(carried.columns)) if place != owner]
-    several, varying = engine.linking(carried, owner, places)
-    same = [place for place, vary in zip(places, varying, strict=True) if vary <= MOST_VARYING * several]
-    if not several or not same:
+    (owner,) = numbered.positions(person)
+    positions = [position for position in range(len(numbered.columns)) if position != owner]
+    people, varying = engine.linking_columns(numbered, owner, positions)
+    constant = [
+        position for position, vary in zip(positions, varying, strict=True) if vary <= MAX_VARYING_SHARE * people
+    ]
+    if not people or not constant:
         return {}
-    apart = engine.told_apart(carried, owner, same)
-    if apart < LEAST_TOLD_APART * several:
+    identified = engine.count_unique_owners(numbered, owner, constant)
+    if identified < MIN_UNIQUE_OWNER_SHARE * people:
         return {}
-    return {"columns": [carried.columns[place] for place in same], "people": several, "told_apart": apart}
+    return {
+        "columns": [numbered.columns[position] for position in constant],
+        "people": people,
+        "told_apart": identified,
+    }
 
 
-def _looked_at(table: Relation, schema: Schema) -> tuple[int, ...]:
-    return table.places((*schema.quasi_identifiers, *schema.sensitive))
+def _counted_positions(table: Relation, schema: Schema) -> tuple[int, ...]:
+    return table.positions((*schema.quasi_identifiers, *schema.sensitive))
 
 
 def _published_columns(table: Relation, plan: Plan) -> tuple[str, ...]:
     return tuple(name for name in table.columns if name not in plan.schema.unpublished)
 
 
-# -- on one machine
+# -- in memory
 
 
-def _code(
-    engine: Engine, source: Source, table: Relation, plan: Plan, watch: Watch, counted: Counted
+def _encode_table(
+    engine: Engine, source: Source, table: Relation, plan: Plan, timer: StepTimer, cache: FrequencyCache
 ) -> tuple[Relation, Problem]:
-    """The table in the form in which it is counted and published, and what is to be decided."""
+    """Convert the table to canonical form and build the problem."""
     schema = plan.schema.published
-    same: Relation | None = None
+    canonical: Relation | None = None
 
-    def count() -> _Coded:
-        nonlocal same
+    def count() -> _CountedTable:
+        nonlocal canonical
         raw = read_frequency_set(engine, table, schema)
-        same = canonical_text(engine, table, raw.quasi)
-        return raw.quasi, raw if same is table else read_frequency_set(engine, same, schema)
+        canonical = canonical_text(engine, table, raw.quasi)
+        return raw.quasi, raw if canonical is table else read_frequency_set(engine, canonical, schema)
 
-    with watch("reading"):
-        quasi, frequencies = counted.of(source, plan, count)
-        if same is None:
-            same = canonical_text(engine, table, quasi)
+    with timer("reading"):
+        quasi, frequencies = cache.get(source, plan, count)
+        if canonical is None:
+            canonical = canonical_text(engine, table, quasi)
         plan.model.check(frequencies.domains)
-        ladders = frequencies.ladders(schema, engine, table)  # the rows as the user has numbered them
-    return same, Problem(frequencies, ladders, plan.model, plan.seed, watch.progress, schema)
+        ladders = frequencies.ladders(schema, engine, table)  # row numbers are those of the user's table
+    return canonical, Problem(frequencies, ladders, plan.model, plan.seed, timer.progress, schema)
 
 
-def _decide_here(
-    engine: Engine, table: Relation, problem: Problem, plan: Plan, watch: Watch, pseudonyms: Any
-) -> DecidedHere:
+def _decide_in_memory(
+    engine: Engine, table: Relation, problem: Problem, plan: Plan, timer: StepTimer, pseudonyms: Any
+) -> DecidedInMemory:
     frequencies, ladders = problem.frequencies, problem.ladders
-    with watch("deciding"):
-        _require_room(plan, problem)
-        with told_of_compiling(plan.method, watch.progress):
+    with timer("deciding"):
+        _require_memory(plan, problem)
+        with notify_compiling(plan.method, timer.progress):
             recoding = plan.method.decide(problem)
         loss = losses(frequencies, ladders, recoding) if plan.method.reveals_source else {}
-        ladders = released_ladders(frequencies, ladders, kept_combinations(recoding))
+        ladders = released_ladders(frequencies, ladders, released_combinations(recoding))
         problem = replace(problem, ladders=ladders)
-    with watch("applying"):
-        keep, person = _published_columns(table, plan), plan.schema.person[:1]
-        beside = () if plan.schema.linked else person
-        carried = released = apply(engine, table, keep, frequencies, ladders, recoding, beside)
-        if person and not carried.ordered:  # written, asked who has which rows, and verified: it is made once for all
-            carried = engine.keep(carried)
+    with timer("applying"):
+        columns, person = _published_columns(table, plan), plan.schema.person[:1]
+        extra_columns = () if plan.schema.linked else person
+        numbered = released = apply(engine, table, columns, frequencies, ladders, recoding, extra_columns)
+        if person and not numbered.ordered:  # used to write, to find links and to verify: materialize once
+            numbered = engine.cache(numbered)
         if plan.schema.linked:
-            released = engine.relabel(carried, keep.index(person[0]), pseudonyms)
+            released = engine.relabel(numbered, columns.index(person[0]), pseudonyms)
         elif person:
-            released = engine.project(carried, range(len(keep)))
-        linking = _linking(engine, carried, plan)
+            released = engine.project(numbered, range(len(columns)))
+        linking_columns = _linking_columns(engine, numbered, plan)
     if isinstance(recoding, ByLevel):
-        kept = int(frequencies.count[recoding.group >= 0].sum())
+        released_rows = int(frequencies.count[recoding.group >= 0].sum())
     else:
-        kept = int(recoding.count.sum())
-    return DecidedHere(
-        plan=plan, origin=table, source=table, released=released, carried=carried, rows=frequencies.rows, kept=kept,
-        loss=loss, facts=recoding.facts, problem=problem, recoding=recoding, pseudonyms=pseudonyms, linking=linking,
+        released_rows = int(recoding.count.sum())
+    return DecidedInMemory(
+        plan=plan, origin=table, source=table, released=released, numbered=numbered, rows=frequencies.rows,
+        released_rows=released_rows, loss=loss, facts=recoding.facts, problem=problem, recoding=recoding,
+        pseudonyms=pseudonyms, linking_columns=linking_columns,
     )  # fmt: skip
 
 
-def _require_room(plan: Plan, problem: Problem) -> None:
-    """Raise where what the method must hold beside the engine is known to be more than the plan's memory."""
+def _require_memory(plan: Plan, problem: Problem) -> None:
+    """Raise if the method needs more memory than the plan provides."""
     if plan.engine.memory is None:
         return
-    needed, given = plan.method.room(problem), memory_bytes(plan.engine.memory)
-    if needed > given:
+    needed, available = plan.method.min_memory_bytes(problem), memory_bytes(plan.engine.memory)
+    if needed > available:
         raise PlanError(
             f"The method {plan.method.name} must hold at least {needed / 1e6:,.0f} MB of this table at once, and the "
-            f"plan gives {given / 1e6:,.0f} MB ([engine] memory). Raise it, or generalize columns before."
+            f"plan gives {available / 1e6:,.0f} MB ([engine] memory). Raise it, or generalize columns before."
         )
 
 
-# -- where the rows are
+# -- distributed
 
 
-def _spread(engine: Engine, table: Relation, plan: Plan, watch: Watch) -> tuple[Relation, Spread] | None:
-    """The table and its combinations, left where they are; None where they are to come to this machine."""
-    schema, most = plan.schema.published, plan.method.together
-    if most is None or plan.schema.person:  # people are counted where all of their rows are
+def _count_distributed(
+    engine: Engine, table: Relation, plan: Plan, timer: StepTimer
+) -> tuple[Relation, DistributedTable] | None:
+    """Count the combinations on the machines that have the rows.
+
+    None if they are to be counted on this machine.
+    """
+    schema, max_rows = plan.schema.published, plan.method.max_local_rows
+    if max_rows is None or plan.schema.person:  # counting people needs all of their rows
         return None
-    with watch("reading"):
-        places = _looked_at(table, schema)
-        counted = engine.spread(table, places)
-        if counted is None or counted.rows <= most:
+    with timer("reading"):
+        positions = _counted_positions(table, schema)
+        counted = engine.distributed_frequencies(table, positions)
+        if counted is None or counted.rows <= max_rows:
             return None
-        same = canonical_text_spread(engine, table, counted, schema)
-        if same is not table:
-            counted = engine.spread(same, places)
+        canonical = canonical_text_distributed(engine, table, counted, schema)
+        if canonical is not table:
+            counted = engine.distributed_frequencies(canonical, positions)
             assert counted is not None
-        return same, counted
+        return canonical, counted
 
 
-def _decide_spread(table: Relation, counted: Spread, plan: Plan, watch: Watch) -> DecidedSpread:
+def _decide_distributed(table: Relation, counted: DistributedTable, plan: Plan, timer: StepTimer) -> DecidedDistributed:
     schema = plan.schema.published
-    with watch("deciding"):
-        done = plan.method.decide_spread(counted, table, schema, plan.model, plan.seed, watch.progress)
-    with watch("applying"):
-        released = counted.recode(table.places(_published_columns(table, plan)), done.entries, done.recoded)
-    return DecidedSpread(
-        plan=plan, origin=table, source=table, released=released, carried=released, rows=counted.rows, kept=done.rows,
-        loss=done.loss, facts=done.facts,
+    with timer("deciding"):
+        decision = plan.method.decide_distributed(counted, table, schema, plan.model, plan.seed, timer.progress)
+    with timer("applying"):
+        released = counted.recode(table.positions(_published_columns(table, plan)), decision.entries, decision.recoded)
+    return DecidedDistributed(
+        plan=plan, origin=table, source=table, released=released, numbered=released, rows=counted.rows,
+        released_rows=decision.rows, loss=decision.loss, facts=decision.facts,
     )  # fmt: skip

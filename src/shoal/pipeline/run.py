@@ -1,9 +1,9 @@
-"""From a table to a verified release: the steps, in order.
+"""Pipeline from a table to a verified release.
 
     read -> encode -> decide -> apply -> verify -> describe -> write
 
-Up to what is applied they are in :mod:`shoal.pipeline.decide`. Nothing is written before the released table itself has been
-verified.
+The steps up to apply are in :mod:`shoal.pipeline.decide`. Nothing is published before the released table itself has
+been verified.
 """
 
 from __future__ import annotations
@@ -30,57 +30,55 @@ from shoal.io.publish import (
     certificate_of,
     check_inputs,
     check_output,
-    check_paper,
+    check_target,
     parts_of,
-    places_of,
     publish,
     published,
     recoding_of,
+    release_paths,
     report_of,
     sha256_of,
     size_of,
     staging,
-    write_paper,
+    write_text_atomic,
 )
 from shoal.methods import FullDomain
 from shoal.methods.full_domain.minimal import MinimalRecoding, list_minimal
-from shoal.models import combine, limited
-from shoal.pipeline.decide import Counted, Decided, Watch, decide, encode
-from shoal.plan.coerce import AskedModels, AskedNames, as_models, as_names
-from shoal.plan.plan import AskedPlan, Plan, as_plan, plain
-from shoal.plan.saved_recoding import carry_over, lay_together
-from shoal.plan.variables import hiding
+from shoal.models import combine, partial_knowledge_models
+from shoal.pipeline.decide import Decided, FrequencyCache, StepTimer, decide, encode
+from shoal.plan.coerce import ColumnsLike, ModelsLike, as_models, as_names
+from shoal.plan.plan import Plan, PlanLike, as_plan, plain
+from shoal.plan.saved_recoding import apply_saved_recoding, intersect_releases
+from shoal.plan.variables import masked_errors
 from shoal.report import render
 from shoal.results.release import Certificate, ReleaseResult, Table, fingerprint
 from shoal.runtime import signals
 from shoal.runtime.progress import Progress, quiet
 from shoal.runtime.scratch import make_scratch
-from shoal.runtime.threads import at_most
+from shoal.runtime.threads import limit_threads
 from shoal.schema import Column, Role, Schema
 from shoal.table.people import number_people
 from shoal.table.spreadsheet_safety import neutralize
-from shoal.utility.coded_tables import Tables, source_of
+from shoal.utility.coded_tables import TableReader, source_of
 from shoal.verification.check import CheckResult, check_relation
 
-__all__ = ["anonymize", "check", "minimal_recodings", "rehearse", "release", "save"]
-
 LossChart = Callable[[Plan, Progress], str]
-"""Draws what the loss of a plan comes from, as HTML."""
+"""Function that charts the sources of a plan's loss, as HTML."""
 ABOUT_THE_SOURCE = ("source", "rows", "suppressed", "loss", "bound", "risk")
-"""Keys of the certificate that say more than the release does; see :attr:`shoal.methods.Method.reveals_source`."""
+"""Certificate keys that reveal more than the release; see :attr:`shoal.methods.Method.reveals_source`."""
 
 
-def anonymize(data: Table, plan: AskedPlan, *, progress: Progress = quiet) -> ReleaseResult[Table]:
+def anonymize(data: Table, plan: PlanLike, *, progress: Progress = quiet) -> ReleaseResult[Table]:
     """Anonymize a table in memory.
 
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or DuckDB object, or a Spark DataFrame. The released table is of the same kind.
+        A pandas, Polars, PyArrow or DuckDB object, or a Spark DataFrame. The released table has the same type.
     plan
         A :class:`Plan`, the contents of a plan file, or the path of one. Its source and output are not used.
     progress
-        Called with each step and, where known, the part of it that is done.
+        Called with each step and, if known, its completed fraction.
 
     Returns
     -------
@@ -88,27 +86,32 @@ def anonymize(data: Table, plan: AskedPlan, *, progress: Progress = quiet) -> Re
         With ``table``, ``certificate``, ``utility`` and ``risk``.
     """
     plan = as_plan(plan)
-    watch = Watch(progress)
-    with _opened(plan, data, progress=watch.part) as engine:
+    timer = StepTimer(progress)
+    with _open_plan_engine(plan, data, progress=timer.report_fraction) as engine:
         missing = plan.source.csv.missing if plan.source else ()
-        decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, watch)
-        with watch("applying"):
-            held = engine.hold(decided.carried, data)
-        with watch("verifying"):
-            carried = engine.read(Source(frame=held, with_nan=plan.schema.quasi_identifiers))
-            checked = decided.verify(engine, carried)
-            released = _without(held, plan.schema.person[:1])
+        decided = decide(engine, Source(frame=data, csv=CsvFormat(missing=missing)), plan, timer)
+        with timer("applying"):
+            materialized = engine.materialize(decided.numbered, data)
+        with timer("verifying"):
+            numbered = engine.read(Source(frame=materialized, with_nan=plan.schema.quasi_identifiers))
+            checked = decided.verify(engine, numbered)
+            released = _drop_columns(materialized, plan.schema.person[:1])
             if plan.schema.linked:
-                released = engine.hold(decided.released, data)
-                decided.require_same(engine, engine.read(Source(frame=released)), carried)
-    with watch("describing"):
+                released = engine.materialize(decided.released, data)
+                decided.require_same(engine, engine.read(Source(frame=released)), numbered)
+    with timer("describing"):
         description = decided.describe(checked)
     certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(_like(released, data), certificate, seconds=watch.seconds, description=description, plan=plan)
+    return ReleaseResult(
+        _convert_like(released, data), certificate, seconds=timer.seconds, description=description, plan=plan
+    )
 
 
 def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> ReleaseResult[None]:
-    """Write a release that is in memory, with its certificate and report; see :meth:`shoal.Release.save`."""
+    """Write a release in memory to a file, with its certificate and report.
+
+    See :meth:`shoal.Release.save`.
+    """
     if made.table is None or made.plan is None:
         raise OutputError("Only a release whose table is in memory can be saved; this one was written by its plan.")
     plan = made.plan
@@ -119,7 +122,7 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
     with staging(path) as folder:
         check_output(path, overwrite)
         staged = folder / f"table{path.suffix.lower()}"
-        with _opened(plan, made.table) as engine:
+        with _open_plan_engine(plan, made.table) as engine:
             untouched = plan.schema.named(Role.OTHER)
             engine.write(engine.read(Source(frame=made.table, with_nan=untouched)), staged)
         checked = check(staged, plan=plan, source=RELEASED)
@@ -134,14 +137,14 @@ def save(made: ReleaseResult[Any], path: Path, *, overwrite: bool = False) -> Re
         texts = {certificate_of(path): certificate.to_json()}
         if made.description is not None:
             texts = {report_of(path): render(certificate, made.description), **texts}
-        others = _stage(texts, folder)
-        outdated = [place for place in places_of(path)[1:] if place not in texts]
+        others = _stage_documents(texts, folder)
+        outdated = [target for target in release_paths(path)[1:] if target not in texts]
         publish((staged, path), others, outdated, overwrite=overwrite, sha256=digest)
     return replace(made, certificate=certificate, path=path)
 
 
 def release(
-    plan: AskedPlan,
+    plan: PlanLike,
     *,
     overwrite: bool | None = None,
     recoding: Path | None = None,
@@ -150,38 +153,40 @@ def release(
     loss_chart: LossChart | None = None,
     progress: Progress = quiet,
 ) -> ReleaseResult[None]:
-    """Do what a plan says, from its source to its output: the table, and the certificate and report beside it.
+    """Run a plan from its source to its output.
+
+    Writes the table, its certificate and its report.
 
     Parameters
     ----------
     overwrite
-        Whether a release that exists is replaced; as the plan says by default.
+        Whether to replace an existing release; by default as the plan says.
     recoding
-        A recoding that was kept with an earlier release, to be used in place of the plan's method.
+        A recoding saved with an earlier release, used instead of the plan's method.
     previous
-        An earlier released table; the certificate tells what the intersection attack makes of both.
+        An earlier released table; the certificate states the result of the intersection attack on both.
     save_recoding
-        Whether the recoding is kept beside the release, for the next delivery.
+        Whether to save the recoding with the release, for the next delivery.
     loss_chart
-        Draws the part of the report that tells what the loss comes from; None for no such part.
+        Function that draws the part of the report about the sources of the loss; None to omit it.
     """
     plan = as_plan(plan)
     if recoding is not None:
-        plan = carry_over(plan, Path(recoding))
+        plan = apply_saved_recoding(plan, Path(recoding))
     if previous is not None and not plan.method.reveals_source:
         raise PlanError(f"The promise of the method {plan.method.name} covers what two releases tell; leave it out.")
     if plan.source is None or plan.output is None:
         raise PlanError("The plan must say where the table is ([source]) and where the release goes ([output]).")
-    allowed = plan.output.overwrite if overwrite is None else overwrite
-    more = previous is not None or save_recoding or loss_chart is not None
-    with hiding(plan.written):
+    may_replace = plan.output.overwrite if overwrite is None else overwrite
+    has_extras = previous is not None or save_recoding or loss_chart is not None
+    with masked_errors(plan.written):
         if plan.output.database is not None:
-            return _release_to_database(plan, plan.source, more, allowed, progress)
+            return _release_to_database(plan, plan.source, has_extras, may_replace, progress)
         if plan.output.path == STANDARD:
-            return _release_to_standard_output(plan, plan.source, more, progress)
+            return _release_to_standard_output(plan, plan.source, has_extras, progress)
         if address_of(plan.output.path) is not None:
-            return _release_to_store(plan, more, allowed, progress)
-        return _release_to_file(plan, allowed, recoding, previous, save_recoding, loss_chart, progress)
+            return _release_to_store(plan, has_extras, may_replace, progress)
+        return _release_to_file(plan, may_replace, recoding, previous, save_recoding, loss_chart, progress)
 
 
 def _release_to_file(
@@ -193,150 +198,172 @@ def _release_to_file(
     loss_chart: LossChart | None,
     progress: Progress,
 ) -> ReleaseResult[None]:
-    """Write beside the place, read back, verify and move there, with the papers."""
+    """Release to a file.
+
+    The table is staged in the target folder, read back, verified and moved to its path, with its documents.
+    """
     assert plan.source is not None
     assert plan.output is not None
     path = plan.output.path
     if previous is not None and writer_of(path).module is not None:
         raise PlanError("Only releases as CSV or Parquet can be laid beside an earlier one.")
-    watch = Watch(progress)
+    timer = StepTimer(progress)
     with staging(path) as folder:
         check_output(path, may_replace, in_parts=runs_on_spark(plan.engine))
         check_inputs(path, {**plan.inputs, "previous release": () if previous is None else (Path(previous),)})
-        drawn = "" if loss_chart is None else loss_chart(plan, progress)  # minutes: after all that can be refused
-        with _opened(plan, progress=watch.part) as engine:
-            decided = decide(engine, plan.source, plan, watch)
+        chart = (
+            "" if loss_chart is None else loss_chart(plan, progress)
+        )  # takes minutes: after all checks that may fail
+        with _open_plan_engine(plan, progress=timer.report_fraction) as engine:
+            decided = decide(engine, plan.source, plan, timer)
             staged = folder / f"table{path.suffix.lower()}"
-            with watch("writing"):
+            with timer("writing"):
                 harmless = neutralize(engine, decided.released) if plan.output.spreadsheet_safe else None
-                writing = _writing(plan, decided)
-                back = engine.write(harmless.table if harmless else decided.released, staged, writing)
-            with watch("verifying"):
-                written = engine.read(replace(back, with_nan=plan.schema.quasi_identifiers))
+                writing = _writer_options(plan, decided)
+                written_source = engine.write(harmless.table if harmless else decided.released, staged, writing)
+            with timer("verifying"):
+                written = engine.read(replace(written_source, with_nan=plan.schema.quasi_identifiers))
                 written = harmless.restore(engine, written) if harmless else written
                 if plan.schema.person:
-                    written = _with_people(engine, written, decided, folder / f"people{path.suffix.lower()}", writing)
+                    written = _read_with_people(
+                        engine, written, decided, folder / f"people{path.suffix.lower()}", writing
+                    )
                 checked = decided.verify(engine, written)
             digest = sha256_of(staged)
             name = Path(plan.output.written.get("path", path.name)).name
             extra: dict[str, Any] = {"output": {"name": name, "bytes": size_of(staged), "sha256": digest}}
             if previous is not None:
-                with watch("comparing"):
-                    extra["intersection"] = lay_together(Tables(engine, RELEASED), staged, Path(previous), plan)
+                with timer("comparing"):
+                    extra["intersection"] = intersect_releases(
+                        TableReader(engine, RELEASED), staged, Path(previous), plan
+                    )
             certificate = _certificate(plan, decided, checked, extra)
             texts: dict[Path, str] = {}
             description = None
             if plan.output.report:
-                with watch("describing"):
+                with timer("describing"):
                     description = decided.describe(checked)
-                    texts[plan.output.report_path] = render(certificate, description, drawn)
+                    texts[plan.output.report_path] = render(certificate, description, chart)
             if save_recoding:
                 texts[recoding_of(path)] = decided.recoding_text(extra["output"])
             texts[plan.output.certificate] = certificate.to_json()
-            others = _stage(texts, folder)
-        # the recoding that was used is the new release's too
+            others = _stage_documents(texts, folder)
+        # the recoding in use also belongs to the new release
         used = () if recoding is None else (Path(recoding).resolve(),)
-        outdated = [place for place in places_of(path)[1:] if place not in texts and place.resolve() not in used]
+        outdated = [
+            target for target in release_paths(path)[1:] if target not in texts and target.resolve() not in used
+        ]
         publish((staged, path), others, outdated, overwrite=may_replace, sha256=digest)
-    return ReleaseResult(None, certificate, path, watch.seconds, description)
+    return ReleaseResult(None, certificate, path, timer.seconds, description)
 
 
 def _release_to_database(
-    plan: Plan, source: Source, more: bool, overwrite: bool, progress: Progress
+    plan: Plan, source: Source, has_extras: bool, overwrite: bool, progress: Progress
 ) -> ReleaseResult[None]:
-    """Write, read back from the server, verify and publish, in one transaction of the server's."""
+    """Release to a database table.
+
+    The table is written, read back from the server, verified and published, in one transaction of the server.
+    """
     assert plan.output is not None
     database, name = plan.output.database or "", plan.output.table or ""
-    if more or plan.output.spreadsheet_safe or runs_on_spark(plan.engine):
+    if has_extras or plan.output.spreadsheet_safe or runs_on_spark(plan.engine):
         raise PlanError(
             "A release to a database is its table and certificate alone: no recoding, comparison, other spelling or "
             "Spark. Release to a file for these."
         )
-    paper = plan.output.certificate_file
-    if paper is not None:
-        check_paper(paper, overwrite, plan.inputs)
-    watch = Watch(progress)
-    with _opened(plan, progress=watch.part) as engine:
+    certificate_file = plan.output.certificate_file
+    if certificate_file is not None:
+        check_target(certificate_file, overwrite, plan.inputs)
+    timer = StepTimer(progress)
+    with _open_plan_engine(plan, progress=timer.report_fraction) as engine:
         replaced = source.table if source.database == database else None
         with Postgres(database, fault=OutputError, write=True) as server:
-            # before any work: no rights, no server, another release at work
+            # before any work: missing rights, no server, a concurrent release
             server.begin(name, overwrite=overwrite, source=replaced)
-        decided = decide(engine, source, plan, watch)
+        decided = decide(engine, source, plan, timer)
         with Postgres(database, fault=OutputError, write=True) as server:
-            place = server.begin(name, overwrite=overwrite, source=replaced)
-            with watch("writing"):
-                released, labels = decided.released, _writing(plan, decided).labels
-                stage = server.stage(place, released.columns, released.types, engine.batches(released), labels)
-            with watch("verifying"):
+            target = server.begin(name, overwrite=overwrite, source=replaced)
+            with timer("writing"):
+                released, labels = decided.released, _writer_options(plan, decided).labels
+                stage = server.stage(target, released.columns, released.types, engine.batches(released), labels)
+            with timer("verifying"):
                 looked_at = (*plan.schema.published.quasi_identifiers, *plan.schema.published.sensitive)
                 wanted = None if plan.schema.person else looked_at
-                written = engine.take(server, server.columns(stage.quoted, None, wanted))
-                if plan.schema.person:  # with the people's numbers, where the rows without them are the same
-                    carried, rows = decided.carried, engine.batches(decided.carried)
-                    beside = server.stage(place, carried.columns, carried.types, rows, {}, passing=True)
-                    numbered = engine.take(server, server.columns(beside.quoted, None))
-                    decided.require_same(engine, written, numbered)
-                    written = numbered
+                written = engine.ingest(server, server.columns(stage.quoted, None, wanted))
+                if plan.schema.person:  # with person numbers, once the rows without them are known to be equal
+                    numbered, rows = decided.numbered, engine.batches(decided.numbered)
+                    person_stage = server.stage(target, numbered.columns, numbered.types, rows, {}, passing=True)
+                    read_back = engine.ingest(server, server.columns(person_stage.quoted, None))
+                    decided.require_same(engine, written, read_back)
+                    written = read_back
                 checked = decided.verify(engine, written)
-            told = {"output": {"table": name, "columns": len(released.columns)}}
-            certificate = _certificate(plan, decided, checked, told)
-            with watch("publishing"):
+            extra = {"output": {"table": name, "columns": len(released.columns)}}
+            certificate = _certificate(plan, decided, checked, extra)
+            with timer("publishing"):
                 signals.check()
-                server.publish(stage, place, certificate.to_json())
-                if paper is not None:
-                    write_paper(paper, certificate.to_json())
-    return ReleaseResult(None, certificate, seconds=watch.seconds)
+                server.publish(stage, target, certificate.to_json())
+                if certificate_file is not None:
+                    write_text_atomic(certificate_file, certificate.to_json())
+    return ReleaseResult(None, certificate, seconds=timer.seconds)
 
 
-def _release_to_store(plan: Plan, more: bool, overwrite: bool, progress: Progress) -> ReleaseResult[None]:
-    """Release to a private folder, and put what is there into an object store, the certificate last."""
+def _release_to_store(plan: Plan, has_extras: bool, overwrite: bool, progress: Progress) -> ReleaseResult[None]:
+    """Release to an object store, by way of a private folder.
+
+    The certificate is uploaded last.
+    """
     assert plan.output is not None
-    if more or runs_on_spark(plan.engine):
+    if has_extras or runs_on_spark(plan.engine):
         raise PlanError(
             "A release to an object store is its table, report and certificate: no recoding, comparison or Spark. "
             "Release to a file for these."
         )
     path = plan.output.path
     store = Store(path, OutputError)
-    store.require_free(overwrite=overwrite)  # before any work: no rights, no store
+    store.require_free(overwrite=overwrite)  # before any work: missing rights, no store
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
         local = replace(plan.output, path=scratch.path / path.name)
-        made = release(replace(plan, output=local), overwrite=False, progress=progress)
-        published.remove(local.path)  # it is for nobody yet
-        watch = Watch(progress, dict(made.seconds))
-        with watch("publishing"):
+        result = release(replace(plan, output=local), overwrite=False, progress=progress)
+        published.remove(local.path)  # it is not published yet
+        timer = StepTimer(progress, dict(result.seconds))
+        with timer("publishing"):
             signals.check()
             objects = store.put([file for file in (local.path, local.report_path) if file.exists()])
-            certificate = made.certificate.adding(objects=objects)
-            with signals.deferred():
+            certificate = result.certificate.adding(objects=objects)
+            with signals.defer_signals():
                 store.seal(certificate.to_json(), objects, overwrite=overwrite)
                 published.append(path)
     finally:
         scratch.remove()
-    return replace(made, certificate=certificate, path=path.parent / objects[0]["name"], seconds=watch.seconds)
+    return replace(result, certificate=certificate, path=path.parent / objects[0]["name"], seconds=timer.seconds)
 
 
-def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress: Progress) -> ReleaseResult[None]:
-    """Make the release ready as a CSV in a private folder, verify it there, and only then let its first byte out."""
+def _release_to_standard_output(
+    plan: Plan, source: Source, has_extras: bool, progress: Progress
+) -> ReleaseResult[None]:
+    """Release to standard output.
+
+    The table is staged as a CSV in a private folder and verified there before its first byte is written.
+    """
     assert plan.output is not None
-    if more or plan.output.spreadsheet_safe:
+    if has_extras or plan.output.spreadsheet_safe:
         raise PlanError("A release to standard output is its table alone: no recoding, comparison or other spelling.")
-    watch = Watch(progress)
+    timer = StepTimer(progress)
     scratch = make_scratch(Path(tempfile.gettempdir()), "shoal-")
     try:
-        with _opened(plan, progress=watch.part) as engine:
-            decided = decide(engine, source, plan, watch)
+        with _open_plan_engine(plan, progress=timer.report_fraction) as engine:
+            decided = decide(engine, source, plan, timer)
             staged = scratch.path / "table.csv"
-            with watch("writing"):
-                back = engine.write(decided.released, staged)
-            with watch("verifying"):
-                written = engine.read(back)
+            with timer("writing"):
+                written_source = engine.write(decided.released, staged)
+            with timer("verifying"):
+                written = engine.read(written_source)
                 if plan.schema.person:
-                    written = _with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
+                    written = _read_with_people(engine, written, decided, scratch.path / "people.csv", PLAIN)
                 checked = decided.verify(engine, written)
-            told = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
-            certificate = _certificate(plan, decided, checked, told)
+            extra = {"output": {"name": "-", "bytes": size_of(staged), "sha256": sha256_of(staged)}}
+            certificate = _certificate(plan, decided, checked, extra)
         for part in parts_of(staged):
             with part.open("rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
@@ -345,11 +372,14 @@ def _release_to_standard_output(plan: Plan, source: Source, more: bool, progress
         raise OutputError("Standard output was closed before the whole release was written to it.") from None
     finally:
         scratch.remove()
-    return ReleaseResult(None, certificate, path=STANDARD, seconds=watch.seconds)
+    return ReleaseResult(None, certificate, path=STANDARD, seconds=timer.seconds)
 
 
-def _writing(plan: Plan, decided: Decided) -> Writing:
-    """What the writer of a release is told: the labels of published columns, and which were no text in the source."""
+def _writer_options(plan: Plan, decided: Decided) -> Writing:
+    """Build the writer's options.
+
+    They are the labels of published columns, and the columns that were not text in the source.
+    """
     assert plan.output is not None
     origin = decided.origin
     labels = {name: found for name, found in origin.labels.items() if name in decided.released.columns}
@@ -357,70 +387,72 @@ def _writing(plan: Plan, decided: Decided) -> Writing:
     return Writing(labels, coded, plan.output.table)
 
 
-def _stage(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
-    """Write the papers of a release into the folder where it is made ready; pairs of from and to."""
-    others = [(folder / f"{number}.text", place) for number, place in enumerate(texts)]
+def _stage_documents(texts: Mapping[Path, str], folder: Path) -> list[tuple[Path, Path]]:
+    """Write the documents of a release into the staging folder.
+
+    Returns pairs of staged and final path.
+    """
+    staged = [(folder / f"{number}.text", target) for number, target in enumerate(texts)]
     try:
-        for part, place in others:
-            part.write_text(texts[place], encoding="utf-8", newline="\n")
+        for document, target in staged:
+            document.write_text(texts[target], encoding="utf-8", newline="\n")
     except OSError as error:
         raise OutputError(f"The certificate cannot be written to {str(folder.parent)!r}: {error.strerror}.") from None
-    return others
+    return staged
 
 
-def rehearse(
-    plan: Plan, *, bounded: bool = True, progress: Progress = quiet, counted: Counted | None = None
+def dry_run(
+    plan: Plan, *, bounded: bool = True, progress: Progress = quiet, cache: FrequencyCache | None = None
 ) -> ReleaseResult[None]:
-    """What a plan would release: decided, applied and verified, with nothing written and no table kept.
+    """Decide, apply and verify a plan without writing anything.
 
-    Where only its loss is asked for, ``bounded`` spares the work of telling how little it could be; where one plan
-    after the other is tried on a table, ``counted`` spares that of counting it.
+    ``bounded=False`` omits the lower bound of the loss. ``cache`` avoids counting the same table again, if several
+    plans are tried on it.
     """
     if plan.source is None:
         raise PlanError("The plan must say where the table is ([source]).")
-    watch = Watch(progress)
-    with _opened(plan, progress=watch.part) as engine:
-        decided = decide(engine, plan.source, plan, watch, bounded=bounded, counted=counted)
-        with watch("verifying"):
-            checked = decided.verify(engine, decided.carried)
+    timer = StepTimer(progress)
+    with _open_plan_engine(plan, progress=timer.report_fraction) as engine:
+        decided = decide(engine, plan.source, plan, timer, bounded=bounded, cache=cache)
+        with timer("verifying"):
+            checked = decided.verify(engine, decided.numbered)
         certificate = _certificate(plan, decided, checked, {})
-    return ReleaseResult(None, certificate, seconds=watch.seconds)
+    return ReleaseResult(None, certificate, seconds=timer.seconds)
 
 
 def check(
     data: Any,
-    models: AskedModels = (),
+    models: ModelsLike = (),
     *,
-    quasi_identifiers: AskedNames = (),
-    sensitive: AskedNames | Mapping[str, Column] = (),
-    person: AskedNames = (),
-    plan: AskedPlan | None = None,
+    quasi_identifiers: ColumnsLike = (),
+    sensitive: ColumnsLike | Mapping[str, Column] = (),
+    person: ColumnsLike = (),
+    plan: PlanLike | None = None,
     source: CsvFormat | None = None,
     memory: str | None = None,
     engine: EngineSettings | None = None,
     time_zone: str | None = None,
     progress: Progress = quiet,
 ) -> CheckResult:
-    """Does a table, made here or elsewhere, meet these models?
+    """Check whether a table, made by shoal or not, satisfies models.
 
     Parameters
     ----------
     data
-        A path (CSV or Parquet), or a pandas, Polars, PyArrow or DuckDB object; or a source, which says itself how it is
-        written.
+        A path (CSV or Parquet), a pandas, Polars, PyArrow or DuckDB object, or a source, which states its own format.
     models
-        Models, or their text such as ``"k-anonymity k=5"``, or one of them.
+        Models, or their text such as ``"k-anonymity k=5"``, or a single one.
     quasi_identifiers, sensitive
         Column names; for sensitive columns with categories, order or hierarchy a mapping to :class:`Column`.
     person
-        Columns that say together whose rows they are; people are then counted. A plan's own person is no column of
-        its release: without this, rows are counted.
+        Columns that jointly identify a person; people are counted then. The person column of a plan is not part of its
+        release: without this parameter, rows are counted.
     plan
-        A plan from which roles, models, the engine and the time zone are taken instead.
+        A plan that provides roles, models, engine and time zone instead.
     memory, engine
-        How much memory may be used; what reads and counts, in place of the plan's engine.
+        Memory limit; engine that reads and counts, instead of the plan's engine.
     time_zone
-        The zone in which instants are read; UTC, or the plan's, by default.
+        Time zone in which instants are read; by default that of the plan, or UTC.
 
     Examples
     --------
@@ -433,9 +465,9 @@ def check(
         plan = as_plan(plan)
         schema, wildcard = plan.schema.of_rows.published, plan.method.wildcard
         if plan.schema.linked and not person:
-            person = plan.schema.person[:1]  # the release has it, as a pseudonym
-        # without it rows are counted, of which some models say nothing
-        chosen = [part for part in plan.model_of_rows.parts if person or not part.only_people]
+            person = plan.schema.person[:1]  # the release has it as a pseudonym
+        # without a person, rows are counted; some models do not apply to rows
+        chosen = [part for part in plan.model_of_rows.parts if person or not part.requires_people]
     else:
         quasi = as_names(quasi_identifiers, "quasi-identifiers")
         named = sensitive
@@ -449,39 +481,41 @@ def check(
     chosen += as_models(models)
     model = combine(chosen)
     person = as_names(person, "persons")
-    if taken := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
-        raise PlanError(f"A column must have one role; {taken[0]!r} is a person and something else.")
+    if conflicting := sorted({*person} & {*schema.quasi_identifiers, *schema.sensitive}):
+        raise PlanError(f"A column must have one role; {conflicting[0]!r} is a person and something else.")
     schema = Schema({**schema.columns, **{name: Column(Role.PERSON) for name in person}}).published
-    watch = Watch(progress)
+    timer = StepTimer(progress)
     settings = engine or (EngineSettings() if plan is None else plan.engine)
     if memory is not None:
         settings = replace(settings, memory=memory)
-    given = source or CsvFormat()
+    form = source or CsvFormat()
     is_read = isinstance(data, str | Path | Source)
-    usual = settings == EngineSettings() and time_zone is None and not given.missing
-    if usual and not (is_read or person or wildcard or limited(model) or runs_on_spark(settings, data)):
-        from shoal.io.engines.count_in_memory import count_here, frame_to_arrow
+    has_default_settings = settings == EngineSettings() and time_zone is None and not form.missing
+    if has_default_settings and not (
+        is_read or person or wildcard or partial_knowledge_models(model) or runs_on_spark(settings, data)
+    ):
+        from shoal.io.engines.count_in_memory import count_in_memory, frame_to_arrow
 
-        with watch("checking"):
+        with timer("checking"):
             data = frame_to_arrow(data)
-            here = count_here(data, (*schema.quasi_identifiers, *schema.sensitive))
-            if here is not None:
-                return check_relation(None, here[0], schema, chosen, counted=here[1])
+            counted = count_in_memory(data, (*schema.quasi_identifiers, *schema.sensitive))
+            if counted is not None:
+                return check_relation(None, counted[0], schema, chosen, counted=counted[1])
     zone = time_zone or _time_zone(plan)
-    opening = open_engine(settings, data, progress=watch.part, time_zone=zone)
-    with at_most(settings.threads if settings else None), opening as opened, watch("checking"):
-        table = opened.read(replace(source_of(data, given), with_nan=schema.quasi_identifiers))
+    opening = open_engine(settings, data, progress=timer.report_fraction, time_zone=zone)
+    with limit_threads(settings.threads if settings else None), opening as opened, timer("checking"):
+        table = opened.read(replace(source_of(data, form), with_nan=schema.quasi_identifiers))
         if person:
             require_columns(table, person)
             table = number_people(opened, table, person).table
         return check_relation(opened, table, schema, chosen, wildcard)
 
 
-def minimal_recodings(plan: AskedPlan, data: Any = None, *, progress: Progress = quiet) -> list[MinimalRecoding]:
-    """All minimal full-domain recodings that meet a plan's models; nothing is written.
+def minimal_recodings(plan: PlanLike, data: Any = None, *, progress: Progress = quiet) -> list[MinimalRecoding]:
+    """List all minimal full-domain recodings that satisfy a plan's models.
 
-    The plan's method must be ``full-domain`` (or none, which is the same); its loss, suppression, levels and weights
-    apply. The table is ``data``, or else the plan's source.
+    Nothing is written. The plan's method must be ``full-domain`` (or none, which is the same); its loss, suppression,
+    levels and weights apply. The table is ``data``, or else the plan's source.
     """
     plan = as_plan(plan)
     if not isinstance(plan.method, FullDomain):
@@ -489,36 +523,37 @@ def minimal_recodings(plan: AskedPlan, data: Any = None, *, progress: Progress =
     source = plan.source if data is None else Source(frame=data)
     if source is None:
         raise PlanError("The plan must say where the table is ([source]), or the table must be given.")
-    watch = Watch(progress)
-    with _opened(plan, data, progress=watch.part) as engine:
-        return list_minimal(encode(engine, source, plan, watch), plan.method)
+    timer = StepTimer(progress)
+    with _open_plan_engine(plan, data, progress=timer.report_fraction) as engine:
+        return list_minimal(encode(engine, source, plan, timer), plan.method)
 
 
-# -- what goes with it ---------------------------------------------------------------------------------
+# -- certificate and engine-----------------------------------------------------------------------------
 
 
-def _with_people(engine: Engine, written: Relation, decided: Decided, place: Path, writing: Writing) -> Relation:
-    """The release with the people's numbers, once what was written is known to be the same rows without them.
+def _read_with_people(engine: Engine, written: Relation, decided: Decided, path: Path, writing: Writing) -> Relation:
+    """Read the release with person numbers back from a file.
 
-    Both are read back from files of one kind, so that equal cells are equal text.
+    Raises unless the written table has the same rows without them. Both are read from files of one format, so that
+    equal cells are equal text.
     """
-    carried = engine.read(engine.write(decided.carried, place, writing))
-    decided.require_same(engine, written, carried)
-    return carried
+    numbered = engine.read(engine.write(decided.numbered, path, writing))
+    decided.require_same(engine, written, numbered)
+    return numbered
 
 
-def _without(frame: Any, columns: tuple[str, ...]) -> Any:
-    """A frame that the engine holds, without some columns."""
+def _drop_columns(frame: Any, columns: tuple[str, ...]) -> Any:
+    """Drop columns of a frame of the engine."""
     if not columns:
         return frame
     return frame.drop_columns(list(columns)) if hasattr(frame, "drop_columns") else frame.drop(*columns)
 
 
 def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapping[str, Any]) -> Certificate:
-    told = plain(decided.facts.to_dict())
+    facts = plain(decided.facts.to_dict())
     content: dict[str, Any] = {
         "software": {"name": "shoal", "version": __version__},
-        "plan": plain(plan.told()),
+        "plan": plain(plan.to_certificate_dict()),
         "source": {
             "rows": decided.rows,
             "columns": len(decided.source.columns),
@@ -529,7 +564,7 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
         "suppressed": decided.rows - checked.rows,
         "groups": checked.groups,
         "smallest_group": checked.smallest_group,
-        "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **told},
+        "method": {"name": plan.method.name, "parameters": plain(plan.method.parameters), **facts},
         **plain(decided.facts.entries()),
         "models": [model.to_dict() for model in checked.models],
         "loss": dict(decided.loss),
@@ -538,11 +573,11 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     }
     if decided.bound is not None:
         content["bound"] = decided.bound.to_dict()
-    if decided.linking:
-        content["linking_columns"] = dict(decided.linking)
-    if decided.repeating:
-        content["repeating_identifiers"] = decided.repeating
-    content |= decided.told(checked)
+    if decided.linking_columns:
+        content["linking_columns"] = dict(decided.linking_columns)
+    if decided.repeating_identifiers:
+        content["repeating_identifiers"] = decided.repeating_identifiers
+    content |= decided.certificate_entries(checked)
     if checked.folded:
         content["folded"] = dict(checked.folded)
     if plan.schema.moved:
@@ -552,19 +587,19 @@ def _certificate(plan: Plan, decided: Decided, checked: CheckResult, extra: Mapp
     categories = [name for name, column in plan.schema.columns.items() if column.publish == "categories"]
     if categories:
         content["published_as_categories"] = categories
-    sentences = {name: found.label for name, found in decided.origin.labels.items() if found.label}
-    if told := {name: text for name, text in sentences.items() if name in decided.released.columns}:
-        content["labels"] = told
+    column_labels = {name: found.label for name, found in decided.origin.labels.items() if found.label}
+    if labels := {name: text for name, text in column_labels.items() if name in decided.released.columns}:
+        content["labels"] = labels
     if not plan.method.reveals_source:
         content = {key: value for key, value in content.items() if key not in ABOUT_THE_SOURCE}
     return Certificate(content, decided.facts)
 
 
 @contextmanager
-def _opened(plan: Plan, *tables: Any, progress: Callable[[float], None] | None = None) -> Iterator[Engine]:
-    """The plan's engine, and no more threads than it allows for whatever is done with it."""
+def _open_plan_engine(plan: Plan, *tables: Any, progress: Callable[[float], None] | None = None) -> Iterator[Engine]:
+    """Open the plan's engine and limit threads as the plan says."""
     with (
-        at_most(plan.engine.threads),
+        limit_threads(plan.engine.threads),
         open_engine(plan.engine, *tables, progress=progress, time_zone=_time_zone(plan)) as engine,
     ):
         yield engine
@@ -574,8 +609,8 @@ def _time_zone(plan: Plan | None) -> str:
     return UTC if plan is None or plan.source is None else plan.source.time_zone
 
 
-def _like(table: Any, frame: Any) -> Any:
-    """An Arrow table as the kind of object that the user gave."""
+def _convert_like(table: Any, frame: Any) -> Any:
+    """Convert an Arrow table to the type of the user's table."""
     import pyarrow as pa
 
     if isinstance(frame, pa.Table) or type(table) is type(frame):
@@ -584,7 +619,7 @@ def _like(table: Any, frame: Any) -> Any:
 
     if isinstance(frame, duckdb.DuckDBPyRelation):
         table_of_release = table  # noqa: F841
-        # found by its name in here, on the connection of the user's own relation
+        # DuckDB finds the local variable by name, on the connection of the user's relation
         return frame.query("shoal_source", "SELECT * FROM table_of_release")
     import narwhals as nw
 

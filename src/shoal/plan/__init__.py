@@ -1,1 +1,1 @@
-"""The plan: what the user asks for, read from TOML or written in Python."""
+"""Plan of a release, read from TOML or built in Python."""

@@ -1,6 +1,6 @@
-"""What people write where a plan means something longer: a name for a list, a text for a model, a role for a column.
+"""Conversion of short forms: a name for a list, a text for a model.
 
-Each function takes what was given and gives the object that was meant, or an error that says what can be written.
+Each function converts its argument to the object it denotes, or raises an error that lists what can be given.
 """
 
 from __future__ import annotations
@@ -13,28 +13,23 @@ from shoal.errors import PlanError
 from shoal.io.engines.base import EngineSettings
 from shoal.methods import METHODS, Method
 from shoal.models import MODELS, Known, Model
-from shoal.runtime.validation import make
+from shoal.runtime.validation import build_from_section
 from shoal.schema import Column, Hierarchy, Role
 
-__all__ = [
-    "AskedColumn", "AskedEngine", "AskedMethod", "AskedModels", "AskedNames", "as_column", "as_engine", "as_method",
-    "as_model", "as_models", "as_names", "build_model", "parse_model",
-]  # fmt: skip
-
-AskedNames = str | Iterable[str]
-"""The name of a column, or several."""
-AskedModels = Model | str | Mapping[str, Any] | Iterable[Model | str | Mapping[str, Any]]
-"""A model, its text such as ``"k-anonymity k=5"``, its section of a plan; or several of these."""
-AskedMethod = Method | type[Method] | str | Mapping[str, Any]
+ColumnsLike = str | Iterable[str]
+"""One column name, or several."""
+ModelsLike = Model | str | Mapping[str, Any] | Iterable[Model | str | Mapping[str, Any]]
+"""A model, its text such as ``"k-anonymity k=5"`` or its section of a plan; or several of these."""
+MethodLike = Method | type[Method] | str | Mapping[str, Any]
 """A method, its class, its name such as ``"mondrian"``, or its section of a plan."""
-AskedColumn = Column | Role | str | Hierarchy
-"""A column, or its role; a hierarchy alone is that of a quasi-identifier."""
-AskedEngine = EngineSettings | str
-"""``"duckdb"`` or ``"spark"``, or the settings of an engine."""
+ColumnLike = Column | Role | str | Hierarchy
+"""A column, its role, or the hierarchy of a quasi-identifier."""
+EngineLike = EngineSettings | str
+"""``"duckdb"``, ``"spark"`` or engine settings."""
 
 
-def as_engine(given: AskedEngine | None) -> EngineSettings | None:
-    """The settings of an engine; None where nothing is said.
+def as_engine(given: EngineLike | None) -> EngineSettings | None:
+    """Convert to engine settings; None stays None.
 
     >>> as_engine("spark").name
     'spark'
@@ -42,8 +37,8 @@ def as_engine(given: AskedEngine | None) -> EngineSettings | None:
     return EngineSettings(name=cast(Any, given)) if isinstance(given, str) else given
 
 
-def as_names(given: AskedNames | None, what: str = "columns") -> tuple[str, ...]:
-    """Names of columns.
+def as_names(given: ColumnsLike | None, what: str = "columns") -> tuple[str, ...]:
+    """Convert to a tuple of names.
 
     >>> as_names("age"), as_names(["age", "zip"]), as_names(None)
     (('age',), ('age', 'zip'), ())
@@ -59,7 +54,7 @@ def as_names(given: AskedNames | None, what: str = "columns") -> tuple[str, ...]
 
 
 def as_model(given: Model | str | Mapping[str, Any]) -> Model:
-    """A model.
+    """Convert to a model.
 
     >>> as_model("p-sensitive p=2"), as_model({"name": "k-anonymity", "k": 3})
     (PSensitive(p=2, column=None), KAnonymity(k=3))
@@ -77,18 +72,21 @@ def as_model(given: Model | str | Mapping[str, Any]) -> Model:
 
 
 def build_model(section: Mapping[str, Any]) -> Model:
-    """A model from its section of a plan; with ``known`` for an intruder who knows at most so many columns."""
+    """Build a model from its section of a plan.
+
+    ``known`` limits the number of columns that the intruder knows.
+    """
     if "known" not in section:
-        return make(MODELS, section, "model")
-    model = make(MODELS, {key: value for key, value in section.items() if key != "known"}, "model")
+        return build_from_section(MODELS, section, "model")
+    model = build_from_section(MODELS, {key: value for key, value in section.items() if key != "known"}, "model")
     try:
         return Known(model, section["known"])
     except PlanError as error:
         raise PlanError(f"The model {model.name!r}: {error}") from None
 
 
-def as_models(given: AskedModels | None) -> tuple[Model, ...]:
-    """Models, one or several."""
+def as_models(given: ModelsLike | None) -> tuple[Model, ...]:
+    """Convert to a tuple of models."""
     if given is None:
         return ()
     if isinstance(given, Model | str | Mapping) or not isinstance(given, Iterable):
@@ -96,8 +94,8 @@ def as_models(given: AskedModels | None) -> tuple[Model, ...]:
     return tuple(map(as_model, given))
 
 
-def as_method(given: AskedMethod, suppression: float | None = None) -> Method:
-    """A method, with ``suppression`` where that is given.
+def as_method(given: MethodLike, suppression: float | None = None) -> Method:
+    """Convert to a method, with ``suppression`` if given.
 
     >>> as_method("full_domain", suppression=0.02).parameters["suppression"]
     0.02
@@ -106,9 +104,9 @@ def as_method(given: AskedMethod, suppression: float | None = None) -> Method:
     if isinstance(given, type) and issubclass(given, Method):
         given = given.name
     if isinstance(given, str):
-        return make(METHODS, {"name": given.strip().lower().replace("_", "-"), **more}, "method")
+        return build_from_section(METHODS, {"name": given.strip().lower().replace("_", "-"), **more}, "method")
     if isinstance(given, Mapping):
-        return make(METHODS, {**given, **more}, "method")
+        return build_from_section(METHODS, {**given, **more}, "method")
     if not isinstance(given, Method):
         raise PlanError(
             f"The parameter 'method' must be an object of kind Method such as Mondrian(), or a name such as "
@@ -119,15 +117,15 @@ def as_method(given: AskedMethod, suppression: float | None = None) -> Method:
     return replace(given, **more) if more else given
 
 
-def as_column(given: AskedColumn) -> Column:
-    """A column from its role, or from the hierarchy of a quasi-identifier.
+def as_column(given: ColumnLike) -> Column:
+    """Convert a role or the hierarchy of a quasi-identifier to a column.
 
     >>> as_column("quasi-identifier").role
     <Role.QUASI_IDENTIFIER: 'quasi-identifier'>
     """
     if isinstance(given, Column):
         return given
-    if isinstance(given, str):  # a role is text, too
+    if isinstance(given, str):  # a role is a string, too
         spelled = given.strip().lower().replace("_", "-").replace(" ", "-")
         if spelled not in set(Role):
             raise PlanError(f"A column's role must be one of {', '.join(Role)}; found another.")
@@ -141,14 +139,15 @@ def as_column(given: AskedColumn) -> Column:
 
 
 def parse_model(text: str) -> Model:
-    """A model written on a command line: ``k-anonymity k=5`` or ``l-diversity(l=3, kind=entropy)``.
+    """Parse a model from text such as ``k-anonymity k=5``.
 
-    The name of a column comes last and may hold any character: ``p-sensitive p=2 column=blood type``.
+    ``l-diversity(l=3, kind=entropy)`` is accepted, too. A column name comes last and may contain any character:
+    ``p-sensitive p=2 column=blood type``.
 
     >>> parse_model("p-plus-alpha-sensitive p=2 alpha=2")
     PPlusAlphaSensitive(p=2, alpha=2, column=None)
     """
-    # a column's name may hold any character: it comes last, and is the rest of the text
+    # a column name may contain any character: it comes last and takes the rest of the text
     front, sign, column = text.partition("column=")
     if sign and "(" in front:
         column = column.strip().removesuffix(")")

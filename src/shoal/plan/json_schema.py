@@ -1,11 +1,11 @@
-"""The JSON schema of plan files, made from what models, methods and hierarchies say of their fields.
+"""JSON schema of plan files, built from the fields of models and methods.
 
-It is shipped as ``plan.schema.json`` beside this file, so that editors complete and check plans:
+It is shipped as ``plan.schema.json`` in this package, so that editors complete and validate plans:
 
     #:schema PATH/plan.schema.json
 
-``python -m shoal.plan.json_schema`` writes it anew; a test holds it to be current. What depends on the data, or on several
-fields at once, is checked when the plan is read.
+``python -m shoal.plan.json_schema`` regenerates it; a test checks that it is current. Reading a plan validates what
+depends on the data or on several fields.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
 from shoal.models import MODELS, KeySet
 from shoal.plan.plan import Output, _Document
+from shoal.runtime.registry import Registry
 from shoal.runtime.validation import EXACT
 from shoal.schema import HIERARCHIES, Column, Role
 from shoal.schema.hierarchy import plan_value
 
-__all__ = ["FILE", "meanings", "plan_schema"]
-
 FILE = Path(__file__).with_name("plan.schema.json")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-SECTIONS: dict[str, tuple[type, ...]] = {
+SECTION_CLASSES: dict[str, tuple[type, ...]] = {
     "Source": (Source, CsvFormat),
     "Column": (Column,),
     "Output": (Output,),
     "Engine": (EngineSettings,),
     "Key": (KeySet,),
 }
-"""Of every section of a plan, the classes whose docstrings say what its keys mean."""
-WHOLE = {
+"""Classes whose docstrings describe the keys of each section."""
+SECTION_DESCRIPTIONS = {
     "source": "Where the table is, and how it is written.",
     "columns": "Every column of the table by name: its role, or its role with what is known of its values.",
     "models": "What every group must meet: one model or several.",
@@ -54,20 +53,23 @@ WHOLE = {
     "engine": "Which engine does the work, and how much of the machine it may use.",
     "seed": "Of what is drawn by lot.",
 }
-"""What each section of a plan is for."""
+"""Purpose of each section of a plan."""
 
 
 def plan_schema() -> dict[str, Any]:
-    """The schema: sections as the plan's reader has them, with every model, method and hierarchy of shoal's own."""
+    """Build the schema of all sections of a plan.
+
+    It covers every built-in model, method and hierarchy.
+    """
     schema = _Document.model_json_schema()
     parts = schema.pop("$defs")
     parts = {name.lstrip("_"): part for name, part in parts.items() if name != "Role"}
-    schema = _renamed({**schema, "$defs": parts})
+    schema = _clean_names({**schema, "$defs": parts})
     roles = {"enum": [str(role) for role in Role], "description": "What the column may tell an intruder."}
-    for name, kinds in SECTIONS.items():
+    for name, kinds in SECTION_CLASSES.items():
         _describe(schema["$defs"][name]["properties"], *kinds)
-    for name, said in WHOLE.items():
-        schema["properties"][name]["description"] = said
+    for name, description in SECTION_DESCRIPTIONS.items():
+        schema["properties"][name]["description"] = description
     column = schema["$defs"]["Column"]
     column["properties"]["category_names"]["description"] = "What the categories are called, one name for each."
     column["properties"]["role"] = roles
@@ -75,59 +77,66 @@ def plan_schema() -> dict[str, Any]:
     column["properties"]["hierarchy"].pop("anyOf")
     column["properties"]["hierarchy"].pop("default")
     schema["$defs"] |= {
-        "Hierarchy": {"oneOf": [_hierarchy(key, kind) for key, kind in _own(HIERARCHIES).items()]},
+        "Hierarchy": {"oneOf": [_hierarchy(key, kind) for key, kind in _builtin(HIERARCHIES).items()]},
         "Model": {"anyOf": [{"type": "string", "description": "Such as k-anonymity k=5."}, *_models()]},
-        "Method": {"anyOf": [{"enum": list(_own(METHODS))}, *_named(METHODS)]},
+        "Method": {"anyOf": [{"enum": list(_builtin(METHODS))}, *_named(METHODS)]},
     }
     schema["properties"]["columns"]["additionalProperties"] = {"anyOf": [{"$ref": "#/$defs/Column"}, roles]}
     model: dict[str, Any] = {"$ref": "#/$defs/Model"}
     several = {"anyOf": [{"type": "array", "items": model}, model]}
-    schema["properties"]["models"] = {**several, "description": WHOLE["models"]}
+    schema["properties"]["models"] = {**several, "description": SECTION_DESCRIPTIONS["models"]}
     schema["$defs"]["Key"]["properties"]["models"] |= {"type": "array", "items": model}
-    schema["properties"]["method"] = {"$ref": "#/$defs/Method", "description": WHOLE["method"]}
+    schema["properties"]["method"] = {"$ref": "#/$defs/Method", "description": SECTION_DESCRIPTIONS["method"]}
     return {"$schema": DIALECT, **schema, "title": "A plan of shoal", "description": "What is to be released, and how."}
 
 
-def _own(known: Mapping[str, type]) -> dict[str, type]:
-    """What shoal itself has of a registry; what other packages add is theirs to describe."""
-    return dict(getattr(known, "own", known))
+def _builtin(known: Mapping[str, type]) -> dict[str, type]:
+    """Return the built-in entries of a registry.
+
+    Other packages describe the entries that they add.
+    """
+    return {name: known[name] for name in known.first_party()} if isinstance(known, Registry) else dict(known)
 
 
-def meanings(*kinds: type) -> dict[str, str]:
-    """What the docstrings of classes, and of those that they are made from, say of each field.
+def field_descriptions(*kinds: type) -> dict[str, str]:
+    """Extract the description of each field from the docstrings of classes.
 
-    >>> meanings(KeySet)["columns"]
+    Docstrings of base classes count, too.
+
+    >>> field_descriptions(KeySet)["columns"]
     'The quasi-identifiers that are known together, twelve at most.'
     """
     found: dict[str, str] = {}
     for kind in (base for given in kinds for base in reversed(given.__mro__) if "__doc__" in vars(base)):
         doc = inspect.cleandoc(kind.__doc__ or "")
         for listed in re.findall(r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=\n\n\w+\n-+\n|\Z)", doc, re.M | re.S):
-            for names, said in re.findall(r"^(\w.*)\n((?: +.*(?:\n|\Z)|\n)+)", listed, re.M):
-                found |= dict.fromkeys(names.split(", "), _plain(said))
+            for names, description in re.findall(r"^(\w.*)\n((?: +.*(?:\n|\Z)|\n)+)", listed, re.M):
+                found |= dict.fromkeys(names.split(", "), _strip_markup(description))
     return found
 
 
-def _plain(said: str) -> str:
-    """A docstring's sentences in a line, without the marks of references."""
-    said = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", said)
-    return " ".join(said.replace("``", "`").split())
+def _strip_markup(text: str) -> str:
+    """Join a docstring's sentences in one line, without reference markup."""
+    text = re.sub(r":\w+:`~?(?:\w+\.)*(\w+)`", r"`\1`", text)
+    return " ".join(text.replace("``", "`").split())
 
 
 def _describe(properties: dict[str, Any], *kinds: type) -> None:
-    for name, said in meanings(*kinds).items():
+    for name, description in field_descriptions(*kinds).items():
         if name in properties:
-            properties[name]["description"] = said
+            properties[name]["description"] = description
 
 
-def _renamed(part: Any) -> Any:
-    """The same with the names of sections as people would say them, and without titles that repeat a key."""
+def _clean_names(part: Any) -> Any:
+    """Remove leading underscores of section names, and redundant titles."""
     if isinstance(part, dict):
-        kept = {key: _renamed(value) for key, value in part.items() if not (key == "title" and isinstance(value, str))}
-        if isinstance(kept.get("$ref"), str):
-            kept["$ref"] = kept["$ref"].replace("/_", "/")
-        return kept
-    return [_renamed(item) for item in part] if isinstance(part, list) else part
+        cleaned = {
+            key: _clean_names(value) for key, value in part.items() if not (key == "title" and isinstance(value, str))
+        }
+        if isinstance(cleaned.get("$ref"), str):
+            cleaned["$ref"] = cleaned["$ref"].replace("/_", "/")
+        return cleaned
+    return [_clean_names(item) for item in part] if isinstance(part, list) else part
 
 
 def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
@@ -139,19 +148,19 @@ def _named(known: Mapping[str, type]) -> list[dict[str, Any]]:
             "required": ["name", *_required(kind)],
             "additionalProperties": False,
         }
-        for name, kind in _own(known).items()
+        for name, kind in _builtin(known).items()
     ]
 
 
 def _models() -> list[dict[str, Any]]:
-    """Every model, which may say how much the intruder knows."""
+    """Describe every model, with the optional key ``known``."""
     known = {"known": {"type": "integer", "minimum": 1, "description": "The most columns that the intruder knows."}}
     return [{**model, "properties": {**model["properties"], **known}} for model in _named(MODELS)]
 
 
 def _hierarchy(key: str, kind: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(kind, include_extras=True)
-    options = {name: in_json(hints[name]) for name in kind.options if name in hints}
+    options = {name: annotation_schema(hints[name]) for name in kind.options if name in hints}
     described = {"description": f"{_first_line(kind)} For example {kind.example}."}
     return {
         "type": "object",
@@ -169,7 +178,7 @@ def _properties(kind: type) -> dict[str, Any]:
     hints = typing.get_type_hints(kind, include_extras=True)
     found = {}
     for part in fields(kind):
-        described = in_json(hints[part.name])
+        described = annotation_schema(hints[part.name])
         if part.default is not MISSING and part.default is not None:
             described = {**described, "default": plan_value(part.default)}
         found[part.name] = described
@@ -182,36 +191,36 @@ def _required(kind: type) -> list[str]:
     return [part.name for part in parts if part.default is MISSING and part.default_factory is MISSING]
 
 
-def in_json(hint: Any, bounds: tuple[Any, ...] = ()) -> dict[str, Any]:
-    """What an annotation allows, as JSON schema says it.
+def annotation_schema(hint: Any, bounds: tuple[Any, ...] = ()) -> dict[str, Any]:
+    """Return the JSON schema of an annotation.
 
-    >>> in_json(Annotated[int, Ge(2)])
+    >>> annotation_schema(Annotated[int, Ge(2)])
     {'type': 'integer', 'minimum': 2}
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return in_json(inner[0], (*bounds, *inner[1:]))
+        return annotation_schema(inner[0], (*bounds, *inner[1:]))
     if EXACT in bounds:
         return {"anyOf": [{"type": "number", **_limits(bounds)}, {"type": "string"}]}
     if origin in (Union, types.UnionType):
-        kinds = [in_json(part, bounds) for part in inner if part is not type(None)]
+        kinds = [annotation_schema(part, bounds) for part in inner if part is not type(None)]
         return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
     if origin is Literal:
         return {"enum": list(inner)}
     if origin is tuple:
-        kinds = [in_json(part) for part in inner if part is not Ellipsis]
+        kinds = [annotation_schema(part) for part in inner if part is not Ellipsis]
         if Ellipsis in inner:
             return {"type": "array", "items": kinds[0], **_limits(bounds, "minItems", "maxItems")}
         return {"type": "array", "prefixItems": kinds, "minItems": len(kinds), "maxItems": len(kinds)}
     if origin is not None and issubclass(origin, Mapping):
-        return {"type": "object", "additionalProperties": in_json(inner[1])}
+        return {"type": "object", "additionalProperties": annotation_schema(inner[1])}
     if isinstance(hint, type) and issubclass(hint, Enum):
         return {"enum": [str(member.value) for member in hint]}
     plain = {bool: "boolean", int: "integer", float: "number", str: "string", Path: "string"}
     return {"type": plain[hint], **_limits(bounds)} if hint in plain else {}
 
 
-def _limits(bounds: tuple[Any, ...], least: str = "minLength", most: str = "maxLength") -> dict[str, Any]:
+def _limits(bounds: tuple[Any, ...], min_key: str = "minLength", max_key: str = "maxLength") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for bound in bounds:
         match bound:
@@ -224,14 +233,14 @@ def _limits(bounds: tuple[Any, ...], least: str = "minLength", most: str = "maxL
             case Lt():
                 found["exclusiveMaximum"] = bound.lt
             case MinLen():
-                found[least] = bound.min_length
+                found[min_key] = bound.min_length
             case MaxLen():
-                found[most] = bound.max_length
+                found[max_key] = bound.max_length
     return found
 
 
 def to_json() -> str:
-    """The schema as it is shipped."""
+    """Serialize the schema as it is shipped."""
     return json.dumps(plan_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The plan: what the user asks for, read from TOML or written in Python.
+"""The plan of a release, read from TOML or built in Python.
 
     [source]          path, format, time_zone; for CSV: delimiter, quote, header, encoding, missing, trim, names,
                       rename, decimal, thousands; for others: sheet, table, query, database, driver, user_missing,
@@ -11,8 +11,8 @@
     [engine]          memory, threads, name (duckdb, spark), master and options of Spark
     seed = 0
 
-Paths are relative to the plan file. Everything is checked when the plan is read; what depends on the data is
-checked when the data is.
+Paths are relative to the plan file. Reading a plan validates everything except what depends on the data; that is
+validated when the data is read.
 """
 
 from __future__ import annotations
@@ -31,38 +31,42 @@ from shoal.errors import HierarchyError, PlanError, ShoalError
 from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats import STANDARD
 from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.io.formats.urls import address_of, refuse_address, shown_path
+from shoal.io.formats.urls import address_of, path_or_address, refuse_address
 from shoal.io.publish import certificate_of, report_of
 from shoal.methods import METHODS, FullDomain, Method
-from shoal.models import AllOf, KeySet, Model, combine, limited, size_of_groups
-from shoal.models.by_people import counting_people
+from shoal.models import AllOf, KeySet, Model, combine, partial_knowledge_models, size_of_groups
+from shoal.models.by_people import as_people_models
 from shoal.models.partial_knowledge import bind_keys
 from shoal.plan.coerce import (
-    AskedColumn,
-    AskedMethod,
-    AskedModels,
+    ColumnLike,
+    MethodLike,
+    ModelsLike,
     as_column,
     as_method,
     as_model,
     as_models,
     build_model,
-    parse_model,
 )
-from shoal.plan.variables import NO_VARIABLE, changed_by, escaped, fill_in, hiding, is_tried_elsewhere
-from shoal.render import Grid, Sheet, Shown
-from shoal.runtime.validation import Checked, Name, make
+from shoal.plan.variables import (
+    MISPLACED_VARIABLE_HINT,
+    apply_changes,
+    escaped,
+    fill_in,
+    has_misplaced_variable,
+    masked_errors,
+)
+from shoal.render import Displayable, Grid, Summary
+from shoal.runtime.validation import Name, Validated, build_from_section
 from shoal.schema import HIERARCHIES, BaseHierarchy, Categories, Column, Hierarchy, Role, Schema, Shift
-from shoal.schema.hierarchy import as_text, changed, plan_value
+from shoal.schema.hierarchy import as_text, changed_fields, plan_value
 
-__all__ = ["AskedPlan", "EngineSettings", "Output", "Plan", "as_plan", "parse_model"]
-
-LARGEST_SEED = 2**64 - 1
-NAMED = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
+MAX_SEED = 2**64 - 1
+SOURCE_OPTIONS = ("sheet", "table", "query", "database", "driver", "user_missing", "values")
 
 
 @dataclass(frozen=True)
-class Output(Checked):
-    """Where the release goes; its certificate and a report are written beside it.
+class Output(Validated):
+    """Destination of a release, its certificate and its report.
 
     Attributes
     ----------
@@ -94,7 +98,7 @@ class Output(Checked):
     database: Name | None = None
     certificate_file: Path | None = None
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What the plan says where a variable's value was filled in, by key."""
+    """Texts of the plan before variables were filled in, by key."""
 
     def __post_init__(self) -> None:
         if self.database is not None and (self.table is None or self.path != STANDARD):
@@ -105,42 +109,45 @@ class Output(Checked):
 
     @property
     def is_standard(self) -> bool:
-        """Whether the table goes to standard output."""
+        """Return whether the table is written to standard output."""
         return self.path == STANDARD and self.database is None
 
     @property
     def certificate(self) -> Path:
-        """released.csv -> released.certificate.json."""
+        """Path of the certificate: released.csv -> released.certificate.json."""
         return certificate_of(self.path)
 
     @property
     def report_path(self) -> Path:
-        """released.csv -> released.report.html."""
+        """Path of the report: released.csv -> released.report.html."""
         return report_of(self.path)
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class Plan(Shown, Checked):
-    """What is asked for. A plan does not change; :meth:`with_` gives another one.
+class Plan(Displayable, Validated):
+    """Specification of a release: columns, models, method, source and output.
+
+    A plan is immutable; :meth:`with_` returns a changed copy.
 
     Parameters
     ----------
     schema, columns
-        The columns by name, as one or the other: each a :class:`Column` (see :func:`shoal.quasi`,
+        The columns by name, given as one or the other. Each is a :class:`Column` (see :func:`shoal.quasi`,
         :func:`shoal.sensitive`, :func:`shoal.identifier`, :func:`shoal.other`), a role, or the hierarchy of a
         quasi-identifier.
     models
-        What every group must meet: models, their texts such as ``"k-anonymity k=5"``, or one of them.
+        The models that every group must satisfy: models, their texts such as ``"k-anonymity k=5"``, or a single one.
     method
-        How groups are formed: a method or its name, such as ``"mondrian"``; full-domain by default.
+        The method that forms the groups: a method or its name, such as ``"mondrian"``; full-domain by default.
     source, output
-        Where the table is and where the release goes, for :func:`shoal.release`; a path is enough.
+        Location of the table and destination of the release, for :func:`shoal.release`; a path is enough.
     engine
-        Which machine does it, with how much memory.
+        The engine that processes the table, and its memory.
     seed
-        Of what is drawn by lot.
+        Seed of the random number generator.
     keys
-        Sets of columns that are known together; where there are any, models bind them in place of all columns.
+        Sets of columns that an intruder knows jointly. If there are any, models apply to each of them instead of to all
+        quasi-identifiers.
 
     Examples
     --------
@@ -156,18 +163,18 @@ class Plan(Shown, Checked):
     source: Source | None = None
     output: Output | None = None
     engine: EngineSettings = field(default_factory=EngineSettings)
-    seed: Annotated[int, Ge(0), Le(LARGEST_SEED)] = 0
+    seed: Annotated[int, Ge(0), Le(MAX_SEED)] = 0
     keys: tuple[KeySet, ...] = ()
     files: tuple[Path, ...] = field(default=(), compare=False, repr=False)
-    """The plan file and the hierarchies' files that it names."""
+    """The plan file and the hierarchy files that it names."""
     written: Mapping[tuple[str, ...], str] = field(default_factory=dict, compare=False, repr=False)
-    """What the plan says where a variable's value was filled in, by place."""
+    """Texts of the plan before variables were filled in, by location."""
 
     def __init__(
         self,
-        schema: Schema | Mapping[str, AskedColumn] | None = None,
-        models: AskedModels = (),
-        method: AskedMethod | None = None,
+        schema: Schema | Mapping[str, ColumnLike] | None = None,
+        models: ModelsLike = (),
+        method: MethodLike | None = None,
         source: Source | Path | str | None = None,
         output: Output | Path | str | None = None,
         engine: EngineSettings | None = None,
@@ -176,11 +183,11 @@ class Plan(Shown, Checked):
         files: Sequence[Path] = (),
         written: Mapping[tuple[str, ...], str] | None = None,
         *,
-        columns: Mapping[str, AskedColumn] | None = None,
+        columns: Mapping[str, ColumnLike] | None = None,
     ) -> None:
         if (schema is None) == (columns is None):
             raise PlanError("A plan must be given its columns, once: Plan(columns={...}, models=...).")
-        asked = {
+        values = {
             "schema": _as_schema(columns if schema is None else schema),
             "models": _as_models(models),
             "method": FullDomain() if method is None else method if isinstance(method, Method) else as_method(method),
@@ -192,27 +199,30 @@ class Plan(Shown, Checked):
             "files": files,
             "written": {} if written is None else written,
         }
-        for name, value in asked.items():
+        for name, value in values.items():
             object.__setattr__(self, name, value)
         self.__post_init__()
 
     def __post_init__(self) -> None:
         if not self.schema.quasi_identifiers:
             raise PlanError("The plan must name at least one quasi-identifier; it names none.")
-        if self.schema.person and self.method.only_rows is not None:
-            raise PlanError(f"The method {self.method.name} cannot count people: {self.method.only_rows}")
+        if self.schema.person and self.method.why_not_people is not None:
+            raise PlanError(f"The method {self.method.name} cannot count people: {self.method.why_not_people}")
         self._check_linked()
         self._check_keys()
         self.method.check(self.schema, self.model)
 
     def _check_linked(self) -> None:
-        """Raise where rows of a person can be linked, or are said to be, and the rest of the plan does not fit."""
+        """Check that the models and the method fit rows that can be linked.
+
+        Rows of a person are linked by a pseudonym, by moved dates or because a model says so.
+        """
         if self.schema.moved and not self.schema.person:
             raise PlanError(
                 f"The dates of column {self.schema.moved[0]!r} are moved person by person; the plan needs a column of "
                 "role person, to say whose rows they are."
             )
-        linked = [part for part in self.model_of_rows.parts if part.only_people]
+        linked = [part for part in self.model_of_rows.parts if part.requires_people]
         if self.schema.linked and not linked:
             raise PlanError(
                 "A pseudonym of a person or a household links all rows of it, and what they tell together is more than "
@@ -221,27 +231,27 @@ class Plan(Shown, Checked):
             )
         if linked and not self.schema.person:
             raise PlanError(f"The model {linked[0].name} needs a column of role person, to say whose rows they are.")
-        if linked and not self.method.serves_linked:
-            serve = ", ".join(name for name, method in METHODS.items() if method.serves_linked)
+        if linked and not self.method.supports_linked_rows:
+            serve = ", ".join(name for name, method in METHODS.items() if method.supports_linked_rows)
             raise PlanError(
                 f"The method {self.method.name} forms groups of single rows; it cannot keep {linked[0].name}, which is "
                 f"about several rows of a person. Use one of: {serve}."
             )
 
     def _check_keys(self) -> None:
-        """Raise where key sets or ``known`` ask for columns that are not there, or for what the method cannot do."""
+        """Check that key sets and ``known`` fit the columns and the method."""
         names = self.schema.quasi_identifiers
-        if not limited(self.model_of_rows):
+        if not partial_knowledge_models(self.model_of_rows):
             return
         for key in self.keys:
             key.require(names)
         if len({frozenset(key.columns) for key in self.keys}) < len(self.keys):
             raise PlanError("Each key set must be given once; two have the same columns. Join their demands.")
-        parts = limited(self.model)
+        parts = partial_knowledge_models(self.model)
         for part in parts:
             part.require(names)
-        if parts and not self.method.serves_few:
-            serve = ", ".join(name for name, method in METHODS.items() if method.serves_few)
+        if parts and not self.method.supports_partial_knowledge:
+            serve = ", ".join(name for name, method in METHODS.items() if method.supports_partial_knowledge)
             raise PlanError(
                 f"The method {self.method.name} forms groups in all quasi-identifiers at once; it cannot make use of "
                 f"'known' or [[keys]]. Use one of: {serve}."
@@ -249,7 +259,7 @@ class Plan(Shown, Checked):
 
     @property
     def inputs(self) -> dict[str, tuple[Path, ...]]:
-        """The files that the plan is made of and works on, by what they are: nothing may be written in their place."""
+        """Input files of the plan by kind; a release must not overwrite them."""
         source = None if self.source is None else self.source.path
         key = None if self.output is None else self.output.pseudonym_key
         found = {"source": source, "key of the pseudonyms": key}
@@ -258,8 +268,8 @@ class Plan(Shown, Checked):
             "plan or one of its files": (*self.files, *self.method.files),
         }
 
-    def sheet(self) -> Sheet:
-        """What is asked for."""
+    def summary(self) -> Summary:
+        """Summarize columns, models, method, source and output."""
         rows = []
         for name, column in self.columns.items():
             section = _column_section(column)
@@ -272,22 +282,22 @@ class Plan(Shown, Checked):
             f"Models: {'; '.join(map(str, self.models)) or 'none'}.",
             f"Method: {self.method.name}{f' ({settings})' if settings else ''}.",
         ]
-        for what, place in (("Source", self.source), ("Output", self.output)):
-            if place is not None and place.path is not None:
-                sentences.append(f"{what}: {shown_path(place.path)}.")
-        return Sheet("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
+        for what, location in (("Source", self.source), ("Output", self.output)):
+            if location is not None and location.path is not None:
+                sentences.append(f"{what}: {path_or_address(location.path)}.")
+        return Summary("Plan", (), sentences, [Grid("Columns", ("column", "role", "how"), rows)])
 
     @property
     def columns(self) -> Mapping[str, Column]:
-        """The columns by name."""
+        """Columns by name."""
         return self.schema.columns
 
     def with_(
         self,
         *,
-        columns: Mapping[str, AskedColumn] | None = None,
-        models: AskedModels | None = None,
-        method: AskedMethod | None = None,
+        columns: Mapping[str, ColumnLike] | None = None,
+        models: ModelsLike | None = None,
+        method: MethodLike | None = None,
         k: int | None = None,
         suppression: float | None = None,
         source: Source | Path | str | None = None,
@@ -295,38 +305,44 @@ class Plan(Shown, Checked):
         engine: EngineSettings | None = None,
         seed: int | None = None,
     ) -> Plan:
-        """The same plan but for what is said; what is not said stays.
+        """Return a copy of the plan with some parts replaced.
 
-        Of ``columns`` those that are named change; ``k`` changes the models that speak of the size of groups.
+        Of ``columns``, only the named ones change. ``k`` changes the models that require a group size.
         """
-        changed: dict[str, Any] = {"source": source, "output": output, "engine": engine, "seed": seed}
-        changed = {name: value for name, value in changed.items() if value is not None}
+        changed_fields: dict[str, Any] = {"source": source, "output": output, "engine": engine, "seed": seed}
+        changed_fields = {name: value for name, value in changed_fields.items() if value is not None}
         if columns is not None:
-            changed["schema"] = {**self.columns, **columns}
+            changed_fields["schema"] = {**self.columns, **columns}
         if models is not None or k is not None:
             chosen = self.models if models is None else as_models(models)
             if k is not None and size_of_groups(chosen, None) is None:
                 raise PlanError("k changes the size of groups, of which no model of the plan speaks; add k-anonymity.")
-            changed["models"] = chosen if k is None else tuple(model.resized(k) for model in chosen)
+            changed_fields["models"] = chosen if k is None else tuple(model.with_group_size(k) for model in chosen)
         if method is not None or suppression is not None:
-            changed["method"] = as_method(self.method if method is None else method, suppression)
-        return replace(self, **changed)
+            changed_fields["method"] = as_method(self.method if method is None else method, suppression)
+        return replace(self, **changed_fields)
 
     @property
     def model(self) -> AllOf:
-        """All models at once; they count people where a column says whose rows they are."""
-        return counting_people(self.model_of_rows) if self.schema.person else self.model_of_rows
+        """Conjunction of all models; it counts people if there is a person column."""
+        return as_people_models(self.model_of_rows) if self.schema.person else self.model_of_rows
 
     @property
     def model_of_rows(self) -> AllOf:
-        """All models at once, in rows: those asked for, and those that the method promises by itself."""
-        asked = bind_keys(self.models, self.keys)
-        parts = (*asked, *(model for model in self.method.promises if model not in asked))
+        """Conjunction of all models, counting rows.
+
+        It contains the models of the plan and those that the method guarantees by itself.
+        """
+        required = bind_keys(self.models, self.keys)
+        parts = (*required, *(model for model in self.method.promises if model not in required))
         return combine(parts) if parts or self.method.needs_model else AllOf()
 
     @classmethod
     def read(cls, path: Path | str, changes: Sequence[str] = ()) -> Plan:
-        """Read a plan file (TOML); ``changes`` are single values in place of its own, such as ``seed=3``."""
+        """Read a plan file (TOML).
+
+        ``changes`` replace single values of the file, such as ``seed=3``.
+        """
         path = Path(path)
         try:
             text = path.read_text(encoding="utf-8-sig")
@@ -334,34 +350,38 @@ class Plan(Shown, Checked):
             raise PlanError(f"Plan {str(path)!r} cannot be read: {error.strerror}.") from None
         except UnicodeDecodeError:
             raise PlanError(f"Plan {str(path)!r} must be UTF-8 text.") from None
-        plan = cls.from_dict(changed_by(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
+        plan = cls.from_dict(apply_changes(_from_toml(text, f"Plan {str(path)!r}"), changes), path.parent)
         return replace(plan, files=(path, *plan.files))
 
     @classmethod
     def from_toml(cls, text: str, folder: Path | None = None) -> Plan:
-        """Build a plan from the text of a plan file; paths are relative to ``folder``."""
+        """Build a plan from TOML text; paths are relative to ``folder``."""
         return cls.from_dict(_from_toml(text, "The plan"), folder)
 
     def to_toml(self) -> str:
-        """The text of a plan file that says the same: ``Plan.from_toml(plan.to_toml()) == plan``."""
+        """Return the plan as the text of a plan file.
+
+        ``Plan.from_toml(plan.to_toml()) == plan``.
+        """
         import tomli_w
 
         return tomli_w.dumps(self.to_dict())
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: Path | None = None) -> Plan:
-        """Build a plan from the contents of a plan file; paths are relative to ``folder``.
+        """Build a plan from the contents of a plan file.
 
-        A column may be its role alone, a model its text, a method its name; objects are understood too.
+        Paths are relative to ``folder``. A column may be given as its role, a model as its text, a method as its name;
+        objects are accepted too.
         """
         folder = folder or Path()
-        document, written = fill_in(_spelled_out(document))
-        with hiding(written):
+        document, written = fill_in(_expand_short_forms(document))
+        with masked_errors(written):
             try:
                 return cls._from_filled(document, written, folder)
             except PlanError as error:
-                if is_tried_elsewhere(document):
-                    raise PlanError(f"{error} {NO_VARIABLE}") from None
+                if has_misplaced_variable(document):
+                    raise PlanError(f"{error} {MISPLACED_VARIABLE_HINT}") from None
                 raise
 
     @classmethod
@@ -380,25 +400,26 @@ class Plan(Shown, Checked):
         )
         method: Method = FullDomain()
         if sections.method:
-            method = make(METHODS, sections.method, "method").located(folder)
+            method = build_from_section(METHODS, sections.method, "method").located(folder)
         source = output = None
         if sections.source is not None:
-            source = replace(sections.source.build(folder), written=_texts_of(written, "source"))
+            source = replace(sections.source.build(folder), written=_texts_in_section(written, "source"))
         if sections.output is not None:
-            output = replace(sections.output.build(folder), written=_texts_of(written, "output"))
+            output = replace(sections.output.build(folder), written=_texts_in_section(written, "output"))
         settings = EngineSettings(**dict(sections.engine))
         hierarchies = (section.hierarchy or {} for section in sections.columns.values())
         files = tuple(folder / given["csv"] for given in hierarchies if "csv" in given)
         return cls(schema, models, method, source, output, settings, sections.seed, keys, files, written)
 
     def to_dict(self) -> dict[str, Any]:
-        """The contents of a plan file that says the same: ``Plan.from_dict(plan.to_dict()) == plan``.
+        """Return the plan as the contents of a plan file.
 
-        What is as it is by default is not said. A table in memory has no place in a file, and is left out.
+        ``Plan.from_dict(plan.to_dict()) == plan``. Default values are omitted. A table in memory cannot be written to a
+        file, and is omitted as well.
         """
         document: dict[str, Any] = {}
         if self.source is not None and self.source.frame is None:
-            document["source"] = changed(self.source, "frame", "csv", "reading", "written") | changed(
+            document["source"] = changed_fields(self.source, "frame", "csv", "reading", "written") | changed_fields(
                 self.source.csv, "skip"
             )
         document["columns"] = {name: _column_section(column) for name, column in self.schema.columns.items()}
@@ -407,26 +428,27 @@ class Plan(Shown, Checked):
             document["keys"] = [key.to_plan() for key in self.keys]
         document["method"] = self.method.to_plan()
         if self.output is not None:
-            document["output"] = changed(self.output, "written")
-        for section, place in (("source", self.source), ("output", self.output)):
-            if place is not None and place.path is not None and "path" in document.get(section, {}):
-                document[section]["path"] = shown_path(place.path)
-        if settings := changed(self.engine):
+            document["output"] = changed_fields(self.output, "written")
+        for section, location in (("source", self.source), ("output", self.output)):
+            if location is not None and location.path is not None and "path" in document.get(section, {}):
+                document[section]["path"] = path_or_address(location.path)
+        if settings := changed_fields(self.engine):
             document["engine"] = settings
         if self.seed:
             document["seed"] = self.seed
         return escaped(document)
 
-    def told(self) -> dict[str, Any]:
-        """The plan as the certificate tells it: what was asked for, and nothing of the machine.
+    def to_certificate_dict(self) -> dict[str, Any]:
+        """Return the plan as published in the certificate.
 
-        Of files only their names; not where the key of the pseudonyms is, and not which engine did the work.
+        It has no details of the machine: files appear by name only; the path of the pseudonym key and the engine are
+        omitted.
         """
         document = self.to_dict()
         document.pop("engine", None)
-        for section, told in (("source", self.source), ("output", self.output)):
-            if section in document and told is not None:
-                document[section] |= {key: text for key, text in told.written.items() if key in document[section]}
+        for section, location in (("source", self.source), ("output", self.output)):
+            if section in document and location is not None:
+                document[section] |= {key: text for key, text in location.written.items() if key in document[section]}
                 document[section].pop("pseudonym_key", None)
                 document[section].pop("certificate_file", None)
                 if "path" in document[section]:
@@ -435,17 +457,17 @@ class Plan(Shown, Checked):
             if "csv" in column.get("hierarchy", {}):
                 given = self.written.get(("columns", name, "hierarchy", "csv"), column["hierarchy"]["csv"])
                 column["hierarchy"]["csv"] = Path(given).name
-        shown = self.method.parameters
+        parameters = self.method.parameters
         document["method"] = {
-            key: value if key == "name" else self.written.get(("method", key)) or plan_value(shown[key])
+            key: value if key == "name" else self.written.get(("method", key)) or plan_value(parameters[key])
             for key, value in document["method"].items()
-            if key == "name" or key in shown
+            if key == "name" or key in parameters
         }
         return document
 
 
-def _texts_of(written: Mapping[tuple[str, ...], str], section: str) -> dict[str, str]:
-    return {place[1]: text for place, text in written.items() if place[0] == section and len(place) == 2}
+def _texts_in_section(written: Mapping[tuple[str, ...], str], section: str) -> dict[str, str]:
+    return {location[1]: text for location, text in written.items() if location[0] == section and len(location) == 2}
 
 
 def _from_toml(text: str, what: str) -> dict[str, Any]:
@@ -458,14 +480,14 @@ def _from_toml(text: str, what: str) -> dict[str, Any]:
 
 
 def _as_schema(given: object) -> object:
-    """A schema of what is understood as one; the rest is for the check of fields to refuse."""
+    """Convert columns to a schema; field validation rejects anything else."""
     if not isinstance(given, Mapping):
         return given
     return Schema({name: as_column(column) for name, column in given.items()})
 
 
 def _as_models(given: object) -> object:
-    """Models of what is understood as such; the rest is for the check of fields to refuse."""
+    """Convert to models; field validation rejects anything else."""
     if isinstance(given, str | Model | Mapping):
         return (as_model(given),)
     if not isinstance(given, list | tuple):
@@ -473,8 +495,11 @@ def _as_models(given: object) -> object:
     return tuple(as_model(model) if isinstance(model, str | Mapping) else model for model in given)
 
 
-def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The contents of a plan file with every short form written out; what is no short form is left as it is."""
+def _expand_short_forms(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Expand every short form in the contents of a plan file.
+
+    Anything that is not a short form stays as it is.
+    """
     written = dict(document)
     columns, models, method = (written.get(key) for key in ("columns", "models", "method"))
     if isinstance(columns, Mapping):
@@ -492,8 +517,11 @@ def _spelled_out(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return written
 
 
-def located(path: str, folder: Path) -> Path:
-    """A path of a plan from the plan's folder; - is standard input or output, s3://... an object store's."""
+def resolve_path(path: str, folder: Path) -> Path:
+    """Resolve a path of a plan against the plan's folder.
+
+    ``-`` is standard input or output; ``s3://...`` is the address of an object store and stays as it is.
+    """
     refuse_address(Path(path))
     if path == str(STANDARD):
         return STANDARD
@@ -539,10 +567,10 @@ class _Source(_Section):
             decimal=self.decimal,
             thousands=self.thousands,
         )
-        options = {key: getattr(self, key) for key in NAMED}
+        options = {key: getattr(self, key) for key in SOURCE_OPTIONS}
         if self.path is None and self.database is None:
             raise PlanError("The plan lacks source.path (or source.database, with a table or a query).")
-        path = None if self.path is None else located(self.path, folder)
+        path = None if self.path is None else resolve_path(self.path, folder)
         return Source(path, None, form, self.format, self.time_zone, **options)
 
 
@@ -571,11 +599,13 @@ class _Output(_Section):
 
     def build(self, folder: Path) -> Output:
         key = None if self.pseudonym_key is None else folder / self.pseudonym_key
-        paper = None if self.certificate_file is None else folder / self.certificate_file
+        certificate_file = None if self.certificate_file is None else folder / self.certificate_file
         if self.path is None and self.database is None:
             raise PlanError("The plan lacks output.path (or output.database and output.table).")
-        path = STANDARD if self.path is None else located(self.path, folder)
-        return Output(path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, paper)
+        path = STANDARD if self.path is None else resolve_path(self.path, folder)
+        return Output(
+            path, self.overwrite, self.report, self.spreadsheet_safe, key, self.table, self.database, certificate_file
+        )
 
 
 class _Engine(_Section):
@@ -638,7 +668,7 @@ def _shift(section: Mapping[str, Any]) -> Shift:
 
 
 def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hierarchy:
-    """A hierarchy from its entry in the plan, such as ``{ intervals = [5, 10] }``."""
+    """Build a hierarchy from its entry such as ``{ intervals = [5, 10] }``."""
     found = [key for key in HIERARCHIES if key in document]
     if len(found) != 1:
         raise PlanError(
@@ -657,29 +687,29 @@ def build_hierarchy(document: Mapping[str, Any], name: str, folder: Path) -> Hie
         raise HierarchyError(f"Column {name!r}: {error}") from None
     except ShoalError:
         raise
-    except Exception:  # whatever was written there, it is not a hierarchy
+    except Exception:  # whatever failed, the entry is not a valid hierarchy
         raise PlanError(
             f"The hierarchy {found[0]!r} of column {name!r} is not written as expected. For example: {kind.example}."
         ) from None
 
 
-def _said(section: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_none(section: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in section.items() if value is not None}
 
 
 def _column_section(column: Column) -> dict[str, Any]:
-    section = changed(column, "hierarchy", "categories")
+    section = changed_fields(column, "hierarchy", "categories")
     if column.hierarchy is not None:
-        made = column.hierarchy  # one of somebody else's may be of a kind that no plan can say
+        made = column.hierarchy  # a plan cannot express every third-party hierarchy
         section["hierarchy"] = made.to_plan() if isinstance(made, BaseHierarchy) else {"kind": type(made).__name__}
     if column.categories is not None:
         section["categories"] = [list(values) for values in column.categories.classes]
-        section |= _said({"category_names": plan_value(column.categories.names)})
+        section |= _drop_none({"category_names": plan_value(column.categories.names)})
     return section | {"role": str(column.role)}
 
 
 def _inline(value: Any) -> str:
-    """A value as a plan file would have it, in one line."""
+    """Format a value on one line, as in a plan file."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key} = {_inline(item)}' for key, item in value.items())} }}"
     if isinstance(value, list | tuple):
@@ -688,7 +718,10 @@ def _inline(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: numbers and text as they are, the rest (dates, infinity, fractions) as text."""
+    """Convert a value to JSON types.
+
+    Numbers and text stay as they are; dates, infinities and fractions become text.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -698,12 +731,12 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-AskedPlan = Plan | Mapping[str, Any] | str | Path
-"""A plan, the contents of a plan file, or the path of one."""
+PlanLike = Plan | Mapping[str, Any] | str | Path
+"""A plan, the contents of a plan file, or the path of a plan file."""
 
 
-def as_plan(plan: AskedPlan) -> Plan:
-    """A plan from what is understood as one."""
+def as_plan(plan: PlanLike) -> Plan:
+    """Convert a plan, the contents of a plan file or its path to a plan."""
     if isinstance(plan, Plan):
         return plan
     return Plan.from_dict(plan) if isinstance(plan, Mapping) else Plan.read(plan)

@@ -1,9 +1,10 @@
-"""What is filled into a plan from outside: ``${NAME}`` from the environment, and single values from the command line.
+"""External values of a plan: environment variables, command-line changes.
 
-``${NAME}`` stands in the texts of [source], [output], [engine] and [method], and in the path of a hierarchy's file;
-``$${`` is a plain ``${`` there. What it stood for is used and not told: certificate and report show what was written,
-and so do errors, and logs of the command line. In what else a plan says of columns and models it is no variable: there
-names and values of the table stand, which are data, and what is promised, which a certificate has to tell.
+``${NAME}`` is a variable in the texts of [source], [output], [engine] and [method], and in the path of a hierarchy
+file; ``$${`` is a literal ``${`` there. Values of variables are used but not disclosed: certificate, report, errors and
+the logs of the command line show the text as written. Elsewhere in a plan ``${NAME}`` is not a variable: sections of
+columns and models contain names and values of the table, which are data, and guarantees, which a certificate must
+state.
 """
 
 from __future__ import annotations
@@ -18,50 +19,54 @@ from typing import Any
 
 from shoal.errors import PlanError, ShoalError
 
-__all__ = ["NO_VARIABLE", "changed_by", "escaped", "fill_in", "hiding", "is_tried_elsewhere", "shown"]
-
 SECTIONS = ("source", "output", "engine", "method")
-SHORTEST = 3
-"""Characters below which a value is found in any text, and tells nothing; it is looked for in quotes alone."""
+MIN_MASKED_LENGTH = 3
+"""Shorter values occur in any text by chance; they are masked only where they are quoted."""
 
-NO_VARIABLE = (
+MISPLACED_VARIABLE_HINT = (
     "In what a plan says of columns, models and keys, ${NAME} is no variable: set such a value by --set, for example "
     "--set columns.age.role=other."
 )
 
 _VARIABLE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
-_filled: dict[str, str] = {}
-"""What stood for what in this process, so that whoever shows a text can undo it."""
+_variable_of_value: dict[str, str] = {}
+"""Variable of each value filled in by this process, to mask values in displayed texts."""
 
 
 def fill_in(document: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[tuple[str, ...], str]]:
-    """A plan's contents with the variables' values; and, by its place, each text as it was written."""
+    """Fill in the variables of a plan's contents.
+
+    Returns the contents, and the texts that contain variables as they were written, by location.
+    """
     written: dict[tuple[str, ...], str] = {}
 
-    def filled(text: str, place: tuple[str, ...]) -> str:
+    def filled(text: str, location: tuple[str, ...]) -> str:
         if "${" not in text:
             return text
-        written[place] = text
+        written[location] = text
         return _VARIABLE.sub(_value_of, text)
 
-    made = _mapped(document, filled)
+    made = _map_texts(document, filled)
     return (made if written else document), written
 
 
 def escaped(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A plan's contents in which no text is a variable: as they are written to be read again."""
-    return _mapped(document, lambda text, _: text.replace("${", "$${"))
+    """Escape a plan's contents so that no text is read as a variable."""
+    return _map_texts(document, lambda text, _: text.replace("${", "$${"))
 
 
-def _mapped(document: Mapping[str, Any], change: Callable[[str, tuple[str, ...]], str]) -> dict[str, Any]:
-    """A plan's contents with each text changed that may have variables; it is given with its place."""
+def _map_texts(document: Mapping[str, Any], change: Callable[[str, tuple[str, ...]], str]) -> dict[str, Any]:
+    """Apply ``change`` to each text that may contain variables.
 
-    def mapped(value: Any, place: tuple[str, ...]) -> Any:
+    ``change`` gets the text and its location.
+    """
+
+    def mapped(value: Any, location: tuple[str, ...]) -> Any:
         if isinstance(value, Mapping):
-            return {key: mapped(item, (*place, str(key))) for key, item in value.items()}
-        if len(place) > 1 and place[0] == "columns" and place[2:] != ("hierarchy", "csv"):
+            return {key: mapped(item, (*location, str(key))) for key, item in value.items()}
+        if len(location) > 1 and location[0] == "columns" and location[2:] != ("hierarchy", "csv"):
             return value
-        return change(value, place) if isinstance(value, str) else value
+        return change(value, location) if isinstance(value, str) else value
 
     return {key: mapped(value, (key,)) if key in (*SECTIONS, "columns") else value for key, value in document.items()}
 
@@ -75,55 +80,58 @@ def _value_of(found: re.Match[str]) -> str:
     value = os.environ.get(name)
     if not value:
         raise PlanError(f"The plan uses the environment variable {name}, which must be set; it is not.")
-    if len(value) >= SHORTEST:
-        _filled[value] = f"${{{name}}}"
+    if len(value) >= MIN_MASKED_LENGTH:
+        _variable_of_value[value] = f"${{{name}}}"
     return value
 
 
-def shown(text: str) -> str:
-    """A text for people, with the variables' names in place of what they stood for in this process."""
-    return _named(text, _filled)
+def mask_values(text: str) -> str:
+    """Replace values of variables by the variables' names, for display."""
+    return _replace_values(text, _variable_of_value)
 
 
-def _named(text: str, names: Mapping[str, str]) -> str:
+def _replace_values(text: str, names: Mapping[str, str]) -> str:
     for value in sorted(names, key=len, reverse=True):
         text = text.replace(value, names[value])
     return text
 
 
 @contextmanager
-def hiding(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
-    """Let no error tell what the variables of a plan stood for; ``written`` are its texts that have some."""
+def masked_errors(written: Mapping[tuple[str, ...], str]) -> Iterator[None]:
+    """Mask the values of variables in the messages of errors.
+
+    ``written`` are the texts of the plan that contain variables.
+    """
     try:
         yield
     except ShoalError as error:
         variables = {found[1] for text in written.values() for found in _VARIABLE.finditer(text) if found[1]}
         values = {os.environ.get(name, ""): f"${{{name}}}" for name in variables}
-        long = {value: name for value, name in values.items() if len(value) >= SHORTEST}
+        long = {value: name for value, name in values.items() if len(value) >= MIN_MASKED_LENGTH}
         names = long | {f"'{value}'": f"'{name}'" for value, name in values.items() if value not in long}
-        error.args = tuple(_named(part, names) if isinstance(part, str) else part for part in error.args)
+        error.args = tuple(_replace_values(part, names) if isinstance(part, str) else part for part in error.args)
         raise
 
 
-def is_tried_elsewhere(document: Mapping[str, Any]) -> bool:
-    """Whether a plan's contents have what looks like a variable where there are none."""
+def has_misplaced_variable(document: Mapping[str, Any]) -> bool:
+    """Return whether a variable occurs in a section that has none."""
 
-    waiting = [value for key, value in document.items() if key not in SECTIONS]
-    seen: set[int] = set()  # what is nested too deeply, or in itself, is somebody else's to refuse
-    while waiting:
-        value = waiting.pop()
+    pending = [value for key, value in document.items() if key not in SECTIONS]
+    seen: set[int] = set()  # validation rejects deep and recursive nesting
+    while pending:
+        value = pending.pop()
         if isinstance(value, str) and any(found[1] for found in _VARIABLE.finditer(value)):
             return True
         if isinstance(value, Mapping | list | tuple) and id(value) not in seen:
             seen.add(id(value))
-            waiting += value.values() if isinstance(value, Mapping) else value
+            pending += value.values() if isinstance(value, Mapping) else value
     return False
 
 
-def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
-    """A plan's contents with single values changed, each written as in ``columns.age.role=other``.
+def apply_changes(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """Apply changes such as ``columns.age.role=other`` to a plan's contents.
 
-    >>> changed_by({"columns": {"age": {"role": "other"}}}, ["columns.age.role=drop", "seed=3"])
+    >>> apply_changes({"columns": {"age": {"role": "other"}}}, ["columns.age.role=drop", "seed=3"])
     {'columns': {'age': {'role': 'drop'}}, 'seed': 3}
     """
     made = dict(document)
@@ -136,22 +144,24 @@ def changed_by(document: Mapping[str, Any], changes: Sequence[str]) -> dict[str,
 
 
 def _parsed(key: str, value: str) -> dict[str, Any]:
-    for text in (value, json.dumps(value)):  # a word without quotes is text
+    for text in (value, json.dumps(value)):  # an unquoted word is text
         try:
             made, alone = tomllib.loads(f"{key} = {text}"), tomllib.loads(f"{key} = 0")
         except (tomllib.TOMLDecodeError, RecursionError, ValueError):
             continue
-        if _is_at(made, alone):  # a value of several lines may go on with other keys
+        if _has_only_key_of(made, alone):  # a value of several lines may contain further keys
             return made
     return {"": key}
 
 
-def _is_at(made: Any, alone: Any) -> bool:
-    """Whether nothing is said but at the one key that ``alone`` has."""
+def _has_only_key_of(made: Any, alone: Any) -> bool:
+    """Return whether ``made`` sets no key other than that of ``alone``."""
     if not isinstance(alone, Mapping):
         return True
     return (
-        isinstance(made, Mapping) and list(made) == list(alone) and all(_is_at(made[key], alone[key]) for key in alone)
+        isinstance(made, Mapping)
+        and list(made) == list(alone)
+        and all(_has_only_key_of(made[key], alone[key]) for key in alone)
     )
 
 

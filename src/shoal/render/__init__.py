@@ -1,9 +1,9 @@
-"""How results are shown: as text of 80 columns, and as HTML in a notebook's cell made of the report's own parts.
+"""Display of results as text of 80 columns and as HTML in notebooks.
 
-A result says what there is to show as a :class:`Sheet`; :class:`Shown` makes both of it. Everything on a sheet is text
-that may come from data, and is escaped here.
+A result provides a :class:`Summary`; :class:`Displayable` renders it both ways. The HTML is made of the parts of the
+report. All content of a summary is text that may come from data, and is escaped here.
 """
 
-from shoal.render.summary import Grid, Page, Sheet, Shown, figure_of
+from shoal.render.summary import Displayable, Grid, Page, Summary, format_value
 
-__all__ = ["Grid", "Page", "Sheet", "Shown", "figure_of"]
+__all__ = ["Displayable", "Grid", "Page", "Summary", "format_value"]

@@ -1,6 +1,7 @@
-"""Text, numbers, tables and bars as HTML. Whatever comes from data or a plan goes through :func:`text`.
+"""Text, numbers, tables and bars as HTML.
 
-Bars are inline SVG without text: the figure stands beside them as text that can be read, copied, enlarged and spoken.
+All text from data or a plan goes through :func:`text`. Bars are inline SVG without text: the figure next to a bar is
+text that can be read, copied, enlarged and spoken.
 """
 
 from __future__ import annotations
@@ -8,33 +9,39 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-__all__ = ["bar", "figure", "number", "percent", "prose", "table", "text"]
-
-LONGEST = 120
+MAX_TEXT_LENGTH = 120
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
-def text(value: object, longest: int = LONGEST) -> str:
-    """Text from data: escaped, of bounded length, without control characters, in a direction of its own.
+def text(value: object, max_length: int = MAX_TEXT_LENGTH) -> str:
+    """Escape text from data for HTML.
+
+    Its length is bounded, control characters are replaced, and its direction is isolated.
 
     >>> text("<b>x</b>")
     '<bdi>&lt;b&gt;x&lt;/b&gt;</bdi>'
     """
-    return f"<bdi>{prose(value, longest)}</bdi>"
+    return f"<bdi>{prose(value, max_length)}</bdi>"
 
 
-def prose(value: object, longest: int = LONGEST) -> str:
-    """Like :func:`text`, for attributes and sentences of our own: without an element around it."""
-    given = str(value)
-    if len(given) > longest:
-        given = given[: longest - 1] + "…"
-    # among what is not printable are the signs that turn the direction of what follows; joiners are part of words
-    shown = "".join(sign if sign.isprintable() or sign in JOINERS else "\N{REPLACEMENT CHARACTER}" for sign in given)
-    return html.escape(shown, quote=True)
+def prose(value: object, max_length: int = MAX_TEXT_LENGTH) -> str:
+    """Escape text for attributes and sentences.
+
+    Like :func:`text`, but without an element around it.
+    """
+    content = str(value)
+    if len(content) > max_length:
+        content = content[: max_length - 1] + "…"
+    # characters that are not printable include direction overrides; joiners are part of words
+    printable = "".join(
+        character if character.isprintable() or character in JOINERS else "\N{REPLACEMENT CHARACTER}"
+        for character in content
+    )
+    return html.escape(printable, quote=True)
 
 
 def number(value: float) -> str:
-    """A number as people read it.
+    """Format a number for readers.
 
     >>> number(12345), number(0.25), number(3.0)
     ('12,345', '0.25', '3')
@@ -45,7 +52,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A part of a whole; what is not nothing and not all does not look like it.
+    """Format a share in percent; only 0 and 1 are shown as 0% and 100%.
 
     >>> percent(0.25), percent(0.0004), percent(0.9999), percent(1)
     ('25%', 'under 0.1%', 'over 99.9%', '100%')
@@ -58,7 +65,10 @@ def percent(share: float) -> str:
 
 
 def bar(share: float, kind: str) -> str:
-    """A bar of a part of the width; ``kind`` is before or after. The figure itself must stand beside it."""
+    """Draw a bar of a share of the width.
+
+    ``kind`` is before or after. The caller places the figure next to it.
+    """
     width = f"{100 * min(max(share, 0.0), 1.0):.2f}%"
     return (
         f'<svg class="bar" aria-hidden="true" focusable="false"><rect class="track" width="100%" height="100%"/>'
@@ -69,14 +79,14 @@ def bar(share: float, kind: str) -> str:
 def table(
     caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], kind: str = "", scrolls: str = ""
 ) -> str:
-    """A table of finished cells; the first column heads its row.
+    """Build a table of finished cells; the first cell is the row header.
 
-    One that may be wider than the screen ``scrolls``, under that name, by keyboard too.
+    A table that may be wider than the screen ``scrolls`` under that name, by keyboard too.
     """
     head = "".join(f'<th scope="col">{column}</th>' for column in columns)
     lines = []
     for row in rows:
-        # a narrow screen shows the column's name in each cell
+        # narrow screens show the column name in each cell
         cells = [f'<td data-column="{name}">{cell}</td>' for name, cell in zip(columns[1:], row[1:], strict=True)]
         lines.append(f'<tr><th scope="row">{row[0]}</th>{"".join(cells)}</tr>')
     style = f' class="{kind}"' if kind else ""
@@ -88,5 +98,5 @@ def table(
 
 
 def figure(content: str, caption: str) -> str:
-    """A picture and what it shows in words."""
+    """Build a figure with a caption."""
     return f"<figure>{content}<figcaption>{caption}</figcaption></figure>"

@@ -1,8 +1,9 @@
-"""How pages look: light and dark, wide and narrow, on screen and on paper. Text keeps a contrast of at least 4.5:1."""
+"""Style sheet of pages: light and dark, wide and narrow, screen and print.
+
+Text has a contrast of at least 4.5:1.
+"""
 
 from __future__ import annotations
-
-__all__ = ["STYLE"]
 
 STYLE = """
 :root{color-scheme:light dark;--page:#fff;--text:#1c2127;--muted:#4d5763;--line:#d3d9e0;--soft:#f3f5f8;

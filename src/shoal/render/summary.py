@@ -1,4 +1,4 @@
-"""What there is to show of a result, and how it is shown."""
+"""Summary of a result, and its display as text and HTML."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from typing import Any
 from shoal.render.html import prose, table, text
 from shoal.render.style import STYLE
 
-__all__ = ["Grid", "Page", "Sheet", "Shown", "figure_of"]
-
 WIDTH = 80
-LONGEST_CELL = 120
-MOST_ROWS = 40
+MAX_CELL_LENGTH = 120
+MAX_ROWS = 40
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of a sheet."""
+    """Table of a summary."""
 
     caption: str
     columns: Sequence[str]
@@ -31,8 +29,11 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Sheet:
-    """What there is to show: a title, figures, sentences and tables as plain text, and finished SVG for pages."""
+class Summary:
+    """Title, figures, sentences and tables of a result as plain text.
+
+    ``picture`` is finished SVG for pages.
+    """
 
     title: str
     figures: Sequence[tuple[str, object]] = ()
@@ -41,50 +42,57 @@ class Sheet:
     picture: str = ""
 
     def to_text(self) -> str:
-        """At most 80 columns wide."""
-        lines = [_visible(self.title)]
+        """Render as text of at most 80 columns."""
+        lines = [_printable(self.title)]
         if self.figures:
-            told = ", ".join(f"{label} {figure_of(value)}" for label, value in self.figures)
-            lines += textwrap.wrap(_visible(told), WIDTH)
+            figures = ", ".join(f"{label} {format_value(value)}" for label, value in self.figures)
+            lines += textwrap.wrap(_printable(figures), WIDTH)
         for sentence in self.sentences:
-            lines += textwrap.wrap(_visible(sentence), WIDTH)
+            lines += textwrap.wrap(_printable(sentence), WIDTH)
         for grid in self.grids:
-            lines += ["", *textwrap.wrap(_visible(_caption(grid)), WIDTH), _in_columns(grid)]
+            lines += ["", *textwrap.wrap(_printable(_caption(grid)), WIDTH), _text_table(grid)]
         return "\n".join(lines)
 
     def to_html(self) -> str:
-        """A part of a page, which brings its style along and keeps it to itself."""
+        """Render as a part of a page, with a style sheet that applies to it only."""
         parts = [f"<h3>{prose(self.title)}</h3>"]
         if self.figures:
-            shown = (
-                f"<div><dt>{prose(label)}</dt><dd>{prose(figure_of(value))}</dd></div>" for label, value in self.figures
+            tiles = (
+                f"<div><dt>{prose(label)}</dt><dd>{prose(format_value(value))}</dd></div>"
+                for label, value in self.figures
             )
-            parts.append(f'<dl class="tiles">{"".join(shown)}</dl>')
+            parts.append(f'<dl class="tiles">{"".join(tiles)}</dl>')
         parts += [f"<p>{prose(sentence, 2000)}</p>" for sentence in self.sentences]
         parts.append(self.picture)
         for grid in self.grids:
-            rows = [[text(figure_of(cell)) for cell in row] for row in _first(grid.rows)]
+            rows = [[text(format_value(cell)) for cell in row] for row in _first_rows(grid.rows)]
             parts.append(table(prose(_caption(grid)), [prose(name) for name in grid.columns], rows))
         return f'<div class="shoal"><style>{CELL_STYLE}</style>{"".join(parts)}</div>'
 
 
-class Shown:
-    """A result that says what there is to show; give its dataclass ``repr=False``."""
+class Displayable:
+    """Result that displays itself by its summary.
 
-    def sheet(self) -> Sheet:
-        """What there is to show."""
+    Dataclasses that inherit from it need ``repr=False``.
+    """
+
+    def summary(self) -> Summary:
+        """Return the summary to display."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return self.sheet().to_text()
+        return self.summary().to_text()
 
     def _repr_html_(self) -> str:
-        return self.sheet().to_html()
+        return self.summary().to_html()
 
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """A whole page of HTML: shown in a frame of its own in a notebook, saved, or opened in a browser."""
+    """Complete HTML page.
+
+    It can be displayed in a sandboxed frame of a notebook, saved, or opened in a browser.
+    """
 
     html: str
 
@@ -98,28 +106,34 @@ class Page:
         )
 
     def save(self, path: Path | str, *, overwrite: bool = False) -> Path:
-        """Write it to a file, whole or not at all; nothing but a regular file is replaced, and that only if told so."""
-        from shoal.io import publish  # looks ahead: files are written in one place
+        """Write the page to a file atomically.
 
-        place = Path(path)
-        publish.check_paper(place, overwrite, {})
-        publish.write_paper(place, self.html)
-        return place
+        Only a regular file is replaced, and only with ``overwrite``.
+        """
+        from shoal.io import publish  # upward import: one module writes all files
+
+        target = Path(path)
+        publish.check_target(target, overwrite, {})
+        publish.write_text_atomic(target, self.html)
+        return target
 
     def open(self) -> Path:
-        """Show it in a browser, from a file that only this user can read; returns where that is."""
+        """Open the page in a browser and return its path.
+
+        The file is readable by this user only.
+        """
         import tempfile
         import webbrowser
 
-        place = self.save(Path(tempfile.mkdtemp(prefix="shoal-")) / "report.html")
-        webbrowser.open(place.as_uri())
-        return place
+        target = self.save(Path(tempfile.mkdtemp(prefix="shoal-")) / "report.html")
+        webbrowser.open(target.as_uri())
+        return target
 
 
-def figure_of(value: object) -> str:
-    """A value as people read it.
+def format_value(value: object) -> str:
+    """Format a value for readers.
 
-    >>> figure_of(12345), figure_of(0.123456789), figure_of(None), figure_of(True)
+    >>> format_value(12345), format_value(0.123456789), format_value(None), format_value(True)
     ('12,345', '0.1235', '', 'yes')
     """
     if value is None:
@@ -134,33 +148,35 @@ def figure_of(value: object) -> str:
 # -- text ------------------------------------------------------------------------------------------------------------
 
 
-def _visible(given: str) -> str:
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in given)
+def _printable(content: str) -> str:
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in content)
 
 
-def _first(rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
-    return rows[:MOST_ROWS]
+def _first_rows(rows: Sequence[Sequence[object]]) -> Sequence[Sequence[object]]:
+    return rows[:MAX_ROWS]
 
 
 def _caption(grid: Grid) -> str:
-    left = len(grid.rows) - MOST_ROWS
+    left = len(grid.rows) - MAX_ROWS
     return grid.caption + (f" (and {left:,} more)" if left > 0 else "")
 
 
-def _in_columns(grid: Grid) -> str:
+def _text_table(grid: Grid) -> str:
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=box.SIMPLE, pad_edge=False)
+    layout = Table(box=box.SIMPLE, pad_edge=False)
     for name in grid.columns:
-        shown.add_column(Text(_visible(name)), overflow="fold")
-    for row in _first(grid.rows):
-        cells = [_visible(figure_of(cell)) for cell in row]
-        shown.add_row(*(Text(cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1] + "…") for cell in cells))
+        layout.add_column(Text(_printable(name)), overflow="fold")
+    for row in _first_rows(grid.rows):
+        cells = [_printable(format_value(cell)) for cell in row]
+        layout.add_row(
+            *(Text(cell if len(cell) <= MAX_CELL_LENGTH else cell[: MAX_CELL_LENGTH - 1] + "…") for cell in cells)
+        )
     console = Console(width=WIDTH, file=io.StringIO(), color_system=None, highlight=False, legacy_windows=False)
-    console.print(shown)
+    console.print(layout)
     written: Any = console.file
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines() if line.strip())
 
@@ -168,15 +184,15 @@ def _in_columns(grid: Grid) -> str:
 # -- style -----------------------------------------------------------------------------------------------------------
 
 
-def _scoped(style: str, scope: str) -> str:
-    """The rules of a style sheet for what is inside of ``scope`` alone; those for paper are left out."""
+def _scope_rules(style: str, scope: str) -> str:
+    """Restrict the rules of a style sheet to ``scope``, without print rules."""
     parts = []
     for media, rules, selectors, body in re.findall(
         r"(@media[^{]+)\{((?:[^{}]+\{[^{}]*\})+)\s*\}|([^{}@]+)\{([^{}]*)\}", style
     ):
         if media:
             if "print" not in media:
-                parts.append(f"{media.strip()}{{{_scoped(rules, scope)}}}")
+                parts.append(f"{media.strip()}{{{_scope_rules(rules, scope)}}}")
             continue
         inner = (name.strip() for name in selectors.split(","))
         named = ",".join(scope if name in (":root", "body") else f"{scope} {name}" for name in inner)
@@ -184,8 +200,11 @@ def _scoped(style: str, scope: str) -> str:
     return "".join(parts)
 
 
-def _themes(style: str) -> str:
-    """The colours of a notebook's theme, where it says which it has, before those of the system."""
+def _theme_rules(style: str) -> str:
+    """Build rules for the theme of a notebook.
+
+    They take precedence over the colour scheme of the system.
+    """
     light, dark = re.findall(r":root\{([^}]*)\}", style)[:2]
     return (
         f'body[data-jp-theme-light="true"] .shoal{{{light}}}'
@@ -194,8 +213,8 @@ def _themes(style: str) -> str:
 
 
 CELL_STYLE = (
-    _scoped(STYLE, ".shoal")
-    + _themes(STYLE)
+    _scope_rules(STYLE, ".shoal")
+    + _theme_rules(STYLE)
     + ".shoal{margin:0;padding:.5rem .75rem;max-width:60rem;font-size:.875rem}.shoal h3{margin:0 0 .5rem}"
     ".shoal table{font-size:inherit;color:inherit}.shoal td{overflow-wrap:break-word}.shoal caption{font-weight:600}"
     ".shoal .tiles{margin:.5rem 0;gap:.5rem}.shoal .tiles div{padding:.35rem .75rem}.shoal .tiles dd{font-size:1.2rem}"

@@ -1,6 +1,7 @@
-"""From a release to one HTML file that needs nothing else: no script, no font, no network.
+"""Reports on releases, each a single self-contained HTML file.
 
-The report reads the certificate and the description of a release; it computes no metric of its own.
+A report has no script, no font and no network access. It reads the certificate and the description of a release and
+computes no metric.
 """
 
 from shoal.report.page import render

@@ -1,12 +1,13 @@
-"""Line charts as SVG that stands alone or in a page: light and dark, every line with its own mark, nothing loaded."""
+"""Line charts as self-contained SVG.
+
+They work in light and dark mode, and every line has a different mark.
+"""
 
 from __future__ import annotations
 
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
-
-__all__ = ["line_chart"]
 
 WIDTH, HEIGHT = 640, 380
 LEFT, RIGHT, TOP, BOTTOM = 74, 24, 44, 58
@@ -33,9 +34,10 @@ def line_chart(
     log_y: bool = False,
     from_zero: bool = True,
 ) -> str:
-    """A chart of one or more lines; upwards from 0 unless told otherwise, or from a power of ten where logarithmic.
+    """Render a chart of one or more lines as SVG.
 
-    Points without a value (NaN) are left out. Lines differ by colour, dashes and the shape of their marks.
+    The vertical axis starts at 0 unless ``from_zero`` is false, or at a power of ten where it is logarithmic. Points
+    without a value (NaN) are left out. Lines differ by colour, dashes and the shape of their marks.
     """
     known = {
         name: [(float(x), float(y)) for x, y in points if math.isfinite(x) and math.isfinite(y)]
@@ -87,7 +89,7 @@ def line_chart(
 
 
 def _legend(names: Sequence[str]) -> list[list[tuple[int, str, int]]]:
-    """Rows of (number, name, x), filled from the left by the width that a name about takes."""
+    """Lay out legend rows of (number, name, x) by the estimated name widths."""
     rows: list[list[tuple[int, str, int]]] = [[]]
     x = LEFT + 6
     for number, name in enumerate(names):
@@ -109,9 +111,9 @@ def _scale(ticks: Sequence[float], logarithmic: bool, start: float, end: float) 
 
 def _ticks(values: Sequence[float], logarithmic: bool, from_zero: bool) -> list[float]:
     if logarithmic:
-        least = math.floor(math.log10(min(value for value in values if value > 0)))
-        most = max(math.ceil(math.log10(max(values))), least + 1)
-        return [10.0**power for power in range(least, most + 1)]
+        lowest = math.floor(math.log10(min(value for value in values if value > 0)))
+        highest = max(math.ceil(math.log10(max(values))), lowest + 1)
+        return [10.0**power for power in range(lowest, highest + 1)]
     low, high = min(values), max(values)
     low = min(0.0, low) if from_zero else low
     if high <= low:
@@ -133,7 +135,7 @@ def _number(value: float) -> str:
 
 
 def _mark(number: int, x: float, y: float, title: str) -> str:
-    """A circle, square, triangle or diamond."""
+    """Render a circle, square, triangle or diamond."""
     match number % 4:
         case 0:
             return f'<circle class="mark" cx="{x:.1f}" cy="{y:.1f}" r="4">{title}</circle>'

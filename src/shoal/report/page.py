@@ -1,4 +1,4 @@
-"""The page: a certificate and a description of a release as one HTML file."""
+"""Report page: certificate and description of a release as one HTML file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ from typing import Any
 
 from shoal.budget.methods.grids import Booked
 from shoal.errors import counted
-from shoal.methods.base import told_count
+from shoal.methods.base import mask_small_count
 from shoal.render.html import bar, figure, number, percent, prose, table, text
 from shoal.render.style import STYLE
-from shoal.report.wording import ATTACKS, MEASURES, listed, method_sentence, model_sentence
-from shoal.results.release import Certificate, ReleaseResult, about_bound, about_few_columns, about_people, about_worth
+from shoal.report.wording import ATTACKS, MEASURES, join_names, method_sentence, model_sentence
+from shoal.results.release import (
+    Certificate,
+    ReleaseResult,
+    bound_sentences,
+    partial_knowledge_sentence,
+    people_warnings,
+    utility_warnings,
+)
 from shoal.results.report_facts import Band, ColumnFacts, Description, TableFacts
 from shoal.risk.attacks import AttackResult
 from shoal.schema import Role
-from shoal.table.method_facts import Warned
+from shoal.table.method_facts import WarningFacts
 
-__all__ = ["document", "render"]
-
-NEXT = "<!-- next paragraph -->"
+PARAGRAPH_BREAK = "<!-- next paragraph -->"
 LEGEND = (
     '<p class="legend"><span><svg class="key" aria-hidden="true"><rect class="before" width="100%" height="100%"/>'
     '</svg> original</span> <span><svg class="key" aria-hidden="true"><rect class="after" width="100%" '
@@ -30,17 +35,17 @@ LEGEND = (
 def render(
     certificate: Certificate | ReleaseResult[Any], description: Description | None = None, costs: str = ""
 ) -> str:
-    """The report on a release, as HTML.
+    """Render the report on a release as HTML.
 
     Parameters
     ----------
     certificate
         The certificate of a release; or the release itself, as :func:`shoal.anonymize` returns it.
     description
-        The facts; those of the release by default.
+        The facts; by default those of the release.
     costs
-        What the loss comes from, as finished HTML (:func:`shoal.advice.explain_chart.cost_bars`); without it the report says how to
-        get it.
+        What the loss comes from, as finished HTML (:func:`shoal.advice.explain_chart.cost_bars`); without it the report
+        says how to get it.
 
     Examples
     --------
@@ -60,7 +65,7 @@ def render(
     name = content.get("output", {}).get("name", "released table")
     parts = [
         ("warnings", "Before you use it", _warnings(content)),
-        ("done", "What was done", _done(certificate, description)),
+        ("done", "What was done", _summary(certificate, description)),
         ("models", "What was promised and found", _models(content, description)),
         ("groups", "Sizes of groups", _groups(description)),
         ("risks", "How likely a person is found", _risks(content, description)),
@@ -75,7 +80,10 @@ def render(
 
 
 def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
-    """A whole page from sections (anchor, heading, finished HTML); ``title`` must be escaped already."""
+    """Render a whole page from sections (anchor, heading, finished HTML).
+
+    ``title`` must be escaped already.
+    """
     links = "".join(f'<li><a href="#{anchor}">{heading}</a></li>' for anchor, heading, _ in sections)
     body = "".join(
         f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{heading}</h2>{content}</section>'
@@ -107,13 +115,16 @@ def document(title: str, sections: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _warnings(content: Mapping[str, Any]) -> str:
-    """Why the release may be worth little, and whose rows they may be; nothing where there is no reason."""
-    told = [*about_worth(content), *about_people(content)]
-    said = "".join(f"<li>{prose(warning['text'], 800)}</li>" for warning in told)
-    return f"<ul>{said}</ul>" if said else ""
+    """Render the warnings about utility and about owners of rows.
+
+    Empty where there is none.
+    """
+    warnings = [*utility_warnings(content), *people_warnings(content)]
+    items = "".join(f"<li>{prose(warning['text'], 800)}</li>" for warning in warnings)
+    return f"<ul>{items}</ul>" if items else ""
 
 
-def _done(certificate: Certificate, facts: Description) -> str:
+def _summary(certificate: Certificate, facts: Description) -> str:
     content = certificate.content
     by_role = {role: [column.name for column in facts.columns if column.role is role] for role in Role}
     quasi, sensitive = by_role[Role.QUASI_IDENTIFIER], by_role[Role.SENSITIVE]
@@ -131,11 +142,11 @@ def _done(certificate: Certificate, facts: Description) -> str:
         sentences.append(f"The release has {number(content['released'])} rows.")
     dropped = [name for name in by_role[Role.IDENTIFIER] if name not in content.get("pseudonyms", ())]
     if dropped:
-        sentences.append(f"What names a person directly was removed: {listed(dropped)}.")
+        sentences.append(f"What names a person directly was removed: {join_names(dropped)}.")
     unseen = (name for role in (Role.PERSON, Role.HOUSEHOLD, Role.DROP) for name in by_role[role])
     hidden = [name for name in unseen if name not in content.get("pseudonyms", ())]
     if hidden:
-        sentences.append(f"Not published: {listed(hidden)}.")
+        sentences.append(f"Not published: {join_names(hidden)}.")
     people = content.get("people")
     if people:
         sentences.append(
@@ -146,42 +157,42 @@ def _done(certificate: Certificate, facts: Description) -> str:
     for name in content.get("moved_dates", ()):
         shift = columns[name].get("shift")
         sentences.append(
-            f"In {listed([name])} all dates of a person were moved by one number of days, at most {shift['days']}, "
+            f"In {join_names([name])} all dates of a person were moved by one number of days, at most {shift['days']}, "
             "that only the holder of a secret key can tell; what follows is about the moved dates."
             if shift
-            else f"In {listed([name])} dates were replaced by the days since the person's first."
+            else f"In {join_names([name])} dates were replaced by the days since the person's first."
         )
     if content.get("pseudonyms"):
         sentences.append(
-            f"In {listed(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
+            f"In {join_names(content['pseudonyms'])} every value was replaced by a pseudonym that only the holder of a "
             f"secret key can make; the key is no part of the release."
         )
-    sentences.append(NEXT)
+    sentences.append(PARAGRAPH_BREAK)
     sentences.append(
-        f"By {listed(quasi)} a person could be recognised by someone who knows these facts about him or her. "
+        f"By {join_names(quasi)} a person could be recognised by someone who knows these facts about him or her. "
         f"{method_sentence(content['method'], certificate.facts)}"
     )
-    sentences += [prose(sentence, 300) for sentence in about_bound(content)]
+    sentences += [prose(sentence, 300) for sentence in bound_sentences(content)]
     if content.get("folded"):
         folded = content["folded"]
         sentences.append(
             f"Spellings of one value (letter case, blanks, forms of a number) were counted as one in "
-            f"{listed(list(folded))}: {counted(sum(folded.values()), 'spelling')} beside the first of each."
+            f"{join_names(list(folded))}: {counted(sum(folded.values()), 'spelling')} beside the first of each."
         )
     categories = [name for name in sensitive if name in content.get("published_as_categories", ())]
     unchanged = [name for name in sensitive if name not in categories]
     if unchanged:
-        sentences.append(f"What the table tells about these people ({listed(unchanged)}) was not changed.")
+        sentences.append(f"What the table tells about these people ({join_names(unchanged)}) was not changed.")
     if categories:
-        sentences.append(f"Of {listed(categories)} the release tells the category only, not the value itself.")
+        sentences.append(f"Of {join_names(categories)} the release tells the category only, not the value itself.")
     if by_role[Role.OTHER]:
-        sentences.append(f"Published as they are: {listed(by_role[Role.OTHER])}.")
-    sentences.append(NEXT)
+        sentences.append(f"Published as they are: {join_names(by_role[Role.OTHER])}.")
+    sentences.append(PARAGRAPH_BREAK)
     least = number(content["smallest_group"])
-    if few := about_few_columns(content):
+    if partial_knowledge := partial_knowledge_sentence(content):
         sentences.append(
-            f"{prose(few, 600)} This was verified on the finished table itself, for every set of columns, before it "
-            f"was written."
+            f"{prose(partial_knowledge, 600)} This was verified on the finished table itself, for every set of "
+            f"columns, before it was written."
         )
     elif _by_patterns(content):
         sentences.append(
@@ -206,7 +217,7 @@ def _done(certificate: Certificate, facts: Description) -> str:
             f"As a result every released row is one of at least {least} that look alike in these columns. This was "
             f"verified on the finished table itself, row by row, before it was written."
         )
-    warned = certificate.facts.of(Warned)
+    warned = certificate.facts.get(WarningFacts)
     if warned:
         sentences.append(f"<strong>Note:</strong> {prose(warned.warning, 600)}")
     names = ("rows released", "groups", "rows in the smallest group")
@@ -221,13 +232,16 @@ def _done(certificate: Certificate, facts: Description) -> str:
         ]
     if "rows" in content:
         tiles.insert(1, (number(content["suppressed"]), "rows left out"))
-    shown = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
-    said = f"<p>{' '.join(sentences)}</p>".replace(f" {NEXT} ", "</p><p>")
-    return f'{said}<dl class="tiles">{shown}</dl>{_guarantee(certificate.facts.of(Booked))}'
+    definitions = "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for value, label in tiles)
+    paragraphs = f"<p>{' '.join(sentences)}</p>".replace(f" {PARAGRAPH_BREAK} ", "</p><p>")
+    return f'{paragraphs}<dl class="tiles">{definitions}</dl>{_guarantee(certificate.facts.get(Booked))}'
 
 
 def _by_patterns(content: Mapping[str, Any]) -> bool:
-    """Whether each released row is a pattern of several original rows, which may overlap."""
+    """Return whether released rows are patterns of original rows.
+
+    Patterns may overlap.
+    """
     return any(model["name"] == "pattern-support" for model in content["models"])
 
 
@@ -252,11 +266,11 @@ def _models(content: Mapping[str, Any], facts: Description) -> str:
     rows = []
     for model in models:
         found = ", ".join(f"{prose(key)} = {_value(value)}" for key, value in model["effective"].items())
-        asked = ", ".join(
+        required = ", ".join(
             f"{prose(key)} = {_value(value)}" for key, value in model["parameters"].items() if key != "column"
         )
         verdict = '<span class="yes">yes</span>' if model["holds"] else '<span class="no">no</span>'
-        rows.append((prose(model["name"]), model_sentence(model, sensitive), asked, found, verdict))
+        rows.append((prose(model["name"]), model_sentence(model, sensitive), required, found, verdict))
     columns = ("Model", "In words", "Asked for", "Found in the release", "Holds")
     return table("The conditions, and what the finished table really reaches", columns, rows, "models stacked")
 
@@ -266,18 +280,18 @@ def _groups(facts: Description) -> str:
     if after is None:
         return ""
     lines = []
-    for place, band in enumerate(after.bands):
-        old = before.bands[place] if before else None
+    for index, band in enumerate(after.bands):
+        old = before.bands[index] if before else None
         if not band.rows and not (old and old.rows):
             continue
         cells = [_band(band, after.unit)]
         if before and old:
-            cells.append(_counted(old.rows, before.rows, "before", facts.least, after.unit))
-        cells.append(_measured(band.rows / after.rows, "after", f"{number(band.rows)} {after.unit}"))
+            cells.append(_count_bar(old.rows, before.rows, "before", facts.least, after.unit))
+        cells.append(_share_bar(band.rows / after.rows, "after", f"{number(band.rows)} {after.unit}"))
         lines.append(cells)
     columns = ["Group size", *(["Original"] if before else []), "Release"]
     words = (
-        f"In the release {number(after.groups)} groups have {_so_many(after.smallest_group, after.unit)} or more each."
+        f"In the release {number(after.groups)} groups have {_quantity(after.smallest_group, after.unit)} or more each."
     )
     if before:
         words += (
@@ -286,29 +300,29 @@ def _groups(facts: Description) -> str:
         )
     if after.unit == "people":
         words += " Whoever is in several groups is counted in the smallest."
-    shown = table(f"{after.unit.capitalize()} by the size of the group that they are in", columns, lines, "bars")
-    return figure(LEGEND * bool(before) + shown, words)
+    bands = table(f"{after.unit.capitalize()} by the size of the group that they are in", columns, lines, "bars")
+    return figure(LEGEND * bool(before) + bands, words)
 
 
 def _at_risk(table: TableFacts, least: int) -> str:
-    """The share of rows in small groups, or that there are a few."""
-    few = _few(table, least)
-    return few if isinstance(few, str) else percent(table.risk.prosecutor.at_risk)
+    """Format the share of rows in small groups, or that there are a few."""
+    count = _count_at_risk(table, least)
+    return count if isinstance(count, str) else percent(table.risk.prosecutor.at_risk)
 
 
-def _few(table: TableFacts, least: int) -> int | str:
-    return told_count(round(table.risk.prosecutor.at_risk * table.rows), least)
+def _count_at_risk(table: TableFacts, least: int) -> int | str:
+    return mask_small_count(round(table.risk.prosecutor.at_risk * table.rows), least)
 
 
-def _counted(count: int, of: int, kind: str, least: int, what: str) -> str:
-    """A bar with its count; of a handful neither tells how many."""
-    told = told_count(count, least)
-    if isinstance(told, str):
-        return f'{bar(0.0, kind)}<span class="figure">{told} {what}</span>'
-    return _measured(count / max(of, 1), kind, f"{number(count)} {what}")
+def _count_bar(count: int, get: int, kind: str, least: int, what: str) -> str:
+    """Render a bar with its count; small counts are not disclosed."""
+    formatted = mask_small_count(count, least)
+    if isinstance(formatted, str):
+        return f'{bar(0.0, kind)}<span class="figure">{formatted} {what}</span>'
+    return _share_bar(count / max(get, 1), kind, f"{number(count)} {what}")
 
 
-def _so_many(count: int, unit: str) -> str:
+def _quantity(count: int, unit: str) -> str:
     if count == 1:
         return "1 row" if unit == "rows" else "1 person"
     return f"{number(count)} {unit}"
@@ -316,11 +330,11 @@ def _so_many(count: int, unit: str) -> str:
 
 def _band(band: Band, unit: str) -> str:
     if band.low == band.high:
-        return f"{_so_many(band.low, unit)}{' (unique)' if band.low == 1 else ''}"
+        return f"{_quantity(band.low, unit)}{' (unique)' if band.low == 1 else ''}"
     return f"{number(band.low)} or more" if band.high is None else f"{number(band.low)} to {number(band.high)}"
 
 
-def _measured(share: float, kind: str, words: str) -> str:
+def _share_bar(share: float, kind: str, words: str) -> str:
     return f'{bar(share, kind)}<span class="figure">{percent(share)}</span> <span class="of">{words}</span>'
 
 
@@ -331,8 +345,8 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
     if after is None:
         return ""
 
-    def line(name: str, take: Any) -> tuple[str, ...]:
-        return (name, *((_risk(take(before.risk), "before"),) if before else ()), _risk(take(after.risk), "after"))
+    def line(name: str, get: Any) -> tuple[str, ...]:
+        return (name, *((_risk(get(before.risk), "before"),) if before else ()), _risk(get(after.risk), "after"))
 
     rows = [
         line("The person easiest to find", lambda risk: risk.prosecutor.highest),
@@ -341,35 +355,46 @@ def _risks(content: Mapping[str, Any], facts: Description) -> str:
             f"Share of {after.unit} in groups of fewer than {number(facts.least)}", lambda risk: risk.prosecutor.at_risk
         ),
     ]
-    if before and isinstance(_few(before, facts.least), str):
-        rows[-1] = (rows[-1][0], f'<span class="figure">{_few(before, facts.least)} {after.unit}</span>', rows[-1][2])
+    if before and isinstance(_count_at_risk(before, facts.least), str):
+        rows[-1] = (
+            rows[-1][0],
+            f'<span class="figure">{_count_at_risk(before, facts.least)} {after.unit}</span>',
+            rows[-1][2],
+        )
     columns = ["Risk", *(["Original"] if before else []), "Release"]
     note = (
         "<p>The intruder is taken to know that the person is in the table, and to know all of the person's facts in "
         "the columns that could give him or her away. He then has to pick one of the rows that fit.</p>"
-    ) + _more_than_promised(content)
+    ) + _unprotected_note(content)
     return note + table("How likely such an intruder picks the right row", columns, rows, "bars")
 
 
-def _more_than_promised(content: Mapping[str, Any]) -> str:
-    """That an intruder who knows all columns knows more than the release is made for, where that is so."""
-    few = about_few_columns(content)
-    return f"<p>This is more than the release is made for. {prose(few, 600)}</p>" if few else ""
+def _unprotected_note(content: Mapping[str, Any]) -> str:
+    """Render a note where knowing all columns exceeds the model's assumption."""
+    partial_knowledge = partial_knowledge_sentence(content)
+    return (
+        f"<p>This is more than the release is made for. {prose(partial_knowledge, 600)}</p>"
+        if partial_knowledge
+        else ""
+    )
 
 
 def _pattern_risks(content: Mapping[str, Any], least: int) -> str:
-    """Patterns may overlap: what their counts, subtracted from one another, and their classes give away."""
+    """Render the risks of overlapping patterns.
+
+    They are the sets of records that subtracted supports single out, and disclosed classes.
+    """
     risk = content["risk"]
 
     def records(count: int) -> str:
-        told = told_count(count, least)
-        return told if isinstance(told, str) else number(told)
+        formatted = mask_small_count(count, least)
+        return formatted if isinstance(formatted, str) else number(formatted)
 
-    few = f"fewer than {number(least)}"
+    below = f"fewer than {number(least)}"
     rows = [
         ("The person easiest to find", percent(risk["highest"])),
         ("A person on average", percent(risk["average"])),
-        (f"Records that the patterns' counts tell apart in sets of {few}", records(risk["records_in_cells_below_k"])),
+        (f"Records that the patterns' counts tell apart in sets of {below}", records(risk["records_in_cells_below_k"])),
         ("Records all of whose patterns show one sensitive value", records(risk["disclosed_records"])),
     ]
     return table("What the patterns give away", ("Risk", "Release"), rows, "record")
@@ -393,12 +418,12 @@ def _attacks(content: Mapping[str, Any], facts: Description) -> str:
         cells += [_exposed(attack, "after", facts.least), percent(attack.baseline / max(attack.people, 1))]
         rows.append(cells)
     columns = ["Attack", *(["Original"] if before else []), "Release", "Without any table"]
-    whom = "people, each counted once" if after.unit == "people" else "rows, where every row is a person"
+    unit = "people, each counted once" if after.unit == "people" else "rows, where every row is a person"
     note = (
-        f"<p>Of how many {whom}, such an intruder would be right. Without any table, anybody "
+        f"<p>Of how many {unit}, such an intruder would be right. Without any table, anybody "
         "is right about so many who names for everyone the answer that is most frequent among all.</p>"
     )
-    if about_few_columns(content):
+    if partial_knowledge_sentence(content):
         note += "<p>He is taken to know all columns at once, which is more than the release is made for.</p>"
     return note + table(f"{after.unit.capitalize()} exposed by each attack", columns, rows, "bars attacks stacked")
 
@@ -406,20 +431,20 @@ def _attacks(content: Mapping[str, Any], facts: Description) -> str:
 def _exposed(attack: AttackResult | None, kind: str, least: int) -> str:
     if attack is None:
         return "not applicable"
-    return _counted(attack.exposed, attack.people, kind, least, attack.counts)
+    return _count_bar(attack.exposed, attack.people, kind, least, attack.counts)
 
 
 def _previous(content: Mapping[str, Any]) -> str:
-    """What whoever has the release before this one too makes of both."""
+    """Render the intersection with the previous release."""
     both = content.get("intersection")
     if not both:
         return ""
     least, exposed = both["crowd_below"], both["exposed"]
-    told = told_count(exposed, least)
-    some = told if isinstance(told, str) else number(told)
+    formatted = mask_small_count(exposed, least)
+    count = formatted if isinstance(formatted, str) else number(formatted)
     words = (
         f"Whoever has the earlier release too can lay both together. Of {number(both['people'])} rows of the original "
-        f"that are found in both, {some} would be left among fewer than {number(least)} rows."
+        f"that are found in both, {count} would be left among fewer than {number(least)} rows."
     )
     if both["left_out"]:
         words += f" {number(both['left_out'])} could not be placed in both, and are not counted."
@@ -435,13 +460,13 @@ def _columns(content: Mapping[str, Any], facts: Description, explained: bool) ->
                 fate = "as a pseudonym"
             elif column.name in content.get("published_as_categories", ()):
                 fate = "its category only"
-            rows.append((_named(column, content), fate, "", ""))
+            rows.append((_column_heading(column, content), fate, "", ""))
             continue
         level = "" if column.level is None else f"level {column.level} of {column.height}"
         if column.level in (0, column.height):
             level += " (exact)" if column.level == 0 else " (hidden)"
         distinct = f"{number(column.values or 0)} → {number(column.labels or 0)}"
-        rows.append((_named(column, content), level or _fate(column), distinct, _risk(column.lost, "after")))
+        rows.append((_column_heading(column, content), level or _fate(column), distinct, _risk(column.lost, "after")))
     note = (
         "<p>Detail lost: 0% is the exact value, 100% is nothing at all. A row that was left out counts as lost.</p>"
         if any(column.lost is not None for column in facts.columns)
@@ -456,8 +481,8 @@ def _columns(content: Mapping[str, Any], facts: Description, explained: bool) ->
     return note + table("Columns, and what became of them", columns, rows, "bars stacked")
 
 
-def _named(column: ColumnFacts, content: Mapping[str, Any]) -> str:
-    """A column's name, and what the source says of it where it is published."""
+def _column_heading(column: ColumnFacts, content: Mapping[str, Any]) -> str:
+    """Render a column's name, and its label in the source where published."""
     label = content.get("labels", {}).get(column.name)
     return text(column.name, 60) + (f"<br><small>{text(label, 120)}</small>" if label else "")
 
@@ -477,20 +502,20 @@ def _fate(column: ColumnFacts) -> str:
 def _distributions(facts: Description) -> str:
     parts = []
     for column in facts.columns:
-        shown = column.distribution
-        if shown is None:
+        distribution = column.distribution
+        if distribution is None:
             continue
-        top = max(max(cell.before, cell.after) for cell in shown.cells) / shown.rows
+        top = max(max(cell.before, cell.after) for cell in distribution.cells) / distribution.rows
         rows = [
             (
                 text(cell.label, 60),
-                _relative(cell.before / shown.rows, top, "before"),
-                _relative(cell.after / shown.rows, top, "after"),
+                _relative(cell.before / distribution.rows, top, "before"),
+                _relative(cell.after / distribution.rows, top, "after"),
             )
-            for cell in shown.cells
+            for cell in distribution.cells
         ]
         name = text(column.name, 60)
-        words = f"{name}: {percent(shown.moved)} of the rows would have to move for the two to be the same."
+        words = f"{name}: {percent(distribution.moved)} of the rows would have to move for the two to be the same."
         listing = table(f"Share of rows by {name}", ("Value", "Original", "Release"), rows, "bars")
         parts.append(f"<h3>{name}</h3>{figure(listing, words)}")
     if not parts:

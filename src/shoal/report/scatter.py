@@ -1,6 +1,6 @@
-"""Utility against risk: a scatter plot as inline SVG, and the page of an exploration.
+"""Scatter plot of utility against risk as SVG, and the exploration page.
 
-What is marked by colour is marked by shape too, and every point is a row of the table under the picture.
+Colours are always combined with shapes, and every point is a row of the table below the plot.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from shoal.render.html import figure, number, percent, prose, table
 from shoal.report.page import document
 from shoal.report.wording import MEASURES
 
-__all__ = ["Point", "exploration_page", "scatter"]
-
 WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 20, 60
-SIGN, HIGH = 12, 18
-"""Room for a digit, as large as it is on a phone."""
+DIGIT_WIDTH, DIGIT_HEIGHT = 12, 18
+"""Width and height of a digit, in the size that it has on a phone."""
 
 
-_UNDER = (
+_ENVELOPE_NOTE = (
     " The dotted line is the lower envelope: under each mark on the line it shows the loss that is proven for no "
     "release of the same kind and models to undercut. Between the two a better method could still be."
 )
@@ -30,9 +28,10 @@ _UNDER = (
 
 @dataclass(frozen=True)
 class Point:
-    """A release: its risk and loss, and whether it is on the frontier, and chosen.
+    """Release in the plot: risk, loss, and whether it is efficient and chosen.
 
-    ``picked`` is what a page does when the mark is clicked; the table has a button for it.
+    An efficient release is on the frontier. ``on_click`` is the action of the page when the mark is clicked; the table
+    has a button for it.
     """
 
     label: str
@@ -40,13 +39,16 @@ class Point:
     loss: float
     efficient: bool
     chosen: bool
-    picked: str = ""
+    on_click: str = ""
     least: float | None = None
-    """The loss that no release of its kind can undercut, where one is proven."""
+    """Proven lower bound of the loss of releases of its kind, if any."""
 
 
 def scatter(points: Sequence[Point], measure: str) -> str:
-    """The picture as SVG; risk from left to right, loss upwards, so that the best are at the lower left."""
+    """Render the plot as SVG.
+
+    Risk increases to the right and loss upwards, so that the best points are at the lower left.
+    """
     right, top = _ceiling(max(p.risk for p in points)), _ceiling(max(p.loss for p in points))
 
     def x(risk: float) -> float:
@@ -60,8 +62,8 @@ def scatter(points: Sequence[Point], measure: str) -> str:
         risk, loss = right * step / 4, top * step / 4
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(loss):.1f}" y2="{y(loss):.1f}"/>')
         parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 8}" y="{y(loss) + 4:.1f}">{loss:.3g}</text>')
-        place = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
-        parts.append(f'<text class="tick" {place}>{percent(risk)}</text>')
+        attributes = f'text-anchor="middle" x="{x(risk):.1f}" y="{HEIGHT - BOTTOM + 20}"'
+        parts.append(f'<text class="tick" {attributes}>{percent(risk)}</text>')
     frontier = sorted((p for p in points if p.efficient), key=lambda p: p.risk)
     if len(frontier) > 1:
         path = " ".join(f"{x(p.risk):.1f},{y(p.loss):.1f}" for p in frontier)
@@ -69,7 +71,7 @@ def scatter(points: Sequence[Point], measure: str) -> str:
     parts += _envelope([(x(p.risk), y(p.loss), y(p.least)) for p in frontier if p.least is not None])
     for p in sorted(points, key=lambda p: (p.chosen, p.efficient)):
         parts.append(_mark(x(p.risk), y(p.loss), p))
-    parts += _numbers([(x(p.risk), y(p.loss), p) for p in points])
+    parts += _point_numbers([(x(p.risk), y(p.loss), p) for p in points])
     parts.append(
         f'<text class="axis" text-anchor="middle" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 12}">'
         f"risk: probability of being found, on average</text>"
@@ -90,7 +92,10 @@ def scatter(points: Sequence[Point], measure: str) -> str:
 
 
 def _envelope(placed: Sequence[tuple[float, float, float]]) -> list[str]:
-    """Under each mark of the frontier, how far down a better method could still come, and the line of these ends."""
+    """Render the gap below each mark of the frontier, and the lower envelope.
+
+    The gap is the loss that a better method could still save.
+    """
     parts = [f'<line class="gap" x1="{x:.1f}" x2="{x:.1f}" y1="{y:.1f}" y2="{low:.1f}"/>' for x, y, low in placed]
     if len(placed) > 1:
         path = " ".join(f"{x:.1f},{low:.1f}" for x, _, low in placed)
@@ -99,7 +104,7 @@ def _envelope(placed: Sequence[tuple[float, float, float]]) -> list[str]:
 
 
 def _ceiling(value: float) -> float:
-    """A round number not below a value."""
+    """Return a round number not below a value."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -110,7 +115,7 @@ def _ceiling(value: float) -> float:
 
 def _mark(x: float, y: float, point: Point) -> str:
     title = f"<title>{prose(point.label)}: loss {number(point.loss)}, risk {percent(point.risk)}</title>"
-    pick = f' data-changes="{prose(point.picked, 100_000)}"' if point.picked else ""
+    pick = f' data-changes="{prose(point.on_click, 100_000)}"' if point.on_click else ""
     if point.chosen:
         corners = " ".join(
             f"{x + r * math.sin(a * math.pi / 5):.1f},{y - r * math.cos(a * math.pi / 5):.1f}"
@@ -122,36 +127,42 @@ def _mark(x: float, y: float, point: Point) -> str:
     return f'<circle class="beaten" cx="{x:.1f}" cy="{y:.1f}" r="5"{pick}>{title}</circle>'
 
 
-def _numbers(placed: Sequence[tuple[float, float, Point]]) -> list[str]:
-    """The marks' numbers in the table, beside them where there is room; the chosen and the efficient come first."""
+def _point_numbers(placed: Sequence[tuple[float, float, Point]]) -> list[str]:
+    """Render the table numbers of the marks, next to them where they fit.
+
+    The chosen and the efficient points are placed first.
+    """
     taken = [(x - 8, y - 8, x + 8, y + 8) for x, y, _ in placed]
     parts = []
     order = sorted(range(len(placed)), key=lambda i: (not placed[i][2].chosen, not placed[i][2].efficient, i))
     for i in order:
         x, y, _ = placed[i]
-        wide = SIGN * len(str(i + 1))
-        for far, angle in itertools.product((18, 28), range(-2, 6)):  # upwards first, then around
+        wide = DIGIT_WIDTH * len(str(i + 1))
+        for far, angle in itertools.product((18, 28), range(-2, 6)):  # first above, then around
             middle = x + (far + wide / 2 - 5) * math.cos(angle * math.pi / 4)
             centre = y + far * math.sin(angle * math.pi / 4)
-            box = (middle - wide / 2, centre - HIGH / 2, middle + wide / 2, centre + HIGH / 2)
+            box = (middle - wide / 2, centre - DIGIT_HEIGHT / 2, middle + wide / 2, centre + DIGIT_HEIGHT / 2)
             inside = box[0] > LEFT and box[2] < WIDTH and box[1] > 0 and box[3] < HEIGHT - BOTTOM
-            if inside and not any(_meet(box, other) for other in taken):
+            if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
-                place = f'text-anchor="middle" x="{middle:.1f}" y="{centre + HIGH / 4:.1f}"'
-                parts.append(f'<text class="number" {place}>{i + 1}</text>')
+                attributes = f'text-anchor="middle" x="{middle:.1f}" y="{centre + DIGIT_HEIGHT / 4:.1f}"'
+                parts.append(f'<text class="number" {attributes}>{i + 1}</text>')
                 break
     return parts
 
 
-def _meet(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def exploration_page(
     points: Sequence[Point], measure: str, columns: Sequence[str], rows: Sequence[Sequence[object]], model: str
 ) -> str:
-    """The page: the picture, and every trial in a table, those of the points first. Cells are escaped here."""
-    shown = [[str(place + 1), *(prose(cell, 300) for cell in row)] for place, row in enumerate(rows)]
+    """Render the page: the plot, and all trials in a table.
+
+    The trials of the points come first. Cells are escaped here.
+    """
+    cells = [[str(index + 1), *(prose(cell, 300) for cell in row)] for index, row in enumerate(rows)]
     picture = ""
     if points:
         legend = (
@@ -165,13 +176,13 @@ def exploration_page(
         words = (
             "Each mark is a release that meets the models, with its number in the table below. Those on the line are "
             "efficient: whoever wants less loss must take more risk. The chosen one has the least loss of those that "
-            f"meet the plan.{about}{_UNDER if any(p.least is not None for p in points) else ''}"
+            f"meet the plan.{about}{_ENVELOPE_NOTE if any(p.least is not None for p in points) else ''}"
         )
         picture = legend + figure(scatter(points, measure), words)
     else:
         picture = "<p>No trial ended with a release; the table says why.</p>"
-    heads = ["number", *(prose(column) for column in columns)]
-    listing = table("All trials, least loss first", heads, shown, "trials", "Trials")
+    headers = ["number", *(prose(column) for column in columns)]
+    listing = table("All trials, least loss first", headers, cells, "trials", "Trials")
     sections = [
         ("picture", "Loss against risk", f"<p>Models: {prose(model, 400)}.</p>{picture}"),
         ("trials", "The trials", listing),

@@ -1,4 +1,4 @@
-"""What was done, in sentences for people who did not do it: methods, models and attacks in plain words."""
+"""Plain sentences about methods, models and attacks for the report."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 from shoal.methods import METHODS
 from shoal.models import MODELS
 from shoal.render.html import number, prose, text
-from shoal.table.method_facts import MethodFacts, Search
-
-__all__ = ["ATTACKS", "MEASURES", "listed", "method_sentence", "model_sentence", "search_sentence"]
+from shoal.table.method_facts import MethodFacts, SearchFacts
 
 _METHODS = {
     "levels": "Each of these columns was made less exact to a degree chosen beforehand, the same for all rows.",
@@ -70,9 +68,9 @@ MEASURES = {
 
 
 def method_sentence(method: Mapping[str, Any], facts: MethodFacts) -> str:
-    """One sentence on how groups were formed; for a method that is not known here, its own description.
+    """Describe in a sentence how groups were formed.
 
-    Of a search, what is proven about it and what is not.
+    An unknown method is described by its own documentation. For a search, the sentence says what is proven about it.
     """
     name = str(method["name"])
     if name == "auto" and method.get("chosen") in _METHODS:
@@ -80,15 +78,15 @@ def method_sentence(method: Mapping[str, Any], facts: MethodFacts) -> str:
     if method.get("parameters", {}).get("choose") == "private":
         return _PRIVATE_CHOICE
     if name in _METHODS:
-        return " ".join(filter(None, (_METHODS[name], search_sentence(facts.of(Search)))))
+        return " ".join(filter(None, (_METHODS[name], search_sentence(facts.get(SearchFacts)))))
     if name in METHODS:
         about = inspect.getdoc(METHODS[name]) or ""
         return prose(" ".join(about.split("\n\n")[0].split()), 400)
     return f"The method was {prose(name)}."
 
 
-def search_sentence(search: Search | None) -> str:
-    """How good the degrees are that a search over all of them took; nothing of a method without such a search."""
+def search_sentence(search: SearchFacts | None) -> str:
+    """Describe how good the levels of a search are; empty without a search."""
     if search is None:
         return ""
     if search.optimal:
@@ -101,44 +99,53 @@ def search_sentence(search: Search | None) -> str:
     )
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
-    """Column names in a sentence: <bdi>a</bdi>, <bdi>b</bdi> and <bdi>c</bdi>."""
-    shown = [text(name, 60) for name in names[:most]]
-    if len(names) > most:
-        shown.append(f"{len(names) - most} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+def join_names(names: Sequence[str], limit: int = 12) -> str:
+    """Join column names: <bdi>a</bdi>, <bdi>b</bdi> and <bdi>c</bdi>."""
+    names_as_html = [text(name, 60) for name in names[:limit]]
+    if len(names) > limit:
+        names_as_html.append(f"{len(names) - limit} more")
+    return names_as_html[0] if len(names_as_html) == 1 else f"{', '.join(names_as_html[:-1])} and {names_as_html[-1]}"
 
 
 def model_sentence(model: Mapping[str, Any], sensitive: Sequence[str]) -> str:
-    """What a model promises, in words."""
+    """Describe the guarantee of a model in words."""
     given = model["parameters"]
-    value = {key: _shown(item) for key, item in given.items()}
-    about = text(given["column"], 60) if "column" in given else listed(sensitive) if sensitive else "sensitive columns"
+    value = {key: _value_text(item) for key, item in given.items()}
+    about = (
+        text(given["column"], 60) if "column" in given else join_names(sensitive) if sensitive else "sensitive columns"
+    )
     if model["name"] == "pattern-support":
-        says = "Every published pattern describes at least {k} rows."
+        template = "Every published pattern describes at least {k} rows."
     elif model["name"] in MODELS:
-        says = MODELS[model["name"]].sentence(given)
+        template = MODELS[model["name"]].sentence(given)
         if model.get("counts") == "people":
-            says = MODELS[model["name"]].says_of_people or says
-            says += " Each person counts once, with all that is known of him or her."
-        says += few_columns(given)
+            template = MODELS[model["name"]].people_summary_template or template
+            template += " Each person counts once, with all that is known of him or her."
+        template += partial_knowledge_clause(given)
     else:
-        pairs = ", ".join(f"{prose(key)} = {shown}" for key, shown in value.items())
+        pairs = ", ".join(f"{prose(key)} = {item_text}" for key, item_text in value.items())
         return f"The condition {prose(model['name'])} holds in every group ({pairs})."
-    return says.format(**{**value, "column": about})
+    return template.format(**{**value, "column": about})
 
 
-def few_columns(given: Mapping[str, Any]) -> str:
-    """For whom a model is meant that does not bind all columns at once."""
+def partial_knowledge_clause(given: Mapping[str, Any]) -> str:
+    """Describe the intruder of a model of partial knowledge.
+
+    Empty for a model that binds all columns at once.
+    """
     if "known" in given:
         some = "any one" if given["known"] == 1 else "any {known}"
-        whom = f"whoever knows at most {{known}} of these columns of a person; a group is what shows the same in {some}"
+        attacker = (
+            f"whoever knows at most {{known}} of these columns of a person; a group is what shows the same in {some}"
+        )
     elif "keys" in given:
-        whom = f"whoever knows of a person no more than {listed(given['keys'])}; a group is what shows the same in any"
+        attacker = (
+            f"whoever knows of a person no more than {join_names(given['keys'])}; a group is what shows the same in any"
+        )
     else:
         return ""
-    return f" This holds for {whom} of them. Of all columns at once it is not promised."
+    return f" This holds for {attacker} of them. Of all columns at once it is not promised."
 
 
-def _shown(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return number(value) if isinstance(value, int | float) and not isinstance(value, bool) else prose(value, 60)

@@ -1,1 +1,1 @@
-"""A release, its certificate, and the figures that describe it."""
+"""Releases, their certificates, and the figures that describe them."""

@@ -1,7 +1,7 @@
-"""A release: the published table, the certificate that goes with it, and what it cost and risks.
+"""Release: the published table, its certificate, loss and risk.
 
-The certificate holds no time and no path of the machine, so that the same input, plan and version give the
-same certificate, byte by byte.
+The certificate has no time and no path of the machine, so that the same input, plan and version give the same
+certificate, byte by byte.
 """
 
 from __future__ import annotations
@@ -15,48 +15,44 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shoal.errors import counted
-from shoal.io.formats.urls import shown_path
-from shoal.render import Grid, Sheet, Shown
-from shoal.table.method_facts import MethodFacts, Search, Warned
+from shoal.io.formats.urls import path_or_address
+from shoal.render import Displayable, Grid, Summary
+from shoal.table.method_facts import MethodFacts, SearchFacts, WarningFacts
 
 if TYPE_CHECKING:
     from shoal.plan.plan import Plan
     from shoal.results.report_facts import Description
 
 Table = TypeVar("Table")
-"""The kind of table that was given: a release in memory is of the same kind; None where it was written."""
+"""Type of the given table: a release in memory has the same type; None where it was written."""
 
-__all__ = [
-    "Certificate", "ReleaseResult", "about_bound", "about_few_columns", "about_people", "about_worth", "fingerprint",
-]  # fmt: skip
-
-HALF = 0.5
-"""Of the detail: a release that lost more says so."""
+LOSS_WARNING_THRESHOLD = 0.5
+"""Share of lost detail above which a release has a warning."""
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate(Shown):
-    """What was asked for, what was done and what was verified; ready for JSON.
+class Certificate(Displayable):
+    """Certificate of a release: plan, method, verification; ready for JSON.
 
-    ``facts`` are those that the method told, of which ``content`` has the plain values.
+    ``facts`` are those that the method reported; ``content`` has their plain values.
     """
 
     content: Mapping[str, Any]
     facts: MethodFacts = field(default=MethodFacts(), compare=False)
 
     def adding(self, **entries: Any) -> Certificate:
-        """The certificate with further entries."""
+        """Return the certificate with further entries."""
         return replace(self, content={**self.content, **entries})
 
     def to_json(self) -> str:
-        """The certificate as it is written beside the release."""
+        """Return the certificate as it is written next to the release."""
         return json.dumps(self.content, indent=2, ensure_ascii=False) + "\n"
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
 
-    def sheet(self) -> Sheet:
-        """What was promised, found and lost."""
+    def summary(self) -> Summary:
+        """Return models, figures, loss and risk for display."""
         content = self.content
         labels = (("released", "rows released"), ("suppressed", "left out"), ("groups", "groups"))
         figures = [(label, content[key]) for key, label in (*labels, ("smallest_group", "rows in the smallest"))
@@ -76,29 +72,29 @@ class Certificate(Shown):
         if costs:
             grids.append(Grid("What it costs, and what risk remains", ("", "measure", "value"), costs))
         method = content.get("method", {}).get("name", "")
-        few = about_few_columns(content)
-        sentences = [*([f"Method: {method}."] if method else []), *([few] if few else [])]
-        return Sheet("Certificate", figures, sentences, grids)
+        partial_knowledge = partial_knowledge_sentence(content)
+        sentences = [*([f"Method: {method}."] if method else []), *([partial_knowledge] if partial_knowledge else [])]
+        return Summary("Certificate", figures, sentences, grids)
 
 
 @dataclass(frozen=True, repr=False)
-class ReleaseResult(Shown, Generic[Table]):
-    """The result of a plan.
+class ReleaseResult(Displayable, Generic[Table]):
+    """Result of a plan.
 
     Attributes
     ----------
     table
-        The published table, as the kind of object that was given; None where it was written to a file.
+        The published table, of the same type as the given table; None where it was written to a file.
     path
-        Where it was written, or None.
+        The path to which it was written, or None.
     seconds
-        How long each step took.
+        The duration of each step.
     description
-        The facts behind the report; None where no report was asked for.
+        The facts for the report; None where no report was requested.
     plan
-        What was asked for, where the table is in memory.
+        The plan, where the table is in memory.
     notes
-        What was decided on the way to the plan, where it was made from a few words; part of ``warnings``.
+        The decisions that completed the plan, where it was made from keywords; part of ``warnings``.
     """
 
     table: Table
@@ -111,36 +107,36 @@ class ReleaseResult(Shown, Generic[Table]):
 
     @property
     def utility(self) -> Mapping[str, float]:
-        """What was lost: every measure that applies; none where the method's promise forbids to tell."""
+        """All loss measures that apply; empty where the method may not report."""
         loss: Mapping[str, float] = self.certificate.content.get("loss", {})
         return loss
 
     @property
     def risk(self) -> Mapping[str, float]:
-        """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        """Highest and average prosecutor risk, given all quasi-identifiers."""
         risk: Mapping[str, float] = self.certificate.content.get("risk", {})
         return risk
 
     @property
     def search(self) -> dict[str, Any]:
-        """Whether the recoding is proven to lose least of all that the plan allows, and the least that any can lose.
+        """Proof of optimality, and the lower bound of the loss.
 
-        Both in the measure that the method minimizes; without a proof ``optimal`` is False, and without a bound
+        Both are in the measure that the method minimizes. Without a proof ``optimal`` is False, and without a bound
         ``lower_bound`` is None.
         """
         if bound := self.certificate.content.get("bound"):
             return {"optimal": bound["optimal"], "lower_bound": bound["lower_bound"]}
-        search = self.certificate.facts.of(Search)
+        search = self.certificate.facts.get(SearchFacts)
         if search is None:
             return {"optimal": False, "lower_bound": None}
         return {"optimal": search.optimal, "lower_bound": search.lower_bound}
 
     @property
     def warnings(self) -> list[dict[str, str]]:
-        """What a reader of the release should know, each with a code for programs and a text for people."""
+        """Warnings for users, each with a code for programs and a text."""
         facts = self.certificate.facts
-        found = [*(dict(note) for note in self.notes), *about_worth(self.certificate.content)]
-        warned, search = facts.of(Warned), facts.of(Search)
+        found = [*(dict(note) for note in self.notes), *utility_warnings(self.certificate.content)]
+        warned, search = facts.get(WarningFacts), facts.get(SearchFacts)
         if warned is not None:
             found.append({"code": "method", "text": warned.warning})
         if search is not None and not search.optimal:
@@ -149,36 +145,39 @@ class ReleaseResult(Shown, Generic[Table]):
                 f"loses less than {search.lower_bound:.6g}."
             )
             found.append({"code": "not-optimal", "text": text})
-        return found + about_people(self.certificate.content)
+        return found + people_warnings(self.certificate.content)
 
-    def sheet(self) -> Sheet:
-        """What was released, what it cost, and what a reader should know."""
-        told = self.certificate.sheet()
+    def summary(self) -> Summary:
+        """Return figures, loss, bounds and warnings for display."""
+        summary = self.certificate.summary()
         sentences = [
-            *told.sentences,
-            *about_bound(self.certificate.content),
+            *summary.sentences,
+            *bound_sentences(self.certificate.content),
             *(f"Warning: {warning['text']}" for warning in self.warnings),
         ]
-        where = "The table is in .table." if self.path is None else f"The table is in {shown_path(self.path)!r}."
-        return replace(told, title="Release", sentences=[*sentences, where])
+        where = "The table is in .table." if self.path is None else f"The table is in {path_or_address(self.path)!r}."
+        return replace(summary, title="Release", sentences=[*sentences, where])
 
     def to_dict(self) -> dict[str, Any]:
-        """The machine-readable answer of ``shoal release --json``."""
+        """Return the machine-readable answer of ``shoal release --json``."""
         keys = (
             "rows", "released", "suppressed", "groups", "smallest_group", "method", "levels", "guarantee", "loss",
             "bound", "risk", "models", "people", "intersection", "pseudonyms", "folded",
         )  # fmt: skip
-        answer = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
-        answer |= self.search
-        answer["warnings"] = self.warnings
-        answer["seconds"] = dict(self.seconds)
+        content = {key: self.certificate.content[key] for key in keys if key in self.certificate.content}
+        content |= self.search
+        content["warnings"] = self.warnings
+        content["seconds"] = dict(self.seconds)
         if self.path is not None:
-            answer["output"] = shown_path(self.path)
-        return answer
+            content["output"] = path_or_address(self.path)
+        return content
 
 
-def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What of a certificate says that the release may be worth little, each with a code and a text."""
+def utility_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the warnings about little utility in a certificate.
+
+    Each has a code and a text.
+    """
     found = []
     hidden = content.get("hidden_columns", [])
     if hidden:
@@ -190,7 +189,7 @@ def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
         text = "All rows are in one group: the release tells how often each sensitive value occurs, and no more."
         found.append({"code": "one-group", "text": text})
     lost = content.get("loss", {}).get("ncp")
-    if lost is not None and lost > HALF:
+    if lost is not None and lost > LOSS_WARNING_THRESHOLD:
         text = (
             f"More than half of the detail is lost (ncp {lost:.2f}). A smaller k, fewer quasi-identifiers, or a method "
             f"that recodes group by group (mondrian, refine) would keep more: `shoal explain` tells what each costs."
@@ -202,47 +201,55 @@ def about_worth(content: Mapping[str, Any]) -> list[dict[str, str]]:
     return found
 
 
-def about_few_columns(content: Mapping[str, Any]) -> str:
-    """What k-anonymity promises where it binds few columns at a time, in words; empty where it binds all at once."""
+def partial_knowledge_sentence(content: Mapping[str, Any]) -> str:
+    """Describe k-anonymity under partial knowledge, in a sentence.
+
+    It is empty where k-anonymity binds all quasi-identifiers at once.
+    """
     models = [model for model in content.get("models", ()) if model["name"] == "k-anonymity"]
-    few = [model for model in models if "known" in model["parameters"] or "keys" in model["parameters"]]
-    if not few or len(few) < len(models):
+    limited = [model for model in models if "known" in model["parameters"] or "keys" in model["parameters"]]
+    if not limited or len(limited) < len(models):
         return ""
     unit = "people" if content.get("people") else "rows"
-    least = min(model["effective"]["k"] for model in few)
-    known = [model["parameters"]["known"] for model in few if "known" in model["parameters"]]
-    whom = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
+    least = min(model["effective"]["k"] for model in limited)
+    known = [model["parameters"]["known"] for model in limited if "known" in model["parameters"]]
+    attacker = f"at most {min(known)} of the quasi-identifiers" if known else "no more than one of the key sets"
     return (
-        f"Whoever knows {whom} of somebody finds at least {least:,} {unit}. All quasi-identifiers at once are not "
+        f"Whoever knows {attacker} of somebody finds at least {least:,} {unit}. All quasi-identifiers at once are not "
         f"covered: they tell {counted(content['groups'], 'group')} apart, the smallest of "
         f"{content['smallest_group']:,}."
     )
 
 
-def about_bound(content: Mapping[str, Any]) -> list[str]:
-    """How far the release can be from the best one of its kind, in a sentence; none where nothing is proven."""
+def bound_sentences(content: Mapping[str, Any]) -> list[str]:
+    """Describe how far the release can be from the best one of its kind.
+
+    The result has one sentence, or none where nothing is proven.
+    """
     if "bound" not in content:
         return []
     bound = content["bound"]
     lost, measure = f"{bound['loss']:.4g}", bound["measure"]
-    told = content.get("loss", {}).get("ncp")
-    if told is not None and measure.startswith("ncp,") and f"{told:.4g}" != lost:  # two figures of one name
-        measure = f"{measure}; the ncp of {told:.4g} is their geometric mean"
+    ncp = content.get("loss", {}).get("ncp")
+    if ncp is not None and measure.startswith("ncp,") and f"{ncp:.4g}" != lost:  # two figures of the same name
+        measure = f"{measure}; the ncp of {ncp:.4g} is their geometric mean"
     if bound["optimal"]:
         return [f"The release loses {lost} ({measure}); no release of this kind can lose less: this is proven."]
     least = float(bound["lower_bound"])
     digits = max(0, 3 - math.floor(math.log10(least))) if least > 0 else 0
-    shown = f"{math.floor(least * 10**digits) / 10**digits:.4g}"  # never above what is proven
-    return [f"The release loses {lost} ({measure}); no release of this kind can lose less than {shown}."]
+    bound_text = f"{math.floor(least * 10**digits) / 10**digits:.4g}"  # rounded down
+    return [f"The release loses {lost} ({measure}); no release of this kind can lose less than {bound_text}."]
 
 
-def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What should be known of the columns that say whose rows they are, or might say it."""
+def people_warnings(content: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the warnings about columns that do or may identify people."""
     found = []
     if repeating := content.get("repeating_identifiers"):
-        told = [f"{name!r} ({own['values']:,} values in {own['rows']:,} rows)" for name, own in repeating.items()]
+        columns = [
+            f"{name!r} ({counts['values']:,} values in {counts['rows']:,} rows)" for name, counts in repeating.items()
+        ]
         text = (
-            f"People may have several rows: values repeat in {', '.join(told)}. The models counted rows, so that a "
+            f"People may have several rows: values repeat in {', '.join(columns)}. The models counted rows, so that a "
             "group can be one person's. If such an identifier says whose rows they are, set its role to person; if "
             "several people share its values, as they share names, to drop."
         )
@@ -272,7 +279,7 @@ def about_people(content: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def fingerprint(columns: tuple[str, ...], types: tuple[str, ...]) -> str:
-    """A hash of column names and types: two deliveries of one table have the same."""
+    """Hash column names and types: equal for two deliveries of one table."""
     listed = json.dumps(list(zip(columns, types, strict=True)), ensure_ascii=False)
     return hashlib.sha256(listed.encode()).hexdigest()
 

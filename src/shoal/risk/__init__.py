@@ -1,1 +1,4 @@
-"""What an intruder gains from a table: risks in figures, and attacks; see :mod:`shoal.audit.attack` and `assessing`."""
+"""Disclosure risk: risk measures and attacks.
+
+:mod:`shoal.audit.assess` and :mod:`shoal.audit.attack` are the entry points.
+"""

@@ -1,15 +1,15 @@
-"""Attacks on a released table alone: what its groups tell about sensitive values.
+"""Attribute disclosure by the groups of a released table alone.
 
-Each attack tells how many people it exposes, to what, and how many would be guessed right without the release, by
-naming the most frequent value (or category) of the whole table for everyone: its overall shares count as known. What is
-reported are counts, never a value. A missing sensitive value exposes nobody and protects nobody.
+Each attack reports how many people it exposes, what the intruder learns, and how many would be guessed correctly
+without the release, by naming the most frequent value (or category) of the whole table for everyone: the overall shares
+count as known. Only counts are reported, never a value. A missing sensitive value neither exposes nor protects.
 
 * **homogeneity**: groups of one value. Machanavajjhala et al., "l-diversity", ICDE 2006, section 2.
 * **similarity**: groups whose values all fall in one category of sensitivity; exposed are their rows. Sun, Wang, Li and
   Truta, "Enhanced p-sensitive k-anonymity models for privacy preserving data publishing", 2008, section 6.
-* **probabilistic inference**: name the most frequent value of the person's group. The optimal guess of an intruder with
-  the table; its excess over the baseline is what the release gives away.
-* **background knowledge**: the intruder can rule j values out for the target. Machanavajjhala et al., section 2;
+* **probabilistic inference**: name the most frequent value of the person's group. This is the optimal guess of an
+  intruder with the table; its excess over the baseline is what the release discloses.
+* **background knowledge**: the intruder can rule out j values for the target. Machanavajjhala et al., section 2;
   Martin et al., "Worst-case background knowledge", ICDE 2007 (negated atoms).
 """
 
@@ -25,33 +25,31 @@ import numpy.typing as npt
 from shoal.errors import PlanError
 from shoal.table.groups import Groups, Histogram
 
-__all__ = ["AttackResult", "background_knowledge", "homogeneity", "inference", "similarity"]
-
 
 @dataclass(frozen=True)
 class AttackResult:
-    """What one attack achieves.
+    """Result of one attack.
 
     Attributes
     ----------
     name
-        Of the attack.
+        The name of the attack.
     learns
         What the intruder learns about an exposed person.
     column
         The sensitive column, or None.
     people
-        How many were attacked: rows, each taken for a person, unless ``counts`` says otherwise.
+        The number attacked: rows, each taken for a person, unless ``counts`` says otherwise.
     exposed
-        How many of them are exposed.
+        The number of them that are exposed.
     baseline
-        How many of them would be guessed right without the release (an expectation, so it may be a fraction).
+        The number of them that would be guessed correctly without the release (an expectation, possibly fractional).
     figures
         Further counts and shares.
     rows
         Numbers (from 1) of the exposed rows of the external table, where there is one.
     counts
-        What is counted: rows, people or households.
+        The unit that is counted: rows, people or households.
     """
 
     name: str
@@ -66,12 +64,12 @@ class AttackResult:
 
     @property
     def share(self) -> float:
-        """The exposed part of those attacked."""
+        """Exposed share of those attacked."""
         return self.exposed / self.people if self.people else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        answer: dict[str, Any] = {
+        """Return the result for JSON."""
+        content: dict[str, Any] = {
             "attack": self.name,
             "learns": self.learns,
             "column": self.column,
@@ -84,12 +82,12 @@ class AttackResult:
             "figures": dict(self.figures),
         }
         if self.rows:
-            answer["external_rows"] = list(self.rows)
-        return answer
+            content["external_rows"] = list(self.rows)
+        return content
 
 
 def homogeneity(groups: Groups, column: str) -> AttackResult:
-    """People in groups of one sensitive value: who finds the group knows it.
+    """Count people in groups of one sensitive value.
 
     Examples
     --------
@@ -114,9 +112,10 @@ def homogeneity(groups: Groups, column: str) -> AttackResult:
 
 
 def similarity(groups: Groups, column: str) -> AttackResult:
-    """People in groups whose values are all of one category, as Sun et al. count their vulnerable records.
+    """Count people in groups with values of one category only.
 
-    Among them are those of one value. The column needs sensitivity categories.
+    Sun et al. call them vulnerable records; those in groups of one value are among them. The column needs sensitivity
+    categories.
     """
     histogram = groups.histogram(column)
     category = histogram.domain.category
@@ -125,7 +124,7 @@ def similarity(groups: Groups, column: str) -> AttackResult:
     kinds = _distinct_categories(histogram, category, groups.count)
     totals = np.bincount(category, weights=histogram.total, minlength=histogram.domain.categories)
     same = kinds == 1
-    worst = same.copy()  # groups of the most sensitive category
+    worst = same.copy()  # groups in the most sensitive category
     worst[same] = category[histogram.value[histogram.start[:-1][same]]] == 0
     return AttackResult(
         "similarity",
@@ -143,10 +142,10 @@ def similarity(groups: Groups, column: str) -> AttackResult:
 
 
 def inference(groups: Groups, column: str, confidence: float = 0.8) -> AttackResult:
-    """People whose value is guessed right by naming the most frequent one of their group.
+    """Count people with the most frequent value of their group.
 
-    ``figures`` tells the highest share of a value in a group, by how much that is above the value's share in the table
-    at most, and how many people's most likely value has a share of at least ``confidence``.
+    ``figures`` has the highest share of a value in a group, its largest excess over the share in the table, and the
+    number of people whose most likely value has a share of at least ``confidence``.
     """
     histogram = groups.histogram(column)
     known = int(histogram.known.sum())
@@ -173,30 +172,30 @@ def inference(groups: Groups, column: str, confidence: float = 0.8) -> AttackRes
 
 
 def background_knowledge(groups: Groups, column: str, excluded: int) -> AttackResult:
-    """People whose value is certain to an intruder who can rule out the right ``excluded`` other values.
+    """Count people exposed if an intruder rules out ``excluded`` values.
 
-    That is everyone in a group of at most ``excluded`` + 1 values. ``figures`` holds the mean and the highest
+    These are the people in groups of at most ``excluded`` + 1 values. ``figures`` has the mean and the highest
     confidence in a person's own value after the most frequent other values of the group were ruled out.
     """
     if excluded < 0:
         raise PlanError(f"The number of excluded values must not be negative; found {excluded}.")
     histogram = groups.histogram(column)
     known = int(histogram.known.sum())
-    few = (histogram.distinct > 0) & (histogram.distinct <= excluded + 1)
-    left = _rest_after_exclusion(histogram, excluded)
+    exposed = (histogram.distinct > 0) & (histogram.distinct <= excluded + 1)
+    left = _remaining_after_exclusion(histogram, excluded)
     confidence = histogram.count / left
     present = histogram.total[histogram.total > 0]
-    whole = _rest(np.sort(present)[::-1], excluded)
+    whole = _remaining_counts(np.sort(present)[::-1], excluded)
     return AttackResult(
         "background knowledge",
         "the value",
         column,
         known,
-        int(histogram.known[few].sum()),
+        int(histogram.known[exposed].sum()),
         float(known) if len(present) <= excluded + 1 else 0.0,
         {
             "excluded": excluded,
-            "exposed_groups": int(few.sum()),
+            "exposed_groups": int(exposed.sum()),
             "mean_confidence": float(histogram.count @ confidence) / max(known, 1),
             "highest_confidence": float(confidence.max(initial=0.0)),
             "baseline_confidence": float(np.sort(present)[::-1] @ (np.sort(present)[::-1] / whole)) / max(known, 1),
@@ -210,18 +209,21 @@ def _distinct_categories(histogram: Histogram, category: npt.NDArray[np.int32], 
     return np.asarray(present.sum(axis=1), np.int64)
 
 
-def _rest(counts: npt.NDArray[np.int64], excluded: int) -> npt.NDArray[np.float64]:
-    """For counts from large to small: what is left of all after the largest others were taken out, for each."""
-    place = np.arange(len(counts))
+def _remaining_counts(counts: npt.NDArray[np.int64], excluded: int) -> npt.NDArray[np.float64]:
+    """Return for each count the total after excluding the largest others.
+
+    The counts are in descending order.
+    """
+    rank = np.arange(len(counts))
     first = counts[: excluded + 1].sum()
     total = counts.sum()
-    # one of the first j + 1 values takes the other j of them out, a later value the first j
-    out = np.where(place <= excluded, first - counts, counts[:excluded].sum())
+    # one of the first j + 1 values excludes the other j of them, a later value the first j
+    out = np.where(rank <= excluded, first - counts, counts[:excluded].sum())
     return np.asarray(total - out, np.float64)
 
 
-def _rest_after_exclusion(histogram: Histogram, excluded: int) -> npt.NDArray[np.float64]:
-    """The same for every entry of every group, in the histogram's order."""
+def _remaining_after_exclusion(histogram: Histogram, excluded: int) -> npt.NDArray[np.float64]:
+    """Return the remaining counts of every entry, in the histogram's order."""
     left = np.empty(len(histogram.count), np.float64)
     order = np.lexsort((-histogram.count, histogram.owner))
     counts = histogram.count[order]
@@ -229,10 +231,10 @@ def _rest_after_exclusion(histogram: Histogram, excluded: int) -> npt.NDArray[np
     if not len(start):
         return left
     owner = np.repeat(np.arange(len(start)), histogram.distinct[histogram.distinct > 0])
-    place = np.arange(len(counts)) - start[owner]
-    first = np.add.reduceat(np.where(place <= excluded, counts, 0), start)
-    before = np.add.reduceat(np.where(place < excluded, counts, 0), start)
+    rank = np.arange(len(counts)) - start[owner]
+    first = np.add.reduceat(np.where(rank <= excluded, counts, 0), start)
+    before = np.add.reduceat(np.where(rank < excluded, counts, 0), start)
     total = np.add.reduceat(counts, start)
-    out = np.where(place <= excluded, first[owner] - counts, before[owner])
+    out = np.where(rank <= excluded, first[owner] - counts, before[owner])
     left[order] = total[owner] - out
     return left

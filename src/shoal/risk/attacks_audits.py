@@ -1,8 +1,8 @@
-"""The audits of how a release was made, as attacks: locality, declared grid, extreme values, two releases together.
+"""Audits of the making of a release, as attacks.
 
-The audits themselves are in :mod:`shoal.risk.release_audits`; here they are fed from tables, the original among
-them. A person's group in a release is the closest one that covers them; people whom several groups cover, or none, are
-left out and counted.
+The audits are locality, declared grid, extreme values, and intersection of two releases. They are implemented in
+:mod:`shoal.risk.release_audits`; here they are applied to tables, including the original. The group of a person in a
+release is the closest one that covers him or her; people whom several groups cover, or none, are left out and counted.
 
 Sources: Zhao, Shang and Liu, "Secure k-anonymization linked with differential identifiability", sections 3.1 and 3.4;
 Gehrke, Hay, Lui and Pass, "Crowd-blending privacy", 2012; Ganta, Kasiviswanathan and Smith, "Composition attacks and
@@ -23,17 +23,16 @@ from shoal.risk.matching import Matches, PublishedGroups, match_people
 from shoal.risk.release_audits import extreme_values, intersection, locality
 from shoal.schema import TOP, Schema
 from shoal.utility.coded_tables import CodedColumn
-from shoal.utility.labels import number_of, read_label
-
-__all__ = ["audit_extremes", "audit_grid", "audit_intersection", "audit_locality", "group_of_people"]
+from shoal.utility.labels import parse_number, read_label
 
 
 def group_of_people(
     published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema, matches: Matches | None = None
 ) -> npt.NDArray[np.int64]:
-    """int64 (people,): the one closest group of each person; -1 where none or several cover them.
+    """Return the unique closest group of each person, int64 (people,).
 
-    ``matches`` saves matching the people anew, here and below.
+    It is -1 where no group or several groups cover the person. ``matches`` avoids matching the people again, here and
+    in the audits.
     """
     matches = match_people(published, people, schema) if matches is None else matches
     owner = matches.owner[matches.closest]
@@ -46,9 +45,10 @@ def group_of_people(
 
 
 def audit_grid(published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema) -> AttackResult:
-    """Rows that publish a value which is no label of the declared hierarchy, bound to the original's values.
+    """Count rows that publish a label which the hierarchy does not declare.
 
-    A label that is not declared was made from the data, and its ends are somebody's values.
+    The hierarchy is bound to the values of the original. A label that is not declared was made from the data, and its
+    ends are values of individuals.
     """
     off = np.zeros(published.groups.count, np.bool_)
     examined = 0
@@ -69,7 +69,10 @@ def audit_grid(published: PublishedGroups, people: Sequence[CodedColumn], schema
 
 
 def _undeclared(published: PublishedGroups, column: CodedColumn, schema: Schema) -> npt.NDArray[np.bool_] | None:
-    """bool (labels,): labels of a column that its hierarchy does not declare; None where it does not fit the column."""
+    """Return which labels of a column its hierarchy does not declare.
+
+    bool (labels,); None where the hierarchy does not fit the column.
+    """
     known = [value for value in column.values if value is not None]
     try:
         ladder = schema.ladder(column.name, known, len(known) < len(column.values))
@@ -77,7 +80,7 @@ def _undeclared(published: PublishedGroups, column: CodedColumn, schema: Schema)
         return None
     declared: set[object] = {TOP, *(label for labels in ladder.labels for label in labels)}
     labels = published.labels[published.names.index(column.name)]
-    # label by label the rule of the audit, which counts a column's rows; a row counts once for all its columns here
+    # by label, unlike the audit of one column: a row counts once over all its columns here
     return np.asarray([label not in declared for label in labels], np.bool_)
 
 
@@ -88,9 +91,10 @@ def audit_extremes(
     k: int,
     matches: Matches | None = None,
 ) -> AttackResult:
-    """People in groups that publish an interval whose end fewer than k of their rows attain.
+    """Count people in groups with an interval end of fewer than k rows.
 
-    Only intervals that the hierarchy does not declare are looked at: the ends of declared ones are nobody's value.
+    Only intervals that the hierarchy does not declare are examined: the ends of declared ones are not made from the
+    data.
     """
     group = group_of_people(published, people, schema, matches)
     sure = np.flatnonzero(group >= 0)
@@ -99,19 +103,19 @@ def audit_extremes(
     flagged = np.zeros(published.groups.count, np.bool_)
     columns = 0
     for column in people:
-        place = published.names.index(column.name)
+        position = published.names.index(column.name)
         strange = _undeclared(published, column, schema)
-        ends = [_ends(label) for label in published.labels[place]]
+        ends = [_ends(label) for label in published.labels[position]]
         wanted = [end is not None and (strange is None or bool(strange[j])) for j, end in enumerate(ends)]
         columns += any(wanted)
-        numbers = np.asarray([np.nan if value is None else number_of(value) for value in column.values], np.float64)
-        for one in np.flatnonzero(np.asarray(wanted, np.bool_)[published.codes[:, place]] & ~flagged):
-            end = ends[published.codes[one, place]]
-            mine = numbers[column.code[sure[begin[one] : begin[one + 1]]]]
-            if end is None or not len(mine):
+        numbers = np.asarray([np.nan if value is None else parse_number(value) for value in column.values], np.float64)
+        for one in np.flatnonzero(np.asarray(wanted, np.bool_)[published.codes[:, position]] & ~flagged):
+            end = ends[published.codes[one, position]]
+            members = numbers[column.code[sure[begin[one] : begin[one + 1]]]]
+            if end is None or not len(members):
                 continue
-            low, high = (np.full(len(mine), side) for side in end)
-            flagged[one] = not extreme_values(mine, low, high, np.zeros(len(mine), np.int64), k).holds
+            low, high = (np.full(len(members), side) for side in end)
+            flagged[one] = not extreme_values(members, low, high, np.zeros(len(members), np.int64), k).holds
     return AttackResult(
         "extreme values",
         f"an interval's end that fewer than {k} rows have",
@@ -140,7 +144,10 @@ def audit_intersection(
     k: int,
     matches: Matches | None = None,
 ) -> AttackResult:
-    """People whom two releases of the same rows, laid together, leave in a crowd of fewer than k."""
+    """Count people in a crowd of fewer than k in the intersection of releases.
+
+    Both releases are of the same rows.
+    """
     one, two = group_of_people(published, people, schema, matches), group_of_people(other, people, schema)
     sure = (one >= 0) & (two >= 0)
     crowds = intersection(one[sure], two[sure])
@@ -159,14 +166,16 @@ def audit_intersection(
 def audit_locality(
     original: Any, schema: Schema, anonymize: Callable[[Any], Any], seed: int = 0, runs: int = 3
 ) -> AttackResult:
-    """Rerun the method on parts of the original, and count rows whose published values depend on the other rows.
+    """Rerun a method on parts of the original, and count dependent rows.
+
+    A row is dependent if its published values change with the other rows of the part.
 
     Parameters
     ----------
     original
         A PyArrow table.
     anonymize
-        Anonymizes a table that has a further column, to be published as it is, which is named by
+        Anonymizes a table that has a further column, to be published unchanged, which is named by
         :func:`row_column`; returns a PyArrow table.
     """
     import pyarrow as pa
@@ -174,22 +183,22 @@ def audit_locality(
     from shoal.errors import InfeasibleError
 
     marker = row_column(original.column_names)
-    shown = [name for name in original.column_names if name in schema.quasi_identifiers]
+    names = [name for name in original.column_names if name in schema.quasi_identifiers]
 
     def publish(chosen: npt.NDArray[np.int64]) -> tuple[list[npt.NDArray[Any]], npt.NDArray[np.bool_]]:
         part = original.take(pa.array(chosen)).append_column(marker, pa.array(chosen))
-        columns = [np.full(len(chosen), "", object) for _ in shown]
-        there = np.zeros(len(chosen), np.bool_)
+        columns = [np.full(len(chosen), "", object) for _ in names]
+        is_published = np.zeros(len(chosen), np.bool_)
         try:
             released = anonymize(part)
-        except InfeasibleError:  # this part cannot be published: nothing to compare
-            return columns, there
+        except InfeasibleError:  # this part cannot be published, so there is nothing to compare
+            return columns, is_published
         rows = np.asarray(released.column(marker).to_pylist(), np.int64)
-        place = np.searchsorted(chosen, rows)
-        there[place] = True
-        for column, name in zip(columns, shown, strict=True):
-            column[place] = np.asarray(["" if v is None else str(v) for v in released.column(name).to_pylist()], object)
-        return columns, there
+        index = np.searchsorted(chosen, rows)
+        is_published[index] = True
+        for column, name in zip(columns, names, strict=True):
+            column[index] = np.asarray(["" if v is None else str(v) for v in released.column(name).to_pylist()], object)
+        return columns, is_published
 
     audit = locality(publish, original.num_rows, np.random.default_rng(seed), runs)
     return AttackResult(
@@ -204,7 +213,7 @@ def audit_locality(
 
 
 def row_column(names: Sequence[str]) -> str:
-    """A name for a column of row numbers that the table does not have."""
+    """Return a name for a column of row numbers that the table does not have."""
     name = "row number"
     while name in names:
         name += "'"

@@ -1,8 +1,8 @@
-"""Record linkage by distance, for numbers that were perturbed or microaggregated.
+"""Record linkage by distance, for perturbed or microaggregated numbers.
 
-The intruder has the original numbers of some people and links each to the nearest released row. Released rows that are
-equal, as in a microaggregated group, cannot be told apart: of the c rows at the nearest point one is taken by chance,
-so that a right point gives 1/c of a right link.
+The intruder has the original numbers of some people and links each to the nearest released row. Equal released rows, as
+in a microaggregated group, are indistinguishable: of the c rows at the nearest point one is chosen at random, so that a
+correct point counts as 1/c of a correct link.
 
 Domingo-Ferrer and Torra, "Disclosure risk assessment in statistical data protection", Journal of Computational and
 Applied Mathematics 164, 2004; Pagliuca and Seri, 1999. Columns are standardized by the original's mean and deviation.
@@ -17,8 +17,6 @@ from shoal.errors import TableError
 from shoal.risk.attacks import AttackResult
 from shoal.utility.numeric import nearest_points
 
-__all__ = ["distance_linkage"]
-
 
 def distance_linkage(
     original: npt.NDArray[np.float64], released: npt.NDArray[np.float64], *, aligned: bool = False
@@ -30,8 +28,8 @@ def distance_linkage(
     original, released
         float64 (n, d) and (m, d): the same columns in the same order, without missing values.
     aligned
-        Whether row i of both is the same person. Then right links are counted. Otherwise they cannot be, and
-        ``exposed`` is what the intruder reaches at most: the people whose nearest point is one row only.
+        Whether row i of both is the same person. Then correct links are counted. Otherwise they cannot be, and
+        ``exposed`` is an upper bound: the people whose nearest point is one row only.
 
     Cost: n times the distinct released rows times d.
 
@@ -52,8 +50,8 @@ def distance_linkage(
         raise TableError("Linkage by distance needs numbers without gaps in all its columns.")
     scale = original.std(axis=0, ddof=1) if len(original) > 1 else np.ones(original.shape[1])
     scale = np.where(scale > 0, scale, 1.0)
-    points, place, crowd = np.unique(released, axis=0, return_inverse=True, return_counts=True)
-    place = place.reshape(-1)
+    points, point_of_row, crowd = np.unique(released, axis=0, return_inverse=True, return_counts=True)
+    point_of_row = point_of_row.reshape(-1)
     n = len(original)
     nearest_rows = np.zeros(n, np.int64)
     own = np.zeros(n, np.bool_)
@@ -61,7 +59,7 @@ def distance_linkage(
         part = slice(low, low + len(tied))
         nearest_rows[part] = tied @ crowd
         if aligned:
-            own[part] = tied[np.arange(len(tied)), place[part]]
+            own[part] = tied[np.arange(len(tied)), point_of_row[part]]
     chance = 1 / nearest_rows
     alone = nearest_rows == 1
     exposed = int((alone & own).sum()) if aligned else int(alone.sum())

@@ -1,18 +1,18 @@
-"""Attacks on people, where a column of the table under attack says whose rows they are.
+"""Attacks on people, by a person column of the table under attack.
 
-Models and attacks that count rows take five visits of one patient for a crowd. Here everybody counts once:
+Models and attacks that count rows take five visits of one patient for five people. Here every person counts once:
 
-* **groups of few people**: who has a row in a group with rows of fewer than so many people;
-* **two rows, three rows**: whose rows can be linked is known by any two (three) of them, as labels; exposed is who has
-  some that fewer than so many people have. **All rows**: the same of the whole history;
-* **composition**: who is known to be in several groups has a value that all of them hold; exposed is of whom only one
-  is left, and who has it.
+* **groups of few people**: exposed are people with a row in a group of fewer than ``least`` people;
+* **two rows, three rows**: the intruder can link rows and knows the labels of any two (three) rows of a person; exposed
+  are people with such rows that fewer than ``least`` people share. **All rows**: the same for the whole history;
+* **composition**: a person who is known to be in several groups has a value that occurs in all of them; exposed are
+  people for whom only one value remains, which is theirs.
 
-The last ones need rows that can be linked, as whoever has the column links them. What groups tell of sensitive values
-is asked by people too (:func:`attack_values`): everybody has all values of all his or her rows.
+The attacks by several rows assume that rows can be linked, as anybody with the person column can do. Attribute
+disclosure by groups is counted in people too (:func:`attack_values`): a person has all values of all his or her rows.
 
-**Households**: how many live together, and of what age and sex they are, neighbours know. Exposed is every household of
-which, by the number of its rows, or by their labels, there are fewer than so many.
+**Households**: neighbours know how many people live in a household, and their age and sex. Exposed is every household
+with which fewer than ``least`` households share the number of rows, or the labels of the rows.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from shoal.schema.people import ValueSets
 from shoal.table import FrequencySet, Groups, read_frequency_set
 from shoal.table.groups import different_keys
 from shoal.table.people import by_people, number_people
-from shoal.utility.coded_tables import Tables
+from shoal.utility.coded_tables import TableReader
 
-__all__ = ["Crowds", "ExposedPeople", "Members", "attack_households", "attack_people", "attack_values"]
-
-MOST_SETS = 5_000_000
-"""Beyond so many sets of rows an attack that looks at all of them is not run."""
+MAX_ROW_SETS = 5_000_000
+"""Number of row sets beyond which an attack that enumerates them is not run."""
 
 
 @dataclass(frozen=True)
 class Members:
-    """Who is in which group: the people of group g are ``person[start[g]:start[g + 1]]``.
+    """Members of groups, in compressed form.
 
-    ``sets`` are all values that each person has, by sensitive column, where the table itself says whose its rows are.
+    The people of group g are ``person[start[g]:start[g + 1]]``.
+
+    ``sets`` are all values of each person, by sensitive column, where the table itself has a person column.
     """
 
     start: npt.NDArray[np.int64]
@@ -55,14 +55,14 @@ class Members:
     sets: Mapping[str, ValueSets] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_pairs(
         cls,
         groups: int,
         group: npt.NDArray[np.int64],
         person: npt.NDArray[np.int64],
         sets: Mapping[str, ValueSets] | None = None,
     ) -> Members:
-        """From pairs of a group and somebody in it, in any order, and the same pair as often as it likes."""
+        """Build members from pairs of group and person, unordered, with repeats."""
         width = int(person.max(initial=0)) + 1
         key = np.unique(group * width + person)
         start = np.searchsorted(key // width, np.arange(groups + 1))
@@ -75,29 +75,32 @@ class Members:
 
     @cached_property
     def people(self) -> int:
-        """How many different people there are."""
+        """Number of distinct people."""
         return len(np.unique(self.person))
 
 
 @dataclass(frozen=True)
 class ExposedPeople:
-    """How many people there are, and how many have a row in a group of fewer than ``least`` people."""
+    """Numbers of all people, and of those in groups below ``least`` people."""
 
     total: int
     exposed: int
     least: int
     results: tuple[AttackResult, ...]
     members: Members | None = None
-    """Who is in which group."""
+    """Members of the groups."""
 
     def to_dict(self) -> dict[str, int]:
-        """For JSON."""
+        """Return the counts for JSON."""
         return {"total": self.total, "exposed": self.exposed, "crowd_below": self.least}
 
 
 @dataclass(frozen=True)
 class _Histories:
-    """Everybody's rows by group: person u has ``rows[i]`` of them in ``group[i]``, for start[u] <= i < start[u + 1]."""
+    """Rows of each person by group.
+
+    Person u has ``rows[i]`` rows in ``group[i]``, for start[u] <= i < start[u + 1].
+    """
 
     start: npt.NDArray[np.int64]
     group: npt.NDArray[np.int64]
@@ -108,13 +111,13 @@ class _Histories:
     def people(self) -> int:
         return len(self.start) - 1
 
-    def of(self, person: int) -> list[tuple[int, int]]:
+    def rows_by_group(self, person: int) -> list[tuple[int, int]]:
         part = slice(self.start[person], self.start[person + 1])
         return list(zip(self.group[part].tolist(), self.rows[part].tolist(), strict=True))
 
 
 def attack_people(
-    tables: Tables,
+    tables: TableReader,
     released: Any,
     schema: Schema,
     person: Sequence[str],
@@ -122,58 +125,65 @@ def attack_people(
     excluded: int = 1,
     confidence: float = 0.8,
 ) -> ExposedPeople:
-    """Attack the people of a table; a crowd of fewer than ``least`` people hides nobody."""
+    """Attack the people of a table.
+
+    A crowd of fewer than ``least`` people does not protect its members.
+    """
     frequencies = _numbered(tables, released, schema, person)
     histories = _histories(frequencies)
-    few = _few_people(histories, least)
-    results = [few, *(found for rows in (2, 3) if (found := _some_rows(histories, rows, least)) is not None)]
+    small_groups = _small_groups(histories, least)
+    results = [small_groups, *(found for rows in (2, 3) if (found := _known_rows(histories, rows, least)) is not None)]
     results.append(_all_rows(histories, least))
-    results += [_composition(histories, frequencies, place) for place in range(len(frequencies.domains) - 1)]
+    results += [_composition(histories, frequencies, index) for index in range(len(frequencies.domains) - 1)]
     results += attack_values(histories.groups, confidence, excluded)
-    told = tuple(replace(result, counts="people") for result in results)
-    held = histories.groups.people
-    assert held is not None
-    assert held.domain.people is not None
-    members = Members.of(histories.groups.count, held.owner, held.value.astype(np.int64), held.domain.people.sets)
-    return ExposedPeople(histories.people, few.exposed, least, told, members)
+    by_people = tuple(replace(result, counts="people") for result in results)
+    people = histories.groups.people
+    assert people is not None
+    assert people.domain.people is not None
+    members = Members.from_pairs(
+        histories.groups.count, people.owner, people.value.astype(np.int64), people.domain.people.sets
+    )
+    return ExposedPeople(histories.people, small_groups.exposed, least, by_people, members)
 
 
-# -- what groups tell of values
+# -- attribute disclosure
 
 
 def attack_values(groups: Groups, confidence: float = 0.8, excluded: int | None = None) -> list[AttackResult]:
-    """What groups tell of the sensitive values of the people in them; everybody counts once.
+    """Attack the sensitive values of the people in groups; each counts once.
 
-    * **homogeneity**: all people of a group, of whom a value is known, have one value; **similarity**: one category;
-    * **inference**: the value that most people of a group have is named for all of them, and of a person's groups the
-      one is asked in which the most have it; exposed is who has it;
-    * **background knowledge**, where ``excluded`` is given: so many values and one more suffice for everybody in a
-      group to have one of them.
+    * **homogeneity**: all people of a group with a known value share one value; **similarity**: one category;
+    * **inference**: the intruder names the commonest value of a group for all its people; for a person in several
+      groups, the group with the highest share decides; exposed are people who have the named value;
+    * **background knowledge**, where ``excluded`` is given: ``excluded`` + 1 values form a hitting set of a group, so
+      that every person has one of them.
     """
-    held = groups.people
-    assert held is not None
-    assert held.domain.people is not None
+    people = groups.people
+    assert people is not None
+    assert people.domain.people is not None
     results: list[AttackResult] = []
     for histogram in groups.histograms:
         domain = histogram.domain
-        if histogram is held:
+        if histogram is people:
             continue
-        crowds = Crowds(held.owner, held.value.astype(np.int64), groups.count, held.domain.people.sets[domain.name])
-        if not crowds.attacked:
+        grouped = GroupedPeople(
+            people.owner, people.value.astype(np.int64), groups.count, people.domain.people.sets[domain.name]
+        )
+        if not grouped.attacked:
             continue
-        results.append(crowds.of_one("homogeneity", "the value", domain.name))
+        results.append(grouped.single_value("homogeneity", "the value", domain.name))
         if domain.category is not None:
-            results.append(crowds.by(domain.category).of_one("similarity", "the category", domain.name))
-        results.append(crowds.inference(domain.name, confidence))
+            results.append(grouped.with_labels(domain.category).single_value("similarity", "the category", domain.name))
+        results.append(grouped.inference(domain.name, confidence))
         if excluded is not None:
-            results.append(_background(groups, crowds, domain.name, excluded))
+            results.append(_background_knowledge(groups, grouped, domain.name, excluded))
     return [replace(result, counts="people") for result in results]
 
 
-class Crowds:
-    """Groups of people, and how many of each group have each value.
+class GroupedPeople:
+    """Groups of people, and how many people of each group have each value.
 
-    ``group`` and ``person`` are pairs of a group and somebody in it; ``sets`` are the values of everybody.
+    ``group`` and ``person`` are pairs of a group and a person in it; ``sets`` are the values of all people.
     """
 
     def __init__(
@@ -183,105 +193,109 @@ class Crowds:
         self.group, self.person, self.groups, self.sets = group[known], person[known], groups, sets
         self.people = np.bincount(self.group, minlength=groups)
         own = sets.of(self.person)
-        self.most, self.commonest = _commonest(np.repeat(self.group, own.size), own.value, groups)
+        self.largest_count, self.commonest = _commonest_values(np.repeat(self.group, own.size), own.value, groups)
 
-    def by(self, label: npt.NDArray[np.int32]) -> Crowds:
-        """The same with labels of the values in place of them; a person can have several values of one label."""
+    def with_labels(self, label: npt.NDArray[np.int32]) -> GroupedPeople:
+        """Replace values by their labels; a person has each label once."""
         width, sets = int(label.max(initial=0)) + 1, self.sets
         owner = np.repeat(np.arange(len(sets.size)), sets.size)
         key = np.unique(owner * width + label[sets.value])
         start = np.searchsorted(key // width, np.arange(len(sets.size) + 1))
-        return Crowds(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
+        return GroupedPeople(self.group, self.person, self.groups, ValueSets(start, (key % width).astype(np.int32)))
 
-    def who(self, group: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
-        """Of everybody, whether he or she is in a group, or in one of some groups."""
+    def is_member(self, group: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Return for each person whether he or she is in any, or a chosen, group."""
         found = np.zeros(len(self.sets.start) - 1, np.bool_)
         found[self.person if group is None else self.person[group[self.group]]] = True
         return found
 
     @cached_property
     def attacked(self) -> int:
-        """How many people are in a group."""
-        return int(self.who().sum())
+        """Number of people in any group."""
+        return int(self.is_member().sum())
 
     @cached_property
-    def guessed(self) -> float:
-        """Of how many the commonest value of the table is one of theirs."""
-        return float(np.bincount(self.sets.value[np.repeat(self.who(), self.sets.size)]).max(initial=0))
+    def baseline(self) -> float:
+        """Number of people with the commonest value of the table."""
+        return float(np.bincount(self.sets.value[np.repeat(self.is_member(), self.sets.size)]).max(initial=0))
 
-    def in_groups(self, chosen: npt.NDArray[np.bool_]) -> int:
-        """How many people are in one of some groups."""
-        return int(self.who(chosen).sum())
+    def count_members(self, chosen: npt.NDArray[np.bool_]) -> int:
+        """Count the people in any of the chosen groups."""
+        return int(self.is_member(chosen).sum())
 
-    def of_one(self, name: str, learns: str, column: str) -> AttackResult:
-        """Who is in a group whose people have one value in common."""
-        same = (self.people > 0) & (self.most == self.people)
+    def single_value(self, name: str, learns: str, column: str) -> AttackResult:
+        """Attack groups in which all people share one value."""
+        same = (self.people > 0) & (self.largest_count == self.people)
         figures = {"groups": self.groups, "exposed_groups": int(same.sum())}
-        return AttackResult(name, learns, column, self.attacked, self.in_groups(same), self.guessed, figures)
+        return AttackResult(name, learns, column, self.attacked, self.count_members(same), self.baseline, figures)
 
     def inference(self, column: str, confidence: float) -> AttackResult:
-        """Whose value the commonest of a group is."""
-        share = self.most / np.maximum(self.people, 1)
+        """Attack people by the commonest value of their groups."""
+        share = self.largest_count / np.maximum(self.people, 1)
         own = share[self.group]
         surest = np.zeros(len(self.sets.start) - 1)
         np.maximum.at(surest, self.person, own)
         named = np.full(len(surest), -1, np.int64)
-        asked = np.flatnonzero(own == surest[self.person])[::-1]  # of equal ones the first group is written last
-        named[self.person[asked]] = self.commonest[self.group[asked]]
+        deciding = np.flatnonzero(own == surest[self.person])[::-1]  # reversed: the first of equal groups wins
+        named[self.person[deciding]] = self.commonest[self.group[deciding]]
         figures = {
             "highest_share": float(share.max(initial=0.0)),
             "confidence": confidence,
-            "people_above_confidence": self.in_groups(share >= confidence),
+            "people_above_confidence": self.count_members(share >= confidence),
         }
         exposed = int((self.sets.value == np.repeat(named, self.sets.size)).sum())
         return AttackResult(
-            "inference", "the most likely value", column, self.attacked, exposed, self.guessed, figures
+            "inference", "the most likely value", column, self.attacked, exposed, self.baseline, figures
         )  # fmt: skip
 
 
-def _commonest(
+def _commonest_values(
     group: npt.NDArray[np.int64], value: npt.NDArray[np.int32], groups: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """How often the commonest value of each group is there, and which it is, of equal ones the first; 0 and -1 of none.
+    """Return the count of the commonest value of each group, and the value.
 
-    The cells of all groups and values are counted where they are not many more than what there is to count.
+    Among ties the first value is returned; a group without values has 0 and -1. The full matrix of groups and values is
+    counted where it is not much larger than the input.
     """
     width = int(value.max(initial=0)) + 1
     key = group * width + value
     if groups * width <= 8 * len(key):
         cells = np.bincount(key, minlength=groups * width).reshape(groups, width)
-        most = cells.max(axis=1)
-        return most, np.where(most > 0, cells.argmax(axis=1), -1)
+        largest = cells.max(axis=1)
+        return largest, np.where(largest > 0, cells.argmax(axis=1), -1)
     key, times = different_keys(key)
-    owner, most, which = key // width, np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
-    np.maximum.at(most, owner, times)
-    first = np.flatnonzero(times == most[owner])[::-1]
-    which[owner[first]] = key[first] % width
-    return most, which
+    owner, largest, values = key // width, np.zeros(groups, np.int64), np.full(groups, -1, np.int64)
+    np.maximum.at(largest, owner, times)
+    first = np.flatnonzero(times == largest[owner])[::-1]
+    values[owner[first]] = key[first] % width
+    return largest, values
 
 
-def _background(groups: Groups, crowds: Crowds, column: str, excluded: int) -> AttackResult:
-    """Who is in a group in which ``excluded`` + 1 values suffice for everybody to have one of them."""
+def _background_knowledge(groups: Groups, grouped: GroupedPeople, column: str, excluded: int) -> AttackResult:
+    """Attack groups in which ``excluded`` + 1 values form a hitting set."""
     needed = by_people(groups, (column,)).histogram(column).different(excluded + 2)
-    few = (crowds.people > 0) & (needed <= excluded + 1)
-    figures = {"excluded": excluded, "exposed_groups": int(few.sum())}
-    exposed = crowds.in_groups(few)
-    return AttackResult("background knowledge", "the value", column, crowds.attacked, exposed, 0.0, figures)
+    exposed_groups = (grouped.people > 0) & (needed <= excluded + 1)
+    figures = {"excluded": excluded, "exposed_groups": int(exposed_groups.sum())}
+    exposed = grouped.count_members(exposed_groups)
+    return AttackResult("background knowledge", "the value", column, grouped.attacked, exposed, 0.0, figures)
 
 
 # -- households
 
 
 def attack_households(
-    tables: Tables, released: Any, schema: Schema, household: Sequence[str], least: int
+    tables: TableReader, released: Any, schema: Schema, household: Sequence[str], least: int
 ) -> tuple[AttackResult, ...]:
-    """Attack the households of a table, whose members' rows a column links; what is counted are households."""
+    """Attack the households of a table, by a column that links their rows.
+
+    Households are counted.
+    """
     histories = _histories(_numbered(tables, released, schema, household))
     rows = np.add.reduceat(histories.rows, histories.start[:-1]).tolist()
     members = Counter(rows)
     by_size = [members[number] for number in rows]
     results = (
-        _crowds("household by size", "which household it is, by how many rows it has", by_size, least),
+        _crowd_result("household by size", "which household it is, by how many rows it has", by_size, least),
         replace(
             _all_rows(histories, least),
             name="household by its members",
@@ -291,22 +305,24 @@ def attack_households(
     return tuple(replace(result, counts="households") for result in results)
 
 
-def _numbered(tables: Tables, released: Any, schema: Schema, person: Sequence[str]) -> FrequencySet:
-    """The combinations of a table with numbers in place of what names people, or households."""
+def _numbered(tables: TableReader, released: Any, schema: Schema, person: Sequence[str]) -> FrequencySet:
+    """Read the combinations of a table, with people or households numbered."""
     engine, table = tables.engine, tables.read(released)
     require_columns(table, (*schema.quasi_identifiers, *schema.sensitive, *person), "table under attack")
-    shown = engine.to_arrow(table)
-    names = [_beside(name, shown.column_names) for name in person]  # what says whose rows they are may be shown too
-    for name, made in zip(person, names, strict=True):
-        shown = shown.append_column(made, shown.column(name))
-    own = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
-    numbered = number_people(engine, engine.read(Source(frame=shown)), names).table
-    return read_frequency_set(engine, numbered, own)
+    table_with_copies = engine.to_arrow(table)
+    names = [
+        _unused_name(name, table_with_copies.column_names) for name in person
+    ]  # the person column may be published too
+    for name, copy in zip(person, names, strict=True):
+        table_with_copies = table_with_copies.append_column(copy, table_with_copies.column(name))
+    copied_schema = Schema({**schema.of_rows.columns, **{name: Column(Role.PERSON) for name in names}}).published
+    numbered = number_people(engine, engine.read(Source(frame=table_with_copies)), names).table
+    return read_frequency_set(engine, numbered, copied_schema)
 
 
-def _beside(name: str, others: Sequence[str]) -> str:
-    """A name that no column has."""
-    return next(made for number in itertools.count() if (made := f"{name} {number}") not in others)
+def _unused_name(name: str, others: Sequence[str]) -> str:
+    """Return a column name that the table does not have."""
+    return next(candidate for number in itertools.count() if (candidate := f"{name} {number}") not in others)
 
 
 def _histories(frequencies: FrequencySet) -> _Histories:
@@ -320,7 +336,7 @@ def _histories(frequencies: FrequencySet) -> _Histories:
     return _Histories(start, key % groups.count, rows, groups)
 
 
-def _few_people(histories: _Histories, least: int) -> AttackResult:
+def _small_groups(histories: _Histories, least: int) -> AttackResult:
     crowd = np.bincount(histories.group, minlength=histories.groups.count)
     smallest = np.minimum.reduceat(crowd[histories.group], histories.start[:-1])
     return AttackResult(
@@ -334,45 +350,61 @@ def _few_people(histories: _Histories, least: int) -> AttackResult:
     )
 
 
-def _some_rows(histories: _Histories, rows: int, least: int) -> AttackResult | None:
-    """Who is known by any so many of his or her rows, or by all where there are fewer; None where it takes too long."""
+def _known_rows(histories: _Histories, rows: int, least: int) -> AttackResult | None:
+    """Attack people by any ``rows`` of their rows, or all if there are fewer.
+
+    None where the enumeration would take too long.
+    """
     labels = [
-        list(itertools.chain.from_iterable([group] * min(times, rows) for group, times in histories.of(person)))
+        list(
+            itertools.chain.from_iterable(
+                [group] * min(times, rows) for group, times in histories.rows_by_group(person)
+            )
+        )
         for person in range(histories.people)
     ]
-    if sum(math.comb(len(own), min(rows, len(own))) for own in labels) * rows > MOST_SETS:
+    if sum(math.comb(len(own), min(rows, len(own))) for own in labels) * rows > MAX_ROW_SETS:
         return None
-    crowds = [Counter(itertools.chain.from_iterable(_sets(own, size) for own in labels)) for size in range(1, rows + 1)]
+    crowds = [
+        Counter(itertools.chain.from_iterable(_label_sets(own, size) for own in labels)) for size in range(1, rows + 1)
+    ]
     smallest = [
-        min(crowds[size - 1][known] for known in _sets(own, size)) for own in labels for size in [min(rows, len(own))]
+        min(crowds[size - 1][known] for known in _label_sets(own, size))
+        for own in labels
+        for size in [min(rows, len(own))]
     ]
     word = {2: "two rows", 3: "three rows"}[rows]
-    return _crowds(word, f"which rows are the person's, by {word} that are known", smallest, least)
+    return _crowd_result(word, f"which rows are the person's, by {word} that are known", smallest, least)
 
 
-def _sets(labels: Sequence[int], size: int) -> set[tuple[int, ...]]:
+def _label_sets(labels: Sequence[int], size: int) -> set[tuple[int, ...]]:
     return set(itertools.combinations(labels, size)) if size <= len(labels) else set()
 
 
 def _all_rows(histories: _Histories, least: int) -> AttackResult:
-    whole = [tuple(histories.of(person)) for person in range(histories.people)]
-    crowd = Counter(whole)
-    return _crowds("all rows", "which rows are the person's, by all labels", [crowd[own] for own in whole], least)
+    histories_as_tuples = [tuple(histories.rows_by_group(person)) for person in range(histories.people)]
+    crowd = Counter(histories_as_tuples)
+    return _crowd_result(
+        "all rows", "which rows are the person's, by all labels", [crowd[own] for own in histories_as_tuples], least
+    )
 
 
-def _crowds(name: str, learns: str, smallest: Sequence[int], least: int) -> AttackResult:
+def _crowd_result(name: str, learns: str, smallest: Sequence[int], least: int) -> AttackResult:
     exposed, alone = (sum(crowd < bound for crowd in smallest) for bound in (least, 2))
     figures = {"alone": alone, "smallest_crowd": min(smallest)}
     return AttackResult(name, learns, None, len(smallest), exposed, 0.0, figures)
 
 
-def _composition(histories: _Histories, frequencies: FrequencySet, place: int) -> AttackResult:
-    """A value that all groups of a person hold; groups of which some value is not known can hold any."""
-    domain, histogram = frequencies.domains[place], histories.groups.histograms[place]
+def _composition(histories: _Histories, frequencies: FrequencySet, index: int) -> AttackResult:
+    """Attack people by the values that occur in all of their groups.
+
+    Groups with a missing value are compatible with any value.
+    """
+    domain, histogram = frequencies.domains[index], histories.groups.histograms[index]
     people = frequencies.domains[-1].people
     assert people is not None
     sets = people.sets[domain.name]
-    held = [
+    values_by_group = [
         frozenset(histogram.value[a:b].tolist()) if known == size else None
         for (a, b), known, size in zip(
             itertools.pairwise(histogram.start.tolist()), histogram.known, histories.groups.size, strict=True
@@ -380,12 +412,12 @@ def _composition(histories: _Histories, frequencies: FrequencySet, place: int) -
     ]
     exposed = 0
     for person in range(histories.people):
-        left: frozenset[int] | None = None
-        for group, _ in histories.of(person):
-            values = held[group]
-            left = left if values is None else values if left is None else left & values
+        remaining: frozenset[int] | None = None
+        for group, _ in histories.rows_by_group(person):
+            values = values_by_group[group]
+            remaining = remaining if values is None else values if remaining is None else remaining & values
         own = sets.value[sets.start[person] : sets.start[person + 1]].tolist()
-        exposed += left is not None and len(left) == 1 and next(iter(left)) in own
+        exposed += remaining is not None and len(remaining) == 1 and next(iter(remaining)) in own
     commonest = np.bincount(sets.value, minlength=1).max()
     return AttackResult(
         "composition", "the value, by the groups that the person is in", domain.name, histories.people, exposed,

@@ -1,7 +1,7 @@
-"""Individual risk: how likely a released row is the one person that it was linked to, when the rows are a sample.
+"""Individual risk: probability of a correct link to a row of a sample.
 
-Of F_j people of the population who share a row's quasi-identifiers, f_j are in the table. F_j is not known. Given f_j
-it is taken to be negative binomial (f_j successes, each of probability p_j = f_j / F̂_j, where F̂_j is the sum of the
+Of F_j people of the population who share a row's quasi-identifiers, f_j are in the table. F_j is unknown. Given f_j,
+it is modelled as negative binomial (f_j successes, each of probability p_j = f_j / F̂_j, where F̂_j is the sum of the
 sampling weights), and the risk is the expectation of 1/F_j:
 
     r_j = E[1/F_j | f_j] = ∫₀¹ v^(f-1) / (1 + c v) dv,   c = (1 - p) / p
@@ -18,21 +18,19 @@ import numpy.typing as npt
 
 from shoal.errors import PlanError
 
-__all__ = ["individual_risk"]
-
-_TERMS = 64  # the series' terms fall at least like 2^-n where it is used
-_SMALL = 40
+_SERIES_TERMS = 64  # where the series is used, its terms fall at least like 2^-n
+_MIN_SERIES_ROWS = 40
 
 
 def individual_risk(sample: npt.NDArray[np.int64], population: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The risk of each group.
+    """Return the individual risk of each group.
 
     Parameters
     ----------
     sample
         int64 (g,): f_j, rows of the group.
     population
-        float64 (g,): F̂_j, the estimated number of people that the group stands for; at least f_j.
+        float64 (g,): F̂_j, the estimated number of people that the group represents; at least f_j.
 
     Returns
     -------
@@ -55,10 +53,10 @@ def individual_risk(sample: npt.NDArray[np.int64], population: npt.NDArray[np.fl
     p = np.minimum(f / whole, 1.0)
     risk = np.empty_like(f)
     # p/f · Σ n! / ((f+1)(f+2)...(f+n)) · (1-p)^n: all terms positive, fast for p >= 1/2 or large f
-    series = (p >= 0.5) | (f >= _SMALL)
+    series = (p >= 0.5) | (f >= _MIN_SERIES_ROWS)
     term = np.ones(int(series.sum()))
     total = term.copy()
-    for n in range(1, _TERMS + 1):
+    for n in range(1, _SERIES_TERMS + 1):
         term = term * n / (f[series] + n) * (1 - p[series])
         total += term
     risk[series] = p[series] / f[series] * total
@@ -68,7 +66,7 @@ def individual_risk(sample: npt.NDArray[np.int64], population: npt.NDArray[np.fl
     current = np.log1p(c) / c
     wanted = f[rest]
     result = current.copy()
-    for step in range(2, _SMALL):
+    for step in range(2, _MIN_SERIES_ROWS):
         current = (1 / (step - 1) - current) / c
         result = np.where(wanted == step, current, result)
     risk[rest] = result

@@ -1,9 +1,9 @@
-"""Who may be whom: which groups of a release cover which people of another table.
+"""Match the people of a table with the released groups that cover them.
 
 A group covers a person if, in every shared quasi-identifier, its label covers the person's value
-(:mod:`shoal.utility.labels`). Where groups overlap, as in Table 2 of the papers (142** and 1424*), a person is covered
-by several. Two readings follow. *Every* covering row may be the person's: what is certain then is certain. The papers'
-own reading is the *closest*: a covering group is put aside if another covering group lies within it in every column.
+(:mod:`shoal.utility.labels`). Where groups overlap, as in Table 2 of the papers (142** and 1424*), several groups cover
+a person. There are two readings. If *every* covering row may be the person's, conclusions are certain. The papers read
+the *closest* group: a covering group is discarded if another covering group lies within it in every column.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from shoal.io.engines.base import require_columns
 from shoal.schema import Schema
 from shoal.table import Groups, read_frequency_set
 from shoal.table.groups import group_keys
-from shoal.utility.coded_tables import CodedColumn, Tables
+from shoal.utility.coded_tables import CodedColumn, TableReader
 from shoal.utility.labels import Labels, read_labels
 
-__all__ = ["Matches", "PublishedGroups", "match_people", "read_groups"]
-
 CHUNK_BITS = 1 << 27
-MOST_GROUPS = 1 << 16
-"""Beyond so many groups overlaps are not looked for: every covering group counts as closest."""
+MAX_GROUPS_FOR_NESTING = 1 << 16
+"""Number of groups beyond which nesting is not examined: every covering group counts as closest."""
 
 
 @dataclass(frozen=True)
 class PublishedGroups:
-    """The groups of a released table and what they show.
+    """Groups of a released table and their labels.
 
     Attributes
     ----------
@@ -41,7 +39,7 @@ class PublishedGroups:
     labels
         ``labels[j]``: the distinct labels of column j (None: missing).
     codes
-        int32 (g, q): which label each group shows.
+        int32 (g, q): the code of the label that each group shows.
     groups
         Sizes and histograms of sensitive values.
     """
@@ -52,8 +50,8 @@ class PublishedGroups:
     groups: Groups
 
 
-def read_groups(tables: Tables, data: Any, schema: Schema) -> PublishedGroups:
-    """Group a released table by what it shows. Costs one aggregation."""
+def read_groups(tables: TableReader, data: Any, schema: Schema) -> PublishedGroups:
+    """Group a released table by quasi-identifiers, with one aggregation."""
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
     table = tables.read(data)
@@ -68,7 +66,7 @@ def read_groups(tables: Tables, data: Any, schema: Schema) -> PublishedGroups:
 
 @dataclass(frozen=True)
 class Matches:
-    """The groups that cover each distinct kind of person.
+    """Groups that cover each distinct kind of person.
 
     Attributes
     ----------
@@ -89,14 +87,15 @@ class Matches:
 
     @property
     def owner(self) -> npt.NDArray[np.int64]:
-        """The kind of each entry."""
+        """Kind of each entry."""
         return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
 
 
 def match_people(published: PublishedGroups, people: Sequence[CodedColumn], schema: Schema) -> Matches:
-    """Match people, given by some or all of the quasi-identifiers, with the groups that cover them.
+    """Match people, given by quasi-identifiers, with their covering groups.
 
-    Cost: for each kind of person one bit per group and column, and for each match one bit per group.
+    The people have some or all of the quasi-identifiers. Cost: for each kind of person one bit per group and column,
+    and for each match one bit per group.
     """
     columns = [published.names.index(column.name) for column in people]
     if not columns:
@@ -109,51 +108,55 @@ def match_people(published: PublishedGroups, people: Sequence[CodedColumn], sche
     distinct = codes[np.unique(kind, return_index=True)[1]]
     groups = len(published.codes)
     read = [
-        read_labels(published.labels[place], column.values, schema.columns[column.name].hierarchy, column.name)
-        for column, place in zip(people, columns, strict=True)
+        read_labels(published.labels[position], column.values, schema.columns[column.name].hierarchy, column.name)
+        for column, position in zip(people, columns, strict=True)
     ]
-    shown = [published.codes[:, place] for place in columns]
-    covering = [_covering_groups(one, code) for one, code in zip(read, shown, strict=True)]
-    within = _within(read, shown)
+    group_labels = [published.codes[:, position] for position in columns]
+    covering = [_covering_groups(one, code) for one, code in zip(read, group_labels, strict=True)]
+    within = _within(read, group_labels)
     starts, found, closest = [0], [], []
     for bits in _chunks(distinct, covering, groups):
         row, group = np.nonzero(np.unpackbits(bits, axis=1, count=groups))
         found.append(group)
-        closest.append(_no_closer(row, group, bits, within))
+        closest.append(_is_closest(row, group, bits, within))
         starts += (np.cumsum(np.bincount(row, minlength=len(bits))) + starts[-1]).tolist()
     return Matches(kind, np.asarray(starts, np.int64), np.concatenate(found).astype(np.int64), np.concatenate(closest))
 
 
-def _covering_groups(read: Labels, shown: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-    """Bits (values, g / 8): the groups whose label covers each value."""
+def _covering_groups(read: Labels, group_labels: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
+    """Return bits (values, g / 8): the groups that cover each value."""
     by_label = read.bits()
-    step = max(1, CHUNK_BITS // 8 // max(len(shown), len(read.labels)))
+    step = max(1, CHUNK_BITS // 8 // max(len(group_labels), len(read.labels)))
     parts = [
-        np.packbits(np.unpackbits(by_label[low : low + step], axis=1)[:, shown], axis=1)
+        np.packbits(np.unpackbits(by_label[low : low + step], axis=1)[:, group_labels], axis=1)
         for low in range(0, len(by_label), step)
     ]
     return np.concatenate(parts)
 
 
-def _within(read: list[Labels], shown: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.uint8] | None:
-    """Bits (g, g / 8): row g marks the groups that lie within it in every column, and not it within them.
+def _within(read: list[Labels], group_labels: list[npt.NDArray[np.int32]]) -> npt.NDArray[np.uint8] | None:
+    """Return bits (g, g / 8): the groups strictly within each group.
 
-    None where no label lies within another, so that no group can, and where there are too many groups to tell.
+    A group is strictly within another if it lies within it in every column, and not the other within it. None where no
+    label lies within another, so that no group can, and where there are too many groups to examine.
     """
-    groups = len(shown[0])
-    if groups > MOST_GROUPS or not any(one.overlap for one in read):
+    groups = len(group_labels[0])
+    if groups > MAX_GROUPS_FOR_NESTING or not any(one.overlap for one in read):
         return None
     nested = [one.within if one.overlap else np.eye(len(one.labels), dtype=np.bool_) for one in read]
     inner = np.full((groups, -(-groups // 8)), 255, np.uint8)  # bit [g, h]: h lies within g
     outer = inner.copy()
-    for one, code in zip(nested, shown, strict=True):
+    for one, code in zip(nested, group_labels, strict=True):
         inner &= _packed(one.T, code)[code]
         outer &= _packed(one, code)[code]
     return np.asarray(inner & ~outer, np.uint8)
 
 
 def _packed(related: npt.NDArray[np.bool_], code: npt.NDArray[np.int32]) -> npt.NDArray[np.uint8]:
-    """Bits (labels, g / 8): which groups show a label that is so related to each; bits past the last group are 0."""
+    """Return bits (labels, g / 8): the groups with a label related to each.
+
+    Bits past the last group are 0.
+    """
     step = max(1, CHUNK_BITS // 8 // len(code))
     return np.concatenate(
         [np.packbits(related[low : low + step][:, code], axis=1) for low in range(0, len(related), step)]
@@ -163,7 +166,7 @@ def _packed(related: npt.NDArray[np.bool_], code: npt.NDArray[np.int32]) -> npt.
 def _chunks(
     distinct: npt.NDArray[np.int32], covering: list[npt.NDArray[np.uint8]], groups: int
 ) -> Iterator[npt.NDArray[np.uint8]]:
-    """For each part of the kinds: the bits (kinds, g / 8) of the groups that cover them in every column."""
+    """Yield bits (kinds, g / 8): the groups that cover a part of the kinds."""
     step = max(1, CHUNK_BITS // max(groups, 1))
     for low in range(0, len(distinct), step):
         part = distinct[low : low + step]
@@ -173,20 +176,20 @@ def _chunks(
         yield bits
 
 
-def _no_closer(
+def _is_closest(
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     bits: npt.NDArray[np.uint8],
     within: npt.NDArray[np.uint8] | None,
 ) -> npt.NDArray[np.bool_]:
-    """For each match: whether none of the groups within it covers the same person."""
-    answer = np.ones(len(row), np.bool_)
+    """Return for each match whether no group within it covers the same person."""
+    result = np.ones(len(row), np.bool_)
     if within is None:
-        return answer
+        return result
     several = np.bincount(row, minlength=len(bits))[row] > 1
     where = np.flatnonzero(several & np.asarray(within.any(axis=1))[group])
     step = max(1, CHUNK_BITS // 8 // max(bits.shape[1], 1))
     for low in range(0, len(where), step):
         part = where[low : low + step]
-        answer[part] = ~(bits[row[part]] & within[group[part]]).any(axis=1)
-    return answer
+        result[part] = ~(bits[row[part]] & within[group[part]]).any(axis=1)
+    return result

@@ -1,8 +1,8 @@
-"""Re-identification: how likely an intruder who knows the quasi-identifiers finds a person's row.
+"""Re-identification risk of prosecutor, journalist and marketer.
 
-Three intruders. The *prosecutor* knows that the target is in the table: a group of f rows gives him 1/f. The
-*journalist* does not know it, and wants to show that anyone can be found: of F people of the population who match the
-group he must pick the right one, 1/F. The *marketer* links everybody to somebody and counts how many links are right.
+The *prosecutor* knows that the target is in the table: a group of f rows gives a probability of 1/f. The *journalist*
+does not know it, and wants to show that anyone can be found: of the F people of the population who match the group, the
+right one must be picked, 1/F. The *marketer* links everybody and counts the correct links.
 
 El Emam and Dankar, "Protecting privacy using k-anonymity", JAMIA 15, 2008; Dankar and El Emam, "A method for evaluating
 marketer re-identification risk", PAIS 2010; El Emam, "Guide to the de-identification of personal health information",
@@ -19,21 +19,19 @@ import numpy.typing as npt
 
 from shoal.errors import PlanError
 
-__all__ = ["Intruder", "Reidentification", "of_everybody", "reidentification"]
-
 
 @dataclass(frozen=True)
 class Intruder:
-    """What one intruder reaches.
+    """Re-identification risk for one intruder.
 
     Attributes
     ----------
     highest
         The highest probability of any row.
     average
-        The mean probability over rows: the part of all rows that he gets right.
+        The mean probability over rows: the share of all rows that are re-identified correctly.
     at_risk
-        The part of rows whose probability is above the threshold.
+        The share of rows with a probability above the threshold.
     """
 
     highest: float
@@ -41,22 +39,22 @@ class Intruder:
     at_risk: float
 
     def to_dict(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the risk for JSON."""
         return {"highest": self.highest, "average": self.average, "at_risk": self.at_risk}
 
 
 @dataclass(frozen=True)
 class Reidentification:
-    """The three intruders.
+    """Re-identification risk for the three intruders.
 
     Attributes
     ----------
     threshold
-        Above which probability a row counts as at risk.
+        The probability above which a row counts as at risk.
     prosecutor, journalist
         The journalist is None where nothing is known of the population.
     marketer
-        The part of rows that are linked correctly; the prosecutor's average where the table is the population.
+        The share of rows that are linked correctly; the prosecutor's average where the table is the population.
     expected
         The number of rows that the marketer links correctly.
     """
@@ -68,7 +66,7 @@ class Reidentification:
     expected: float
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the risks for JSON."""
         return {
             "threshold": self.threshold,
             "prosecutor": self.prosecutor.to_dict(),
@@ -85,16 +83,16 @@ def reidentification(
     *,
     probability: npt.NDArray[np.float64] | None = None,
 ) -> Reidentification:
-    """The risks of a table from the sizes of its groups.
+    """Compute the re-identification risk of a table from its group sizes.
 
     Parameters
     ----------
     sizes
         int64 (g,): rows of each group.
     population
-        float64 (g,): how many people of the population match each group (at least its rows), where it is known.
+        float64 (g,): the number of people of the population that match each group (at least its rows), where known.
     threshold
-        Above which probability a row is at risk; 0.2 is a group of fewer than 5.
+        The probability above which a row is at risk; 0.2 is a group of fewer than 5.
     probability
         float64 (g,): E[1/F] of each group, where the population is only known by its size.
 
@@ -112,9 +110,9 @@ def reidentification(
     prosecutor = _intruder(sizes, 1 / sizes, threshold, rows)
     if population is not None:
         if (np.asarray(population) < sizes).any():
-            few = int((np.asarray(population) < sizes).sum())
+            too_small = int((np.asarray(population) < sizes).sum())
             raise PlanError(
-                f"Every group must match at least as many people of the population as it has rows; {few} of "
+                f"Every group must match at least as many people of the population as it has rows; {too_small} of "
                 f"{len(sizes)} groups match fewer. Is this the population that the table was drawn from?"
             )
         probability = 1 / np.asarray(population, np.float64)
@@ -122,15 +120,18 @@ def reidentification(
         return Reidentification(threshold, prosecutor, None, prosecutor.average, prosecutor.average * rows)
     journalist = _intruder(sizes, probability, threshold, rows)
     if population is not None:
-        # El Emam's jRc: the average over the population's people, if that is more
+        # El Emam's jRc: the average over the population, if that is higher
         other = len(sizes) / float(np.asarray(population).sum())
         journalist = Intruder(journalist.highest, max(journalist.average, other), journalist.at_risk)
     marketer = float(sizes @ probability) / rows
     return Reidentification(threshold, prosecutor, journalist, marketer, marketer * rows)
 
 
-def of_everybody(crowd: npt.NDArray[np.int64], threshold: float) -> Reidentification:
-    """The prosecutor's risk where people have several rows: of everybody the size of the smallest crowd is given."""
+def reidentification_of_people(crowd: npt.NDArray[np.int64], threshold: float) -> Reidentification:
+    """Compute the prosecutor risk where people have several rows.
+
+    ``crowd`` is the size of the smallest crowd of each person.
+    """
     prosecutor = _intruder(np.ones_like(crowd), 1 / crowd, threshold, len(crowd))
     return Reidentification(threshold, prosecutor, None, prosecutor.average, prosecutor.average * len(crowd))
 

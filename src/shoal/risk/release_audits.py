@@ -1,9 +1,9 @@
-"""Audits: does a release, of any method, say more about single rows than its groups?
+"""Audits of the making of a release: disclosure about single rows.
 
-k-anonymity looks at the released table only. An intruder also knows how it was made. These audits ask about
-the making: does a row's published value depend on other rows (locality), are published values of the
-declared grid, does an interval's end give a rare value away, and what remains of a crowd when two releases
-are laid together?
+k-anonymity looks at the released table only. An intruder also knows how it was made. These audits examine the making:
+whether the published values of a row depend on other rows (locality), whether published values are from the declared
+grid, whether the end of an interval discloses a rare value, and which crowd remains in the intersection of two
+releases.
 
 They work on arrays: one entry for each row, published values as integer codes or text.
 
@@ -21,39 +21,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.budget.arithmetic import Rational, exact, show, whole
+from shoal.budget.arithmetic import Rational, check_integer, format_fraction, to_fraction
 from shoal.budget.errors import ParameterError
 
-__all__ = [
-    "Crowds",
-    "ExtremeValues",
-    "Locality",
-    "changed_rows",
-    "expected_crowd",
-    "extreme_values",
-    "intersection",
-    "locality",
-]
-
 Columns = Sequence[NDArray[Any]]
-"""A published table: one array for each column, rows in the order of the source."""
+"""Published table: one array for each column, rows in the order of the source."""
 
 
 @dataclass(frozen=True)
 class Locality:
-    """Over all reruns: of how many rows that were published both times the published values changed."""
+    """Numbers of rows published in both runs, and of those that changed.
+
+    Both are summed over all reruns.
+    """
 
     compared: int
     changed: int
 
     @property
     def holds(self) -> bool:
-        """Whether no row's published values depended on other rows."""
+        """Return whether no row's published values depended on other rows."""
         return self.changed == 0
 
 
 def changed_rows(before: Columns, after: Columns) -> NDArray[np.bool_]:
-    """Return the rows whose published values differ between two aligned published tables.
+    """Return the rows with different values in two published tables.
+
+    The tables are aligned.
 
     A missing value equals a missing value.
 
@@ -79,11 +73,11 @@ def locality(
     runs: int = 3,
     share: Rational = "4/5",
 ) -> Locality:
-    """Rerun a method on random subsets of the rows, and count the rows whose published values change.
+    """Rerun a method on random subsets, and count rows that change.
 
-    The decisive audit. A recoding that is public publishes a row in the same way whoever else is in the
-    table; one that depends on the data, as Mondrian's or MDAV's, lets the intruder tell which individual is
-    in it.
+    This is the decisive audit. A public recoding publishes a row in the same way regardless of the other rows; a
+    recoding that depends on the data, such as Mondrian's or MDAV's, lets the intruder infer which individual is in the
+    table.
 
     Parameters
     ----------
@@ -91,11 +85,11 @@ def locality(
         Takes row numbers in ascending order, runs the method on these rows alone, and returns for each of
         them the published values (an array for each column) and whether it was published at all.
     rows
-        How many rows the table has.
+        The number of rows of the table.
     generator
-        Chooses the subsets; this needs no secrecy.
+        Chooses the subsets; it need not be secret.
     runs
-        How many subsets.
+        The number of subsets.
     share
         The size of a subset, as a share of the rows.
 
@@ -111,9 +105,9 @@ def locality(
     >>> locality(mean_age, 5, np.random.default_rng(1)).holds
     False
     """
-    rows, runs, share = whole(rows, "rows", 1), whole(runs, "runs", 1), exact(share, "share")
+    rows, runs, share = check_integer(rows, "rows", 1), check_integer(runs, "runs", 1), to_fraction(share, "share")
     if not 0 < share < 1:
-        raise ParameterError(f"share must be above 0 and below 1. Got {show(share)} instead.")
+        raise ParameterError(f"share must be above 0 and below 1. Got {format_fraction(share)} instead.")
     everyone = np.arange(rows, dtype=np.int64)
     full, full_published = publish(everyone)
     compared = changed = 0
@@ -129,22 +123,25 @@ def locality(
 
 @dataclass(frozen=True)
 class ExtremeValues:
-    """How many groups publish an interval whose end is attained by at least one but fewer than k of their rows."""
+    """Numbers of groups, and of groups with an interval end that identifies.
+
+    An end identifies if at least one but fewer than k rows of the group attain it.
+    """
 
     groups: int
     flagged: int
 
     @property
     def holds(self) -> bool:
-        """Whether no interval's end points at fewer than k rows."""
+        """Return whether no interval end is attained by fewer than k rows."""
         return self.flagged == 0
 
 
 def extreme_values(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, groups: ArrayLike, k: int) -> ExtremeValues:
-    """Count the groups whose published interval ends at a value that fewer than k of their rows have.
+    """Count groups with an interval end that fewer than k rows attain.
 
-    A warning, not a proof: the end of a declared interval may be attained by chance. Where ends come from
-    the data, they are somebody's value (section 3.1 of the paper: an income of 210K).
+    A warning, not a proof: the end of a declared interval may be attained by chance. Ends that come from the data are
+    values of individuals (section 3.1 of the paper: an income of 210K).
 
     Parameters
     ----------
@@ -160,7 +157,7 @@ def extreme_values(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, groups
     >>> extreme_values([50, 60, 210], [50, 50, 50], [210, 210, 210], [0, 0, 0], k=3).flagged
     1
     """
-    k = whole(k, "k", 1)
+    k = check_integer(k, "k", 1)
     numbers = np.asarray(values)
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
     size = int(codes.max()) + 1 if len(codes) else 0
@@ -172,8 +169,8 @@ def extreme_values(values: ArrayLike, lower: ArrayLike, upper: ArrayLike, groups
 
 
 @dataclass(frozen=True)
-class Crowds:
-    """For each row, how many rows share its groups in both releases.
+class IntersectionSizes:
+    """Number of rows that share each row's groups in both releases.
 
     Attributes
     ----------
@@ -185,12 +182,14 @@ class Crowds:
 
     @property
     def smallest(self) -> int:
-        """The smallest crowd; 0 for an empty table."""
+        """Size of the smallest crowd; 0 for an empty table."""
         return int(self.sizes.min()) if len(self.sizes) else 0
 
 
-def intersection(first: ArrayLike, second: ArrayLike) -> Crowds:
-    """Return the crowd that remains for each row when two releases of the same rows are laid together.
+def intersection(first: ArrayLike, second: ArrayLike) -> IntersectionSizes:
+    """Return the crowd of each row in the intersection of two releases.
+
+    Both releases are of the same rows.
 
     Parameters
     ----------
@@ -209,11 +208,13 @@ def intersection(first: ArrayLike, second: ArrayLike) -> Crowds:
     _, two = np.unique(two, return_inverse=True)
     width = int(two.max()) + 1 if len(two) else 1
     _, pair, counts = np.unique(one.astype(np.int64) * width + two, return_inverse=True, return_counts=True)
-    return Crowds(counts.astype(np.int64)[pair])
+    return IntersectionSizes(counts.astype(np.int64)[pair])
 
 
 def expected_crowd(first: int, second: int, rows: int) -> Fraction:
-    """Return the expected crowd of a person in two groups of independent random partitions of N rows.
+    """Return the expected crowd in two independent random partitions.
+
+    A person is in one group of each partition of N rows.
 
     E[r] = 1 + (c1 - 1)(c2 - 1) / (N - 1).
 
@@ -222,8 +223,8 @@ def expected_crowd(first: int, second: int, rows: int) -> Fraction:
     >>> expected_crowd(10, 10, 1000)
     Fraction(40, 37)
     """
-    rows = whole(rows, "rows", 2)
-    first, second = whole(first, "first", 1), whole(second, "second", 1)
+    rows = check_integer(rows, "rows", 2)
+    first, second = check_integer(first, "first", 1), check_integer(second, "second", 1)
     if max(first, second) > rows:
         raise ParameterError(f"A group must not be larger than the table of {rows} rows. Got {max(first, second)}.")
     return 1 + Fraction((first - 1) * (second - 1), rows - 1)

@@ -1,4 +1,4 @@
-"""How many people are unique in the population, estimated from how many rows are unique in the sample.
+"""Estimates of population uniques from sample uniques.
 
 The input is always the sizes of the table's groups. Of n rows in u groups, c_i is the number of groups of i rows; the
 population has N people, and π = n/N of them are in the table.
@@ -13,7 +13,7 @@ population has N people, and π = n/N of them are in the table.
 * **Dankar**'s rule chooses among them: Pitman for π <= 0.1, else the smaller of Zayatz and SNB. Dankar, El Emam,
   Neisa and Roffey, "Estimating the re-identification risk of clinical data sets", BMC Medical Informatics 12, 2012.
 
-Where an estimate does not exist (SNB often has none), it is None, never a guess.
+An estimate that does not exist (SNB often has none) is None, never a guess.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ import numpy.typing as npt
 
 from shoal.errors import PlanError
 
-__all__ = ["Uniqueness", "dis_score", "pitman", "population_uniques", "slide_negative_binomial", "zayatz"]
-
 Sizes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Uniqueness:
-    """Unique rows in the sample, and estimates of how many people are unique in the population.
+    """Sample uniques, and estimates of the population uniques.
 
     Attributes
     ----------
@@ -45,9 +43,9 @@ class Uniqueness:
     zayatz, snb, pitman, dankar
         Estimated numbers of unique people; None where the estimator has none.
     chosen
-        Which estimator Dankar's rule took.
+        The estimator that Dankar's rule chose.
     correct_match
-        How likely a unique match with a unique row is right (the DIS score of Skinner and Elliot).
+        The probability that a unique match with a unique row is correct (the DIS score of Skinner and Elliot).
     """
 
     rows: int
@@ -61,7 +59,7 @@ class Uniqueness:
     correct_match: float
 
     def to_dict(self) -> dict[str, float | int | str | None]:
-        """For JSON; shares are of the rows, and of the population."""
+        """Return the estimates for JSON, with shares of rows and population."""
         people = self.rows / self.fraction
         return {
             "sample_uniques": self.sample_uniques,
@@ -78,7 +76,7 @@ class Uniqueness:
 
 
 def population_uniques(sizes: Sizes, fraction: float) -> Uniqueness:
-    """All estimates, and the one that Dankar's rule takes.
+    """Compute all estimates, and choose one by Dankar's rule.
 
     Parameters
     ----------
@@ -120,7 +118,9 @@ def population_uniques(sizes: Sizes, fraction: float) -> Uniqueness:
 
 
 def dis_score(sizes: Sizes, fraction: float) -> float:
-    """How likely a unique match is right: π c_1 / (π c_1 + 2 (1 - π) c_2); 0 where no row is unique.
+    """Return the probability that a unique match is correct (DIS score).
+
+    It is π c_1 / (π c_1 + 2 (1 - π) c_2), and 0 where no row is unique.
 
     Skinner and Elliot, "A measure of disclosure risk for microdata", Journal of the Royal Statistical Society B 64,
     2002: numerator and denominator are unbiased for the unique rows, and for the people who share their values.
@@ -133,7 +133,9 @@ def dis_score(sizes: Sizes, fraction: float) -> float:
 
 
 def zayatz(sizes: Sizes, fraction: float) -> float:
-    """Zayatz's estimate: Σ over unique rows of Pr(unique in the population), scaled up by 1/π.
+    """Return Zayatz's estimate of the population uniques.
+
+    It is the sum over unique rows of Pr(unique in the population), scaled up by 1/π.
 
     >>> round(zayatz(np.array([1, 1, 1, 2, 2, 4]), 0.5), 4)
     3.2192
@@ -150,7 +152,7 @@ def zayatz(sizes: Sizes, fraction: float) -> float:
 
 
 def _drawn_once(size: int, rows: int, people: int) -> float:
-    """i · C(N-i, n-1) / C(N, n)."""
+    """Return i · C(N-i, n-1) / C(N, n)."""
     if people - size < rows - 1:
         return 0.0
     log = (
@@ -161,7 +163,10 @@ def _drawn_once(size: int, rows: int, people: int) -> float:
 
 
 def shlosser(sizes: Sizes, fraction: float) -> float:
-    """Shlosser's estimate of how many groups the population has, in the form that Haas and Stokes recommend."""
+    """Return Shlosser's estimate of the number of groups in the population.
+
+    The form is the one that Haas and Stokes recommend.
+    """
     size, groups = np.unique(sizes, return_counts=True)
     i, c = size.astype(np.float64), groups.astype(np.float64)
     q = fraction
@@ -176,9 +181,10 @@ def shlosser(sizes: Sizes, fraction: float) -> float:
 
 
 def slide_negative_binomial(sizes: Sizes, fraction: float) -> float | None:
-    """The SNB estimate K β^α, or None where no α > 0 and 0 < β < 1 give the expected c_1 and c_2.
+    """Return the SNB estimate K β^α of the population uniques.
 
-    Where there are several such (α, β), the largest estimate is taken.
+    None where no α > 0 and 0 < β < 1 give the expected c_1 and c_2. Where several (α, β) do, the largest estimate is
+    taken.
     """
     ones, twos = int((sizes == 1).sum()), int((sizes == 2).sum())
     if not ones:
@@ -192,11 +198,11 @@ def slide_negative_binomial(sizes: Sizes, fraction: float) -> float | None:
 
 
 def fit_snb(ones: float, twos: float, groups: float, fraction: float) -> list[tuple[float, float]]:
-    """All (α, β) for which K slide negative binomial groups have the expected c_1 and c_2; 0 < π < 1.
+    """Return all (α, β) with the expected c_1 and c_2 of K SNB groups.
 
-    With d = (1 - π)(1 - β), the ratio of the two expectations does not depend on K and gives α for each β as the
-    positive root of a quadratic; what remains is one equation in β, whose sign changes are looked for on a grid and
-    closed in by bisection.
+    0 < π < 1. With d = (1 - π)(1 - β), the ratio of the two expectations does not depend on K and gives α for each β as
+    the positive root of a quadratic. The remaining equation in β is solved by finding sign changes on a grid and
+    bisecting.
     """
 
     def alpha(beta: float) -> float:
@@ -223,16 +229,18 @@ def fit_snb(ones: float, twos: float, groups: float, fraction: float) -> list[tu
 
 
 def pitman(sizes: Sizes, fraction: float) -> float:
-    """The expected number of unique people, N Γ(θ+1) Γ(θ+α+N-1) / (Γ(θ+α) Γ(θ+N)), at the likeliest (θ, α).
+    """Return the expected population uniques under Pitman's formula.
 
-    Hoshino gives the limit Γ(θ+1)/Γ(θ+α) N^α of it; this is exact for every N, and for α = 0 it is Ewens' formula.
-    The likelihood is climbed by bisection: for each α the θ where its derivative is 0, and then the α.
+    They are N Γ(θ+1) Γ(θ+α+N-1) / (Γ(θ+α) Γ(θ+N)), at the maximum likelihood (θ, α).
+
+    Hoshino gives its limit Γ(θ+1)/Γ(θ+α) N^α; this is exact for every N, and for α = 0 it is Ewens' formula. The
+    likelihood is maximized by bisection: for each α the θ where its derivative is 0, and then the α.
     """
     rows, groups = int(sizes.sum()), len(sizes)
     people = max(rows / fraction, float(rows))
     if not (sizes == 1).any():
         return 0.0
-    if groups == rows:  # the likelihood rises up to α = 1, where everyone is unique
+    if groups == rows:  # the likelihood is monotone up to α = 1, where everyone is unique
         return people
     theta, alpha = fit_pitman(sizes)
     log = (
@@ -243,7 +251,10 @@ def pitman(sizes: Sizes, fraction: float) -> float:
 
 
 def fit_pitman(sizes: Sizes) -> tuple[float, float]:
-    """The (θ, α) of largest likelihood, 0 <= α < 1; at least one group has one row and one has more. Time g log g."""
+    """Return the maximum likelihood (θ, α), 0 <= α < 1, in time g log g.
+
+    At least one group must have one row, and one must have more.
+    """
     rows, groups = int(sizes.sum()), len(sizes)
     size, times = np.unique(sizes[sizes > 1], return_counts=True)
 
@@ -268,8 +279,8 @@ def fit_pitman(sizes: Sizes) -> tuple[float, float]:
         # Σ i / (θ + iα) = (u - 1)/α - θ/α Σ 1/(θ + iα)
         first = (groups - 1) / alpha - t / alpha**2 * (_digamma(t / alpha + groups) - _digamma(t / alpha + 1))
         inner = sum(
-            int(many) * (_digamma(int(one) - alpha) - _digamma(1 - alpha))
-            for one, many in zip(size, times, strict=True)
+            int(count) * (_digamma(int(value) - alpha) - _digamma(1 - alpha))
+            for value, count in zip(size, times, strict=True)
         )
         return float(first - inner)
 
@@ -281,7 +292,7 @@ def fit_pitman(sizes: Sizes) -> tuple[float, float]:
 
 
 def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function changes its sign, to the last bits."""
+    """Return where a function changes its sign, to the last bits."""
     sign = function(low) > 0
     for _ in range(200):
         middle = (low + high) / 2
@@ -295,7 +306,10 @@ def _bisect(function: Callable[[float], float], low: float, high: float) -> floa
 
 
 def _digamma(x: float) -> float:
-    """ψ(x) for x > -1, x ≠ 0, by recurrence and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18)."""
+    """Return ψ(x) for x > -1, x ≠ 0.
+
+    It uses recurrence and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18).
+    """
     shift = 0.0
     while x < 10:
         shift -= 1 / x

@@ -1,1 +1,4 @@
-"""Services of the process: threads, signals, progress, validation of fields, plugin registry, scratch folders."""
+"""Services of the process.
+
+They are threads, signals, progress, validation of fields, the plugin registry and scratch folders.
+"""

@@ -1,8 +1,8 @@
-"""Who waits should see for what: the step at work, on a terminal or in a notebook.
+"""Progress of long calls, shown on a terminal or in a notebook.
 
-Functions take ``progress``: a function of their own (step, part done), True, False, or None. None shows progress where
-somebody looks, that is in a notebook, or in an interactive session or script on a terminal; and only where it takes
-longer than a second. What is shown are steps, never data.
+Functions take ``progress``: a function (step, fraction done), True, False, or None. None shows progress in a notebook,
+or in a session or script on a terminal, and only if the call takes longer than a second. Only steps are shown, never
+data.
 """
 
 from __future__ import annotations
@@ -13,44 +13,42 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "Watch", "on_terminal", "quiet", "watching"]
-
 Progress = Callable[[str, float | None], None]
-"""Called with what is being done and, where known, which part of it is done."""
+"""Called with the current step and, if known, the fraction of it that is done."""
 
-Watch = Progress | bool | None
-"""A function that is told, or whether to show; None: where somebody looks."""
-PATIENCE = 1.0
-"""Seconds before anything is shown to one who did not ask."""
+ProgressOption = Progress | bool | None
+"""A callback, or whether to show progress; None shows it on a terminal and in a notebook."""
+DISPLAY_DELAY_SECONDS = 1.0
+"""Seconds before progress is shown that was not requested."""
 
 
 def quiet(step: str, done: float | None = None) -> None:
-    """Progress that nobody watches."""
+    """Ignore progress."""
 
 
 @contextmanager
-def watching(asked: Watch) -> Iterator[Progress]:
-    """The function to tell progress to; what it shows is gone at the end."""
-    if asked is None:
-        asked = sys.stderr.isatty() or _in_notebook()
-        patience = PATIENCE
+def show_progress(option: ProgressOption) -> Iterator[Progress]:
+    """Yield the progress callback; its display is removed at the end."""
+    if option is None:
+        option = sys.stderr.isatty() or _in_notebook()
+        delay = DISPLAY_DELAY_SECONDS
     else:
-        patience = 0.0
-    if callable(asked):
-        yield asked
-    elif not asked:
+        delay = 0.0
+    if callable(option):
+        yield option
+    elif not option:
         yield quiet
     elif _in_notebook():
-        with _in_cell(patience) as show:
+        with _in_cell(delay) as show:
             yield show
     else:
-        with on_terminal(patience) as show:
+        with on_terminal(delay) as show:
             yield show
 
 
 @contextmanager
-def on_terminal(patience: float = 0.0) -> Iterator[Progress]:
-    """A bar on standard error."""
+def on_terminal(delay: float = 0.0) -> Iterator[Progress]:
+    """Show a progress bar on standard error."""
     from rich.console import Console
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -61,12 +59,14 @@ def on_terminal(patience: float = 0.0) -> Iterator[Progress]:
     start = time.monotonic()
 
     def show(step: str, done: float | None = None) -> None:
-        bar.update(task, description=escape(_shown(step)), total=None if done is None else 1.0, completed=done or 0.0)
-        if not bar.live.is_started and time.monotonic() - start >= patience:
+        bar.update(
+            task, description=escape(_printable(step)), total=None if done is None else 1.0, completed=done or 0.0
+        )
+        if not bar.live.is_started and time.monotonic() - start >= delay:
             bar.start()
 
     try:
-        if not patience:
+        if not delay:
             bar.start()
         yield show
     finally:
@@ -74,8 +74,8 @@ def on_terminal(patience: float = 0.0) -> Iterator[Progress]:
 
 
 @contextmanager
-def _in_cell(patience: float) -> Iterator[Progress]:
-    """A line under a notebook's cell, written over at each step."""
+def _in_cell(delay: float) -> Iterator[Progress]:
+    """Show a line below a notebook cell, overwritten at each step."""
     from IPython.display import HTML, display
 
     start = time.monotonic()
@@ -88,9 +88,9 @@ def _in_cell(patience: float) -> Iterator[Progress]:
             handle.append(display(HTML(text), display_id=True).update)
 
     def show(step: str, done: float | None = None) -> None:
-        if time.monotonic() - start >= patience:
+        if time.monotonic() - start >= delay:
             part = "" if done is None else f" <progress value='{done:.3f}' max='1'></progress>"
-            write(f"<small>shoal: {html.escape(_shown(step))}{part}</small>")
+            write(f"<small>shoal: {html.escape(_printable(step))}{part}</small>")
 
     try:
         yield show
@@ -100,10 +100,10 @@ def _in_cell(patience: float) -> Iterator[Progress]:
 
 
 def _in_notebook() -> bool:
-    """Whether a kernel runs this code, so that cells can show HTML."""
+    """Return whether a kernel runs this code, so that cells can show HTML."""
     shell = sys.modules.get("IPython")
     return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
 
 
-def _shown(text: str) -> str:
+def _printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -1,11 +1,12 @@
-"""What installed packages add: models, methods, hierarchies, formats and engines by name, as entry points.
+"""Registry of built-in and installed extensions.
 
-A registry of shoal is a plain dictionary and, behind it, what other packages have declared under its group:
+Installed packages add models, methods, hierarchies, formats and engines by name, as entry points. A registry is a
+dictionary of shoal's own names and, after them, what other packages declare under its group:
 
     [project.entry-points."shoal.models"]
     "at-most" = "shoal_example:AtMost"
 
-The names of shoal's own always win. A package is imported only when a plan names what it adds.
+Shoal's own names take precedence. A package is imported only when a plan names its extension.
 """
 
 from __future__ import annotations
@@ -17,25 +18,33 @@ from typing import Any, Generic, TypeVar
 
 from shoal.errors import PlanError
 
-__all__ = ["Extended"]
-
 Kind = TypeVar("Kind")
 
 
-class Extended(Mapping[str, Kind], Generic[Kind]):
-    """Names and what they stand for: shoal's own, then what is installed under ``group``.
+class Registry(Mapping[str, Kind], Generic[Kind]):
+    """Mapping of names: shoal's own, then those installed under ``group``.
 
-    All are classes made from ``base``; with ``made`` they are objects of it.
+    The values are subclasses of ``base``; with ``instances`` they are instances of it.
     """
 
-    def __init__(self, own: Mapping[str, Kind], group: str, base: type, *, made: bool = False) -> None:
-        self.own, self.group, self.base, self.made = dict(own), group, base, made
+    def __init__(self, own: Mapping[str, Kind], group: str, base: type, *, instances: bool = False) -> None:
+        self.own, self.group, self.base, self.instances = dict(own), group, base, instances
 
     @cached_property
     def installed(self) -> dict[str, EntryPoint]:
-        """What packages add, not loaded yet; where two use one name, shoal's own is taken."""
+        """Entry points of other packages, not loaded yet.
+
+        Names of shoal are left out. If two packages declare one name, the distribution of shoal takes precedence.
+        """
         points = sorted(entry_points(group=self.group), key=lambda p: p.dist is not None and p.dist.name == "shoal")
         return {point.name: point for point in points if point.name not in self.own}
+
+    def first_party(self) -> Iterator[str]:
+        """Yield the names that shoal itself defines, as entries or as entry points."""
+        yield from self.own
+        for name, point in self.installed.items():
+            if point.dist is not None and point.dist.name == "shoal":
+                yield name
 
     def __getitem__(self, name: str) -> Kind:
         if name in self.own:
@@ -46,11 +55,13 @@ class Extended(Mapping[str, Kind], Generic[Kind]):
         of = f" of the package {point.dist.name!r}" if point.dist is not None else ""
         try:
             found: Any = point.load()
-        except Exception as error:  # what a stranger's package raises when it is imported
+        except Exception as error:  # importing another package may raise anything
             raise PlanError(f"{point.name!r}{of} cannot be loaded: {type(error).__name__}.") from None
-        fits = isinstance(found, self.base) if self.made else isinstance(found, type) and issubclass(found, self.base)
+        fits = (
+            isinstance(found, self.base) if self.instances else isinstance(found, type) and issubclass(found, self.base)
+        )
         if not fits:
-            kind = "an object of" if self.made else "a class made from"
+            kind = "an object of" if self.instances else "a class made from"
             raise PlanError(f"{point.name!r}{of} must be {kind} shoal's {self.base.__name__}; it is not one.")
         return found  # type: ignore[no-any-return]
 

@@ -1,7 +1,7 @@
-"""Private folders for what is written on the way, and the removal of those that a killed run left behind.
+"""Private folders for temporary files, and removal of abandoned ones.
 
-A run holds a lock on a file in its folder for as long as it lives; the kernel lets go of it however the run ends. So a
-folder whose lock can be had is abandoned. A process number would not do: in another container it means another process.
+A run locks a file in its folder while it lives. The kernel releases the lock however the run ends. So a folder is
+abandoned if its lock can be acquired. A process number would not do: in another container it means another process.
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["LOCK", "Held", "hold", "make_scratch"]
-
 LOCK = ".lock"
 
 
-class Held:
-    """A folder that this run alone works in, and the lock that says so."""
+class LockedFolder:
+    """A folder that only this run uses, and its lock."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self.path = path
         self._handle: int | None = handle
 
     def clear(self) -> None:
-        """Remove what is in the folder, but for its lock."""
+        """Remove the content of the folder except its lock."""
         for item in self.path.iterdir():
             if item.is_dir() and not item.is_symlink():
                 shutil.rmtree(item, ignore_errors=True)
@@ -37,26 +35,26 @@ class Held:
                     os.unlink(item)
 
     def remove(self) -> None:
-        """Remove the folder, and let go of it; done once."""
+        """Remove the folder and release its lock; later calls do nothing."""
         if self._handle is None:
             return
         with contextlib.suppress(OSError):
             self.clear()
-            os.unlink(self.path / LOCK)  # last: until then the folder is held
+            os.unlink(self.path / LOCK)  # last: until then the folder is locked
             os.rmdir(self.path)
-        self.leave()
+        self.unlock()
 
-    def leave(self) -> None:
-        """Let go of the folder as it is."""
+    def unlock(self) -> None:
+        """Release the lock and leave the folder as it is."""
         handle, self._handle = self._handle, None
         if handle is not None:
             os.close(handle)
 
 
-def hold(folder: Path, *, make: bool = False) -> Held | None:
-    """Lock a folder of one's own; None where a live run holds it.
+def lock_folder(folder: Path, *, make: bool = False) -> LockedFolder | None:
+    """Lock a folder of this user; return None if a live run has locked it.
 
-    Raises :class:`OSError` where the folder is no folder of this user's, or has no lock and none is to be made.
+    Raises :class:`OSError` if the path is no folder of this user, or has no lock file and ``make`` is false.
     """
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
@@ -68,9 +66,9 @@ def hold(folder: Path, *, make: bool = False) -> Held | None:
         os.close(directory)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # whoever held it may have removed the folder before letting go
+        # its last owner may have removed the folder before releasing the lock
         if os.path.samestat(os.fstat(handle), os.lstat(folder / LOCK)):
-            return Held(folder, handle)
+            return LockedFolder(folder, handle)
         raise FileNotFoundError(2, "it was removed")
     except BlockingIOError:
         os.close(handle)
@@ -80,17 +78,20 @@ def hold(folder: Path, *, make: bool = False) -> Held | None:
         raise
 
 
-def make_scratch(parent: Path, prefix: str) -> Held:
-    """Make a folder that only the user can look into (mode 0700); abandoned ones of the same prefix are removed."""
+def make_scratch(parent: Path, prefix: str) -> LockedFolder:
+    """Make a folder that only the user can access (mode 0700).
+
+    Abandoned folders with the same prefix are removed.
+    """
     for folder in parent.iterdir():
         if re.fullmatch(re.escape(prefix) + r"[0-9]+-\w+", folder.name):
             _remove_abandoned(folder)
     while True:
         made = Path(tempfile.mkdtemp(prefix=f"{prefix}{os.getpid()}-", dir=parent))
-        with contextlib.suppress(FileNotFoundError):  # another run took it for abandoned before it was locked
-            held = hold(made, make=True)
-            if held is not None:
-                return held
+        with contextlib.suppress(FileNotFoundError):  # another run removed it as abandoned before it was locked
+            locked = lock_folder(made, make=True)
+            if locked is not None:
+                return locked
 
 
 def _remove_abandoned(folder: Path) -> None:
@@ -98,9 +99,9 @@ def _remove_abandoned(folder: Path) -> None:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return
         try:
-            held = hold(folder)
+            locked = lock_folder(folder)
         except FileNotFoundError:
-            os.rmdir(folder)  # its run ended before it had a lock; what holds anything is not ours
+            os.rmdir(folder)  # its run ended before it had a lock; rmdir fails on a folder with content
             return
-        if held is not None:
-            held.remove()
+        if locked is not None:
+            locked.remove()

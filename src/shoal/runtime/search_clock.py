@@ -1,36 +1,36 @@
-"""A clock for limits of time: it stands still while code is compiled.
+"""A clock for time limits that stops while code is compiled.
 
-Numba compiles what is called for the first time after an installation, which may take longer than somebody gave a
-search. What was asked for is time to search, so that is what is counted.
+Numba compiles a function at its first call after an installation. That may take longer than the time limit of a
+search. The limit is for searching, so the clock counts only that time.
 """
 
 from __future__ import annotations
 
 import time
 
-__all__ = ["compiling_begins", "compiling_ends", "now"]
-
 _compiling = (0, 0.0, 0.0)
-"""How many compilations go on within each other, since when, and the seconds of all before: one value, for others
-may read it at any moment. Only one thread compiles at a time."""
+"""Depth of nested compilations, start of the outermost one, and seconds of all earlier ones.
+
+They are one value because other threads may read it at any moment. Only one thread compiles at a time.
+"""
 
 
 def now() -> float:
-    """Seconds that were not spent on compiling, since some moment of the past."""
+    """Return the seconds not spent on compiling since some past moment."""
     depth, since, before = _compiling
     moment = time.monotonic()
     return moment - before - (moment - since if depth else 0.0)
 
 
-def compiling_begins() -> None:
-    """Stop the clock; one compilation may begin within another."""
+def begin_compilation() -> None:
+    """Stop the clock; compilations may be nested."""
     global _compiling
     depth, since, before = _compiling
     _compiling = (depth + 1, since if depth else time.monotonic(), before)
 
 
-def compiling_ends() -> None:
-    """Let the clock go on, where no other compilation goes on."""
+def end_compilation() -> None:
+    """Restart the clock unless an outer compilation continues."""
     global _compiling
     depth, since, before = _compiling
     _compiling = (depth - 1, since, before if depth > 1 else before + time.monotonic() - since)

@@ -1,8 +1,9 @@
-"""Signals that ask a run to stop: Ctrl-C, a terminal that goes away, and what ``kill`` and schedulers send.
+"""Signals that request a run to stop.
 
-A run that is asked to stop ends as by an error: what it opened is closed, what it staged is removed. Where files are
-being moved to their places, the request waits until all are there (:func:`deferred`). A signal that the parent has this
-process ignore (nohup, a job in the background) stays ignored.
+They are Ctrl-C, the hang-up of a terminal, and the signals of ``kill`` and of schedulers. A run that receives one ends
+as by an error: it closes what it opened and removes what it staged. While files are moved to their targets, the
+request waits until all are moved (:func:`defer_signals`). A signal that the parent process has set to be ignored
+(nohup, a background job) stays ignored.
 """
 
 from __future__ import annotations
@@ -13,40 +14,44 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["Stopped", "asked", "check", "deferred", "listening"]
-
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 class Stopped(BaseException):
-    """A request to end now; no search answers it with the best that it has, as it may answer Ctrl-C."""
+    """A request to end now.
+
+    A search does not answer it with its best result so far, as it may answer Ctrl-C.
+    """
 
 
-_asked: int | None = None
+_received_signal: int | None = None
 
 
-def asked() -> int | None:
-    """The signal that asked this run to stop, if one did: a library may have made another error of it."""
-    return _asked
+def received_signal() -> int | None:
+    """Return the signal that requested this run to stop, or None.
+
+    A library may have turned the exception into another error.
+    """
+    return _received_signal
 
 
 def check() -> None:
-    """Raise where the run was asked to end and something on the way has swallowed that."""
-    if _asked is not None and _asked != signal.SIGINT:
+    """Raise if the run was requested to end and the exception was swallowed."""
+    if _received_signal is not None and _received_signal != signal.SIGINT:
         raise Stopped
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    global _asked
-    _asked = number
+    global _received_signal
+    _received_signal = number
     raise KeyboardInterrupt if number == signal.SIGINT else Stopped
 
 
 @contextlib.contextmanager
-def listening() -> Iterator[None]:
-    """Have requests to stop raised, and noted, in a command."""
-    global _asked
-    _asked = None
+def handle_signals() -> Iterator[None]:
+    """Raise and record requests to stop while a command runs."""
+    global _received_signal
+    _received_signal = None
     with contextlib.ExitStack() as stack:
         for number in SIGNALS if _in_main_thread() else ():
             before = signal.getsignal(number)
@@ -57,8 +62,8 @@ def listening() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def deferred() -> Iterator[None]:
-    """Let requests to stop wait until the block is left; then they are answered as they would have been."""
+def defer_signals() -> Iterator[None]:
+    """Defer requests to stop until the block ends; then handle them as usual."""
     waiting: list[int] = []
     try:
         with contextlib.ExitStack() as stack:
@@ -74,5 +79,8 @@ def deferred() -> Iterator[None]:
 
 
 def _in_main_thread() -> bool:
-    """Python handles signals in the main thread alone, and lets no other set a handler."""
+    """Return whether this is the main thread.
+
+    Python handles signals only there, and lets no other thread set a handler.
+    """
     return threading.current_thread() is threading.main_thread()

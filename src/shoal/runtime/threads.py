@@ -1,7 +1,8 @@
-"""How many threads may work at once: what ``[engine] threads`` says, or all cores.
+"""Limit of concurrent threads: ``[engine] threads``, or all cores.
 
-The number holds for what runs inside :func:`at_most`, in the thread that called it. Work that is spread by
-:func:`spread` shares it: of four threads, two workers get two each, so that pools within pools stay within the limit.
+The limit applies to the code inside :func:`limit_threads`, in the thread that called it. Workers of
+:func:`parallel_map` share the limit: with a limit of four, two workers get two threads each. So nested pools stay
+within the limit.
 """
 
 from __future__ import annotations
@@ -14,22 +15,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["allowed", "at_most", "crew", "spread"]
-
 _LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def allowed() -> int:
-    """How many threads may work at once."""
+def thread_limit() -> int:
+    """Return the maximum number of concurrent threads."""
     return _LIMIT.get() or os.cpu_count() or 1
 
 
 @contextmanager
-def at_most(count: int | None) -> Iterator[None]:
-    """Let at most so many threads work at once; None leaves it as it is."""
+def limit_threads(count: int | None) -> Iterator[None]:
+    """Limit the number of concurrent threads; None keeps the current limit."""
     token = _LIMIT.set(_LIMIT.get() if count is None else count)
     try:
         yield
@@ -37,52 +36,53 @@ def at_most(count: int | None) -> Iterator[None]:
         _LIMIT.reset(token)
 
 
-def spread(
-    function: Callable[[Item], Result], items: Iterable[Item], over: threading.Event | None = None
+def parallel_map(
+    function: Callable[[Item], Result], items: Iterable[Item], stop_event: threading.Event | None = None
 ) -> list[Result]:
-    """The results of a function, in the order of the items, computed on as many threads as are allowed.
+    """Return the results of a function for all items, in their order.
 
-    Where one fails or the caller is interrupted, ``over`` is set: who works for long looks at it and ends.
+    The calls run on as many threads as the limit allows. If one fails or the caller is interrupted, ``stop_event`` is
+    set: long calls check it and return.
 
-    >>> with at_most(1):
-    ...     spread(abs, [-1, 2])
+    >>> with limit_threads(1):
+    ...     parallel_map(abs, [-1, 2])
     [1, 2]
     """
     listed = list(items)
-    workers = min(allowed(), len(listed))
+    workers = min(thread_limit(), len(listed))
     if workers < 2:
         return [function(item) for item in listed]
-    share = max(1, allowed() // workers)
+    share = max(1, thread_limit() // workers)
     with ThreadPoolExecutor(workers, initializer=_LIMIT.set, initargs=(share,)) as pool:
         try:
             return list(pool.map(function, listed))
         except BaseException:
-            if over is not None:
-                over.set()
+            if stop_event is not None:
+                stop_event.set()
             raise
 
 
 @contextmanager
-def crew() -> Iterator[Callable[[Callable[[Any], None], Iterable[Any]], None]]:
-    """What :func:`spread` does, by threads that are kept between calls: for many short pieces of work.
+def thread_pool() -> Iterator[Callable[[Callable[[Any], None], Iterable[Any]], None]]:
+    """Yield a :func:`parallel_map` that reuses its threads between calls.
 
-    To start a thread takes longer than to wake one.
+    It serves many short calls: starting a thread takes longer than waking one.
 
-    >>> with crew() as work:
+    >>> with thread_pool() as work:
     ...     work(print, [1])
     1
     """
-    workers = allowed()
+    workers = thread_limit()
     if workers < 2:
         yield _one_by_one
         return
     with ThreadPoolExecutor(workers, initializer=_LIMIT.set, initargs=(1,)) as pool:
 
-        def together(function: Callable[[Any], None], items: Iterable[Any]) -> None:
+        def run_all(function: Callable[[Any], None], items: Iterable[Any]) -> None:
             for _ in pool.map(function, items):
                 pass
 
-        yield together
+        yield run_all
 
 
 def _one_by_one(function: Callable[[Any], None], items: Iterable[Any]) -> None:

@@ -1,16 +1,16 @@
-"""What a field may hold is said once, by its annotation, and held when the object is made.
+"""Validation of dataclass fields by their annotations.
 
-A dataclass that derives from :class:`Checked` has all its fields checked and converted before its own
-``__post_init__`` runs, which then has only to say what several fields must be together. No field can be left out: the
-annotation is the rule, and bounds are data in it, which can be read back:
+A dataclass that derives from :class:`Validated` has all its fields checked and converted before its own
+``__post_init__`` runs. That method then only states conditions on several fields. No field can be left out: the
+annotation is the rule, and its bounds are data that can be read back:
 
     k: Annotated[int, Ge(2)]
     alpha: Annotated[Number, Gt(0), Le(1)]
     missing: Literal["strict", "loose"]
     weights: Mapping[str, Weight]
 
-What is converted: text to an enum or a path, a list to a tuple, a mapping to a dictionary of its own. What is not: text
-to a number, a truth value to a number, anything to text. A number is finite and of a size that can be computed with,
+Conversions: text to an enum or a path, a list to a tuple, a mapping to a new dictionary. Not converted: text to a
+number, a truth value to a number, anything to text. A number must be finite and of a size that can be computed with,
 unless the annotation says otherwise. Pydantic does the work; it is loaded when the first object is made.
 """
 
@@ -33,28 +33,26 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from shoal.errors import InputError, PlanError, ShoalError
 
-__all__ = ["LARGEST_WHOLE", "OPEN", "Checked", "Name", "Number", "Seconds", "Share", "Weight", "exact_number", "make"]
+MAX_INTEGER = 2**53 - 1
+"""The largest integer by default: beyond it floats no longer distinguish neighbours."""
 
-LARGEST_WHOLE = 2**53 - 1
-"""The largest whole number where nothing else is said: beyond it floats no longer tell neighbours apart."""
+MAX_EXPONENT = 300
+"""Numbers beyond 10**300 or below 10**-300 are rejected: exact arithmetic on 1e999999999 would not end."""
 
-LARGEST_EXPONENT = 300
-"""A number beyond 10**300 or below 10**-300 is taken for none: exact arithmetic on 1e999999999 has no end."""
-
-LONGEST_SHOWN = 60
+MAX_VALUE_CHARACTERS_IN_MESSAGE = 60
 
 
 @dataclass(frozen=True)
 class _Marker:
-    """A word beside a type that no library knows."""
+    """Marker in an annotation that no library defines."""
 
     word: str
 
 
 EXACT = _Marker("exact")
-"""A number that is compared exactly: it may be text such as "4/3", and stays what the user wrote."""
+"""A number that is compared exactly: it may be text such as "4/3", and stays as the user wrote it."""
 
-OPEN = _Marker("open")
+ALLOW_INFINITE = _Marker("open")
 """A number that may be infinite."""
 
 Number = Annotated[int | float | str | Fraction | Decimal, EXACT]
@@ -65,31 +63,37 @@ Name = Annotated[str, MinLen(1)]
 
 
 def exact_number(number: object) -> Fraction:
-    """The number that the user wrote: 0.1 is one tenth, not the nearest float; ValueError where it is none."""
+    """Return the number as the user wrote it, as an exact fraction.
+
+    0.1 is one tenth, not the nearest float. Raises ValueError if the value is not a number.
+    """
     if isinstance(number, bool) or not isinstance(number, int | float | str | Fraction | Decimal):
         raise ValueError("not a number")
     if isinstance(number, float | Decimal) and not math.isfinite(number):
         raise ValueError("not finite")
     if isinstance(number, str | float | Decimal):
         text = str(number).strip()
-        if len(text) > 2 * LARGEST_EXPONENT:
+        if len(text) > 2 * MAX_EXPONENT:
             raise ValueError("too long")
         power = text.lower().rpartition("e")[2] if "e" in text.lower() else "0"
-        if abs(int(power)) > LARGEST_EXPONENT:
+        if abs(int(power)) > MAX_EXPONENT:
             raise ValueError("too large or too small")
         try:
             number = Fraction(text)
         except ZeroDivisionError:
             raise ValueError("a division by zero") from None
     found = Fraction(number)
-    limit = 10**LARGEST_EXPONENT
+    limit = 10**MAX_EXPONENT
     if abs(found) > limit or found.denominator > limit:
         raise ValueError("too large or too small")
     return found
 
 
-class Checked:
-    """Base of the dataclasses that are given to shoal; ``fault`` is raised where a field is not as its annotation."""
+class Validated:
+    """Base class of dataclasses with validated fields.
+
+    ``fault`` is the exception class for a field that does not match its annotation.
+    """
 
     fault: ClassVar[type[InputError]] = PlanError
 
@@ -100,7 +104,7 @@ class Checked:
             return
 
         @functools.wraps(own)
-        def check_all(self: Checked) -> None:
+        def check_all(self: Validated) -> None:
             _convert(self)
             own(self)
 
@@ -110,36 +114,38 @@ class Checked:
         _convert(self)
 
 
-def _convert(made: Checked) -> None:
+def _convert(made: Validated) -> None:
     for name, (adapter, expected) in _rules(type(made)).items():  # type: ignore[arg-type]
         value = getattr(made, name)
         try:
             converted = adapter.validate_python(value)
         except ShoalError:
             raise
-        except Exception as error:  # whatever a strange object does when it is looked at, it is not what was asked for
-            found = f"{_shown(value)}{_entry(value, error)}"
+        except Exception as error:  # whatever a strange object raises, it does not match
+            found = f"{_describe_value(value)}{_entry(value, error)}"
             raise made.fault(f"The parameter {name!r} must be {expected}; found {found}.") from None
         object.__setattr__(made, name, converted)
 
 
 def _entry(value: object, error: Exception) -> str:
-    """Which entry of a table is at fault, by its key."""
+    """Return which entry of a mapping is wrong, by its key."""
     if not isinstance(value, Mapping) or not hasattr(error, "errors"):
         return ""
-    places = {place for fault in error.errors(include_input=False) for place in fault["loc"]}
-    wrong = [key for key in value if key in places]
-    return f" whose entry {_shown(wrong[0])} is not" if wrong else ""
+    locations = {location for fault in error.errors(include_input=False) for location in fault["loc"]}
+    wrong = [key for key in value if key in locations]
+    return f" whose entry {_describe_value(wrong[0])} is not" if wrong else ""
 
 
-def _shown(value: object) -> str:
-    """What was found, for a message: a short text or number; of anything else only its kind."""
+def _describe_value(value: object) -> str:
+    """Return a value for a message: short text, a number, or only its type."""
     if value is None or isinstance(value, bool | int | float | str):
         try:
             text = repr(value)
-        except ValueError:  # more digits than Python writes
+        except ValueError:  # more digits than Python converts
             return "a number of too many digits"
-        return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+        return (
+            text if len(text) <= MAX_VALUE_CHARACTERS_IN_MESSAGE else f"{text[: MAX_VALUE_CHARACTERS_IN_MESSAGE - 1]}…"
+        )
     if isinstance(value, list | tuple | set | frozenset):
         return f"a list of {len(value)}"
     return "a table" if isinstance(value, Mapping) else f"an object of kind {type(value).__name__}"
@@ -147,18 +153,24 @@ def _shown(value: object) -> str:
 
 @functools.cache
 def _rules(kind: type) -> dict[str, tuple[Any, str]]:
-    """Of each field, what checks and converts it, and what it must be, in words."""
+    """Return for each field its Pydantic adapter and its rule in words."""
     from pydantic import TypeAdapter
 
     hints = typing.get_type_hints(kind, include_extras=True)
-    return {part.name: (TypeAdapter(_strict(hints[part.name])), in_words(hints[part.name])) for part in fields(kind)}
+    return {
+        part.name: (TypeAdapter(_strict(hints[part.name])), describe_annotation(hints[part.name]))
+        for part in fields(kind)
+    }
 
 
 # -- annotations for Pydantic ---------------------------------------------------------------------------------------
 
 
 def _strict(hint: Any, bounds: tuple[Any, ...] = ()) -> Any:
-    """An annotation as Pydantic is to obey it: nothing is guessed, numbers are finite and within bounds."""
+    """Return an annotation for Pydantic without implicit conversions.
+
+    Numbers must be finite and within bounds.
+    """
     from pydantic import AfterValidator, BeforeValidator, Strict
 
     origin, inner = get_origin(hint), get_args(hint)
@@ -187,7 +199,7 @@ def _strict(hint: Any, bounds: tuple[Any, ...] = ()) -> Any:
 
 
 def _as_number(value: object, kind: type, bounds: tuple[Any, ...]) -> int | float:
-    """A number as it was written, if it is one of this kind; numbers of NumPy become plain ones."""
+    """Return a number of this kind; NumPy numbers become plain ones."""
     if isinstance(value, bool | str | bytes | Fraction | Decimal):
         raise ValueError("not a number")
     if hasattr(value, "__index__"):
@@ -197,28 +209,28 @@ def _as_number(value: object, kind: type, bounds: tuple[Any, ...]) -> int | floa
     if not isinstance(value, kind | int):  # type: ignore[arg-type, unused-ignore]
         raise ValueError("another kind of number")
     assert isinstance(value, int | float)
-    if OPEN not in bounds:
-        largest = LARGEST_WHOLE if isinstance(value, int) and kind is int else 10**LARGEST_EXPONENT
+    if ALLOW_INFINITE not in bounds:
+        largest = MAX_INTEGER if isinstance(value, int) and kind is int else 10**MAX_EXPONENT
         stated: list[Any] = [bound.le for bound in bounds if isinstance(bound, Le)]
         limit = max([largest, *stated])
-        if not -limit <= value <= limit:  # false of what is not a number, too
+        if not -limit <= value <= limit:  # also false for NaN
             raise ValueError("not a number that can be computed with")
     elif math.isnan(value):
         raise ValueError("not a number")
-    _keep(value, bounds)
+    _check_bounds(value, bounds)
     return value
 
 
 def _as_written(value: object, bounds: tuple[Any, ...]) -> int | float | Fraction:
-    """An exact number: whole numbers and floats as they are, all others as a fraction."""
+    """Return an exact number: integers and floats as is, else a fraction."""
     number = exact_number(value)
-    _keep(number, bounds)
+    _check_bounds(number, bounds)
     if isinstance(value, int | float):
         return value
     return number
 
 
-def _keep(number: Any, bounds: tuple[Any, ...]) -> None:
+def _check_bounds(number: Any, bounds: tuple[Any, ...]) -> None:
     for bound in bounds:
         if (
             (isinstance(bound, Ge) and not number >= bound.ge)
@@ -230,7 +242,7 @@ def _keep(number: Any, bounds: tuple[Any, ...]) -> None:
 
 
 def _as_list(value: object) -> object:
-    if not isinstance(value, list | tuple):  # a set has no order, and text is not a list of letters
+    if not isinstance(value, list | tuple):  # a set has no order, and text is no list of characters
         raise ValueError("not a list")
     return tuple(value)
 
@@ -253,30 +265,32 @@ def _as_path(value: object) -> Path:
     return Path(value)
 
 
-# -- annotations for people -----------------------------------------------------------------------------------------
+# -- annotations in words -------------------------------------------------------------------------------------------
 
 
-def in_words(hint: Any, bounds: tuple[Any, ...] = ()) -> str:
-    """What a value must be.
+def describe_annotation(hint: Any, bounds: tuple[Any, ...] = ()) -> str:
+    """Return in words which values an annotation allows.
 
-    >>> in_words(Annotated[int, Ge(2)]), in_words(Share), in_words(Literal["strict", "loose"])
-    ('a whole number of at least 2', 'a number from 0 to 1', 'strict or loose')
+    >>> describe_annotation(Annotated[int, Ge(2)]), describe_annotation(Share)
+    ('a whole number of at least 2', 'a number from 0 to 1')
+    >>> describe_annotation(Literal["strict", "loose"])
+    'strict or loose'
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return in_words(inner[0], (*bounds, *inner[1:]))
+        return describe_annotation(inner[0], (*bounds, *inner[1:]))
     if EXACT in bounds:
         return f"a number{_limits(bounds)}"
     if origin in (Union, types.UnionType):
-        parts = dict.fromkeys(in_words(part, bounds) for part in inner if part is not type(None))
+        parts = dict.fromkeys(describe_annotation(part, bounds) for part in inner if part is not type(None))
         return ", or ".join(parts)
     if origin is Literal:
         return _one_of(tuple(map(str, inner)))
     if origin is tuple:
-        kinds = [in_words(part) for part in inner if part is not Ellipsis]
+        kinds = [describe_annotation(part) for part in inner if part is not Ellipsis]
         return f"a list of {len(kinds)}" if Ellipsis not in inner else f"a list, each item {kinds[0]}"
     if origin is not None and issubclass(origin, Mapping):
-        return f"a table by name, each entry {in_words(inner[1])}"
+        return f"a table by name, each entry {describe_annotation(inner[1])}"
     if hint in (int, float):
         return f"{'a whole number' if hint is int else 'a number'}{_limits(bounds)}"
     if isinstance(hint, type) and issubclass(hint, Enum):
@@ -307,14 +321,17 @@ def _one_of(words: tuple[str, ...]) -> str:
 Made = TypeVar("Made")
 
 
-def make(known: Mapping[str, type[Made]], section: Mapping[str, Any], what: str) -> Made:
-    """An object from a section of a plan: a name that is known, and parameters that its class has."""
+def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, Any], what: str) -> Made:
+    """Build an object from a section of a plan.
+
+    The section must have a known name and only parameters of its class.
+    """
     given = {str(key): value for key, value in section.items()}
     name = given.pop("name", None)
     if not isinstance(name, str) or name not in known:
         close = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
-        raise PlanError(f"There is no {what} named {_shown(name)}; {hint}")
+        raise PlanError(f"There is no {what} named {_describe_value(name)}; {hint}")
     parts = {part.name: part for part in fields(known[name])}  # type: ignore[arg-type]
     for key in given:
         if key not in parts:

@@ -1,8 +1,8 @@
-"""What the columns are: roles, hierarchies and their builders, sensitivity categories."""
+"""Columns of a table: roles, hierarchies and sensitivity categories."""
 
 from collections.abc import Mapping
 
-from shoal.runtime.registry import Extended
+from shoal.runtime.registry import Registry
 from shoal.schema.bound_hierarchy import TOP, Ladder
 from shoal.schema.categories import Categories
 from shoal.schema.columns import UNPUBLISHED, Column, Domain, Role, Schema, Shift
@@ -35,8 +35,8 @@ __all__ = [
     "read_table",
 ]
 
-OWN: dict[str, type[BaseHierarchy]] = {
+BUILT_IN: dict[str, type[BaseHierarchy]] = {
     key: kind for kind in (Widths, Cuts, Prefix, Table, Tree, Calendar, Ordered, Flat) for key in kind.keys
 }
-HIERARCHIES: Mapping[str, type[BaseHierarchy]] = Extended(OWN, "shoal.hierarchies", BaseHierarchy)
-"""Hierarchies by the key that a plan has for them: shoal's own, and those of installed packages."""
+HIERARCHIES: Mapping[str, type[BaseHierarchy]] = Registry(BUILT_IN, "shoal.hierarchies", BaseHierarchy)
+"""Hierarchies by their key in a plan: the built-in ones, and those of installed packages."""

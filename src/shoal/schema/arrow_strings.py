@@ -1,7 +1,7 @@
-"""The texts of a column that has very many different values: held once, as Arrow has them.
+"""Texts of a column with a large number of distinct values, in Arrow.
 
-A Python text takes some sixty bytes, of which eight are its digits. Methods that work on numbers never look at the
-texts of their columns, so these are made only as far as somebody looks.
+A Python string takes about sixty bytes, of which eight may be its digits. Methods that work on numbers never read the
+texts of their columns, so the strings are materialized on first use only.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, TypeVar, overload
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Texts", "texts_of", "with_missing"]
 
-MANY = 100_000
-"""So many values are held by Arrow alone."""
-FEW_LOOKS = 1000
-"""So many single texts are made as they are asked for; then all of them at once, and kept."""
+MIN_ARROW_VALUES = 100_000
+"""From this number of values on, texts stay in Arrow."""
+MAX_SINGLE_READS = 1000
+"""The number of single reads after which all texts are materialized and cached."""
 CHUNK = 4096
 
 Text = TypeVar("Text", bound=str | None, covariant=True)
 
 
 class Texts(Sequence[Text]):
-    """A sequence of texts like a tuple of them, made from an Arrow array when looked at.
+    """A sequence of texts over an Arrow array, materialized on demand.
+
+    It behaves like a tuple of the texts.
 
     >>> import pyarrow as pa
     >>> texts = Texts(pa.array(["1", "2", None]))
@@ -34,28 +35,28 @@ class Texts(Sequence[Text]):
 
     def __init__(self, values: pa.Array) -> None:
         self.values = values
-        self._looks = 0
-        self._made: tuple[Text, ...] | None = None
+        self._single_reads = 0
+        self._materialized: tuple[Text, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.values)
 
     @overload
-    def __getitem__(self, place: int) -> Text: ...
+    def __getitem__(self, index: int) -> Text: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Text, ...]: ...
-    def __getitem__(self, place: int | slice) -> Text | tuple[Text, ...]:
-        self._looks += 1
-        if self._made is None and (isinstance(place, slice) or self._looks > FEW_LOOKS):
-            self._made = tuple(self.values.to_pylist())
-        if self._made is not None:
-            return self._made[place]
-        place = int(place)  # type: ignore[arg-type] # no slice any more
-        return self.values[place].as_py()  # type: ignore[no-any-return]
+    def __getitem__(self, index: slice) -> tuple[Text, ...]: ...
+    def __getitem__(self, index: int | slice) -> Text | tuple[Text, ...]:
+        self._single_reads += 1
+        if self._materialized is None and (isinstance(index, slice) or self._single_reads > MAX_SINGLE_READS):
+            self._materialized = tuple(self.values.to_pylist())
+        if self._materialized is not None:
+            return self._materialized[index]
+        index = int(index)  # type: ignore[arg-type] # not a slice from here on
+        return self.values[index].as_py()  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Text]:
-        if self._made is not None:
-            yield from self._made
+        if self._materialized is not None:
+            yield from self._materialized
             return
         for low in range(0, len(self.values), CHUNK):
             yield from self.values.slice(low, CHUNK).to_pylist()
@@ -72,13 +73,13 @@ class Texts(Sequence[Text]):
         return f"<{len(self)} texts>"
 
 
-def texts_of(values: pa.Array) -> Sequence[str]:
-    """The texts of an Arrow array without gaps."""
-    return Texts(values) if len(values) >= MANY else tuple(values.to_pylist())
+def texts_from_arrow(values: pa.Array) -> Sequence[str]:
+    """Return the texts of an Arrow array without missing values."""
+    return Texts(values) if len(values) >= MIN_ARROW_VALUES else tuple(values.to_pylist())
 
 
 def with_missing(texts: Sequence[str], missing: bool) -> Sequence[str | None]:
-    """The same, with None for missing as the last where there is one."""
+    """Append None for the missing value, if there is one."""
     import pyarrow as pa
 
     if isinstance(texts, Texts):

@@ -1,7 +1,7 @@
-"""A hierarchy bound to the values of one column: integer codes and labels, level by level.
+"""A hierarchy bound to the values of one column: codes and labels.
 
 Level 0 is the value itself, each level above is coarser, and at the last level all values are one
-(`*` unless the hierarchy names it otherwise). A missing value is a value of its own: it matches only
+(`*` unless the hierarchy names it otherwise). A missing value is a separate value: it matches only
 missing until the last level, where it joins all others.
 """
 
@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from shoal.errors import HierarchyError, counted
 
-__all__ = ["TOP", "Ladder", "MissingFromHierarchy", "build_ladder"]
-
 TOP = "*"
 
 
@@ -28,13 +26,13 @@ class Ladder:
     Attributes
     ----------
     labels
-        ``labels[level][code]`` is what is published; ``None`` is a missing value.
+        ``labels[level][code]`` is the published label; ``None`` is a missing value.
     codes
         ``codes[level][leaf]`` is the code at ``level`` of the value with code ``leaf`` at level 0 (int32).
     share
-        ``share[level][code]`` is the part of the domain's leaf values that the label covers (float64).
+        ``share[level][code]`` is the share of the domain's leaf values that the label covers (float64).
     rule
-        The hierarchy that was bound, where labels may have to be told again; see :meth:`released`.
+        The hierarchy that was bound, if labels may have to be computed again; see :meth:`released`.
     """
 
     labels: tuple[Sequence[str | None], ...]
@@ -48,15 +46,15 @@ class Ladder:
         return len(self.labels) - 1
 
     def size(self, level: int) -> int:
-        """How many labels there are at a level."""
+        """Return the number of labels at a level."""
         return len(self.labels[level])
 
     def released(self, present: npt.NDArray[np.bool_]) -> Ladder:
-        """The same codes, with labels that are made from the released values alone.
+        """Return the same codes, with labels made from released values only.
 
-        ``present`` tells of every leaf whether a released row has it. Where labels take their form from the values
-        (the ends of ranges, the length of prefixes, whether numbers are whole), a value that is left out must not be
-        heard in them. A label under which no value is released gets a name that says so, and nothing else.
+        ``present`` has, for every leaf, whether a released row has it. The form of labels can depend on the values (the
+        ends of ranges, the length of prefixes, whether numbers are whole), and a suppressed value must not influence
+        it. A label without a released value gets a name that says so, and nothing else.
         """
         leaves = np.flatnonzero(present[: len(self.labels[0])])
         if self.rule is None or len(leaves) == len(self.labels[0]):
@@ -65,31 +63,36 @@ class Ladder:
         if not known:
             return self
         values = [str(self.labels[0][leaf]) for leaf in known]
-        told = self._told(values, np.asarray(known))
+        relabelled = self._relabelled(values, np.asarray(known))
         labels = [self.labels[0]]
         for level in range(1, self.height):
             names: list[str | None] = [f"(left out) {code}" for code in range(self.size(level))]
             for leaf in leaves.tolist():
                 names[self.codes[level][leaf]] = None
-            for leaf, name in zip(known, told[level], strict=True):
+            for leaf, name in zip(known, relabelled[level], strict=True):
                 names[self.codes[level][leaf]] = name
             labels.append(tuple(names))
         return replace(self, labels=(*labels, self.labels[-1]))
 
-    def _told(self, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> Sequence[Sequence[str | None]]:
-        """The labels of some values, level by level, made from these values."""
-        if hasattr(self.rule, "retell"):
-            return [values, *self.rule.retell(self, values, leaves)]
-        again = self.rule.bind(values, False)
-        if again.height != self.height:  # a hierarchy of somebody else that changes with the data: as it was
-            again, places = self, leaves
+    def _relabelled(self, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> Sequence[Sequence[str | None]]:
+        """Return the labels of some values, level by level, from these values."""
+        if hasattr(self.rule, "relabel"):
+            return [values, *self.rule.relabel(self, values, leaves)]
+        rebound = self.rule.bind(values, False)
+        if rebound.height != self.height:  # a third-party hierarchy that changes with the data: keep its labels
+            rebound, positions = self, leaves
         else:
-            places = np.arange(len(values))
-        return [[again.labels[level][code] for code in again.codes[level][places]] for level in range(self.height)]
+            positions = np.arange(len(values))
+        return [
+            [rebound.labels[level][code] for code in rebound.codes[level][positions]] for level in range(self.height)
+        ]
 
 
 class MissingFromHierarchy(HierarchyError):
-    """Values of the data that a hierarchy lacks. The values themselves stay out of the message."""
+    """Values of the data that a hierarchy does not cover.
+
+    The message does not quote the values.
+    """
 
     def __init__(self, column: str, lacking: Sequence[str], rows: Sequence[int] = ()) -> None:
         self.column = column
@@ -115,13 +118,13 @@ def build_ladder(
     ----------
     columns
         ``columns[level][i]`` is the label at ``level`` of the i-th value of the data; ``columns[0]`` are
-        the values. A last level `*` is added, unless the declared hierarchy ends in one label of its own:
-        how many levels there are must not depend on which values the data happens to have.
+        the values. A last level `*` is added, unless the declared hierarchy ends in a single label:
+        the number of levels must not depend on the values that the data happens to have.
     missing
         Whether the data has missing values; they get the last code of level 0.
     leaves
-        The same for every value that the hierarchy declares, where that is more than the data has.
-        It is the domain of which ``share`` is a part. Without it, the data's values are the domain.
+        The same for every value that the hierarchy declares, if it declares more values than the data has.
+        These are the domain of ``share``. By default, the values of the data are the domain.
     column
         Name used in errors.
     """

@@ -1,4 +1,4 @@
-"""Columns and hierarchies in a word each, for plans that are written in Python.
+"""Short functions for columns and hierarchies of plans in Python.
 
 Plan(
     columns={
@@ -19,13 +19,9 @@ from typing import Any, Literal
 
 from shoal.schema.categories import Categories
 from shoal.schema.columns import Column, Role
+from shoal.schema.hierarchy import Hierarchy
 from shoal.schema.interval_hierarchies import Calendar, Cuts, Widths
-from shoal.schema.tree_hierarchies import Flat, Hierarchy, Ordered, Prefix, Table, Tree, read_table
-
-__all__ = [
-    "cuts", "dates", "drop", "flat", "identifier", "intervals", "levels_from", "ordered", "other", "person", "prefix",
-    "quasi", "sensitive", "tree",
-]  # fmt: skip
+from shoal.schema.tree_hierarchies import Flat, Ordered, Prefix, Table, Tree, read_table
 
 Unit = Literal["day", "month", "quarter", "year", "decade"]
 
@@ -34,7 +30,9 @@ Unit = Literal["day", "month", "quarter", "year", "decade"]
 
 
 def quasi(hierarchy: Hierarchy | None = None) -> Column:
-    """A quasi-identifier: what others may know of a person. Without a hierarchy it is shown or hidden.
+    """A quasi-identifier: an attribute that an intruder may know.
+
+    Without a hierarchy a value is either published or suppressed.
 
     >>> quasi(intervals(5, 10)).hierarchy
     Widths(widths=(5, 10), origin=0, bottom=None, top=None)
@@ -43,7 +41,7 @@ def quasi(hierarchy: Hierarchy | None = None) -> Column:
 
 
 def identifier(*, pseudonym: bool = False) -> Column:
-    """What names a person: dropped, or replaced by a keyed pseudonym."""
+    """A direct identifier: dropped, or replaced by a keyed pseudonym."""
     return Column(Role.IDENTIFIER, pseudonym=pseudonym)
 
 
@@ -55,20 +53,20 @@ def sensitive(
     publish: Literal["values", "categories"] = "values",
     exact: bool = False,
 ) -> Column:
-    """What nobody should learn of a person; published, and watched over by models.
+    """A sensitive attribute: published, and protected by the models.
 
     Parameters
     ----------
     order
-        All values from low to high, for t-closeness by order.
+        All values from low to high, for the ordered distance of t-closeness.
     categories
-        Classes of values of like sensitivity, the most sensitive first.
+        Classes of values of similar sensitivity, the most sensitive first.
     hierarchy
-        For the hierarchical distance of t-closeness.
+        The hierarchy for the hierarchical distance of t-closeness.
     publish
         Whether the values are published, or only their categories.
     exact
-        Whether every spelling is a value of its own.
+        Whether every spelling is a separate value.
     """
     if categories is not None and not isinstance(categories, Categories):
         categories = Categories(tuple(tuple(values) for values in categories))
@@ -77,17 +75,17 @@ def sensitive(
 
 
 def other() -> Column:
-    """What tells nothing about anybody: published as it is."""
+    """A non-confidential attribute: published unchanged."""
     return Column(Role.OTHER)
 
 
 def person() -> Column:
-    """Whose rows they are: never published, and models count people."""
+    """The key of a person: never published, and models count people."""
     return Column(Role.PERSON)
 
 
 def drop() -> Column:
-    """What is not wanted: left out."""
+    """A column that is not published."""
     return Column(Role.DROP)
 
 
@@ -95,7 +93,7 @@ def drop() -> Column:
 
 
 def intervals(*widths: float, origin: float = 0, bottom: float | None = None, top: float | None = None) -> Widths:
-    """Numbers become intervals, of one width per level.
+    """Generalize numbers to intervals of one width per level.
 
     >>> intervals(5, 10).bind(["27", "41"], False).labels[1]
     ('25..29', '40..44')
@@ -104,35 +102,47 @@ def intervals(*widths: float, origin: float = 0, bottom: float | None = None, to
 
 
 def cuts(*levels: Sequence[float]) -> Cuts:
-    """Numbers become the intervals between cut points, one list of points per level."""
+    """Generalize numbers to intervals between cut points.
+
+    There is one list of cut points per level.
+    """
     return Cuts(tuple(tuple(level) for level in levels))
 
 
 def prefix(*masked: int, length: int | None = None) -> Prefix:
-    """Codes lose characters from the right: one more at each level, or as many as is said."""
+    """Mask characters of codes from the right.
+
+    One more character is masked at each level, or the given numbers of characters.
+    """
     return Prefix(masked or None, length)
 
 
 def dates(*units: Unit, format: str | None = None) -> Calendar:
-    """Dates become months, quarters, years, decades, or the units that are said."""
+    """Generalize dates to months, quarters, years and decades.
+
+    Other units can be given.
+    """
     return Calendar(units, format) if units else Calendar(format=format)
 
 
 def tree(branches: Mapping[str, Any]) -> Tree:
-    """Values become what stands above them: ``tree({"America": ["USA", "Canada"], "Asia": ["India"]})``."""
+    """Generalize values to their parents in a tree.
+
+    Example: ``tree({"America": ["USA", "Canada"], "Asia": ["India"]})``.
+    """
     return Tree(branches)
 
 
 def ordered(*fanout: int, values: Iterable[str] | None = None) -> Ordered:
-    """Neighbours in an order join first, so many at each level."""
+    """Group neighbouring values of an order, by a fan-out at each level."""
     return Ordered(fanout, None if values is None else tuple(values))
 
 
 def flat() -> Flat:
-    """A value is shown or hidden."""
+    """Publish a value or suppress it."""
     return Flat()
 
 
 def levels_from(file: Path | str) -> Table:
-    """A hierarchy in ARX's CSV format: the value first, then its levels."""
+    """Read a hierarchy in ARX's CSV format: the value, then its levels."""
     return read_table(Path(file))

@@ -1,7 +1,7 @@
-"""Sensitivity categories: ordered classes of sensitive values, with the papers' weights and distance.
+"""Sensitivity categories: ordered classes with weights and distances.
 
-Of m categories S_1 (the most sensitive) to S_m, category S_i weighs (i-1)/(m-1), and two values are as far
-apart as their categories: |i-j|/(m-1). Weights are kept as whole multiples of 1/(m-1), so that sums are
+Of m categories S_1 (the most sensitive) to S_m, category S_i weighs (i-1)/(m-1), and the distance of two values
+is that of their categories: |i-j|/(m-1). Weights are stored as whole multiples of 1/(m-1), so that sums are
 exact: 1/3 + 2/3 + 1 is 2, not a little less.
 
 Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", section 3.
@@ -17,15 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError, counted
-from shoal.runtime.validation import Checked
-from shoal.schema.spelling import same_text
-
-__all__ = ["Categories"]
+from shoal.runtime.validation import Validated
+from shoal.schema.spelling import identity_key
 
 
 @dataclass(frozen=True)
-class Categories(Checked):
-    """Classes of sensitive values, the most sensitive class first; every value is in exactly one.
+class Categories(Validated):
+    """Classes of sensitive values, the most sensitive class first.
+
+    Every value is in exactly one class.
 
     >>> health = Categories((("HIV", "Cancer"), ("Phthisis",), ("Asthma",), ("Flu",)))
     >>> health.distance("Cancer", "Flu"), health.distance("Phthisis", "Asthma")
@@ -61,34 +61,40 @@ class Categories(Checked):
         return len(self.classes)
 
     def name(self, index: int) -> str:
-        """What is published for a category: its name, or its number from 1."""
+        """Return the published label of a category: its name, or its number.
+
+        Numbers start at 1.
+        """
         return self.names[index] if self.names is not None else str(index + 1)
 
     def index(self, value: str) -> int:
-        """The place of a value's category, 0 for the most sensitive."""
-        for place, values in enumerate(self.classes):
+        """Return the index of a value's category, 0 for the most sensitive."""
+        for index, values in enumerate(self.classes):
             if value in values:
-                return place
+                return index
         raise KeyError("no category holds this value")
 
     def weight(self, value: str) -> Fraction:
-        """(i-1)/(m-1) for a value of category S_i."""
+        """Return (i-1)/(m-1) for a value of category S_i."""
         return Fraction(self.index(value), self.count - 1)
 
     def distance(self, one: str, other: str) -> Fraction:
-        """The ordinal distance of the papers: how many categories apart, over m-1."""
+        """Return the ordinal distance |i-j|/(m-1) of two values' categories."""
         return Fraction(abs(self.index(one) - self.index(other)), self.count - 1)
 
     def bind(
-        self, values: Sequence[str], column: str = "", key: Callable[[str], str | None] = same_text
+        self, values: Sequence[str], column: str = "", key: Callable[[str], str | None] = identity_key
     ) -> npt.NDArray[np.int32]:
-        """The category index of each value, found by its key; an error tells how many values have none."""
-        place = {key(value): index for index, values in enumerate(self.classes) for value in values}
+        """Return the category index of each value, found by its key.
+
+        The error states the number of values without a category.
+        """
+        category_of = {key(value): index for index, values in enumerate(self.classes) for value in values}
         keys = [key(value) for value in values]
-        lacking = sum(found not in place for found in keys)
+        lacking = sum(found not in category_of for found in keys)
         if lacking:
             raise PlanError(
                 f"The categories of column {column!r} must hold every value of the data; found "
                 f"{counted(lacking, 'distinct value')} in none. Add them, or declare them as missing values."
             )
-        return np.asarray([place[found] for found in keys], np.int32)
+        return np.asarray([category_of[found] for found in keys], np.int32)

@@ -1,7 +1,8 @@
-"""What the words of a column's name say, in English, German, French, Spanish, Portuguese and Italian.
+"""Vocabulary of column names in six languages, by meaning.
 
-Each list is phrases by their meaning. They are written without accents and compared so (:func:`words_of`); a phrase of
-several words must stand in the name as it is, anywhere in it: ``r_case_number`` holds ``case number``.
+The languages are English, German, French, Spanish, Portuguese and Italian. Each list has phrases by their meaning. They
+are written without accents and compared in this form (:func:`words_of`). A phrase of several words must occur in the
+name without gaps, anywhere in it: ``r_case_number`` contains ``case number``.
 """
 
 from __future__ import annotations
@@ -10,18 +11,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 
-__all__ = [
-    "ALONE", "AMBIGUOUS", "IDENTIFIERS", "KEYS", "KNOWN", "OWN", "PEOPLE", "REMARKS", "SENSITIVE", "SHARED", "STAFF",
-    "meaning_of", "words_of",
-]  # fmt: skip
-
 
 def _by_phrase(listed: Mapping[str, str]) -> dict[str, str]:
     return {phrase.strip(): what for what, phrases in listed.items() for phrase in phrases.split(",")}
 
 
-AMBIGUOUS = "something of one person's own"
-"""A device is one's own, or one of three kinds that many have: such names count only where there are many values."""
+AMBIGUOUS_MEANING = "something of one person's own"
+"""A device may be a person's own, or one of three common models: such a name counts only with a large number of
+values."""
 IDENTIFIERS = _by_phrase(
     {
         "a name": (
@@ -78,12 +75,12 @@ IDENTIFIERS = _by_phrase(
             "ip, ip address, ipaddress, url, uri, website, homepage, webseite, hostname, session id"
         ),
         "a picture or signature": ("photo, foto, signature, unterschrift, fingerprint"),
-        AMBIGUOUS: (
+        AMBIGUOUS_MEANING: (
             "device, plate, mobile, portable, image, picture, voice, serial, dossier, via, processo, pratica, nick, vin"
         ),
     }
 )
-ALONE = _by_phrase(
+IDENTIFYING_ALONE = _by_phrase(
     {
         "a name": (
             "name, names, nom, noms, nombre, nombres, nome, nomi, first, last, given, middle, family, sur, "
@@ -91,7 +88,7 @@ ALONE = _by_phrase(
         ),
     }
 )
-"""Words that name a person only alone, or beside a word for people: file name and last visit do not."""
+"""Words that identify a person only alone, or next to a word for people: file name and last visit do not."""
 PEOPLE = {
     *[
         "person",
@@ -213,8 +210,8 @@ STAFF = {
         "giudice",
     ]
 }
-"""People whose keys stand in tables about others: of a stop its officer, of a visit its doctor."""
-OWN = {
+"""People with keys in tables about others: the officer of a stop, the doctor of a visit."""
+PERSONAL_MEANINGS = {
     "a national number",
     "an e-mail address",
     "a user name",
@@ -222,9 +219,9 @@ OWN = {
     "a bank account or card",
     "a number of a device",
 }
-"""What is one person's own: where such values repeat, they say whose rows they are. Names are shared."""
-SHARED = {"a name", "an address"}
-"""What different people have in common by chance, or because they live together."""
+"""Meanings that belong to one person: repeated values of them identify the person of a row. Names are shared."""
+SHARED_MEANINGS = {"a name", "an address"}
+"""Meanings that different people share by chance, or because they live in one household."""
 REMARKS = {
     *[
         "comment",
@@ -325,7 +322,7 @@ SENSITIVE = _by_phrase(
         ),
     }
 )
-KNOWN = _by_phrase(
+PUBLIC_KNOWLEDGE = _by_phrase(
     {
         "age": (
             "age, dob, birth, birthday, birthdate, born, yob, alter, geburtsdatum, geburtstag, geburtsjahr, "
@@ -356,17 +353,19 @@ KNOWN = _by_phrase(
         "looks": ("height, weight, hair, eyes, groesse, gewicht, taille, poids, altura, peso, altezza"),
     }
 )
-"""What neighbours, colleagues and public registers know of a person."""
-COMPOUNDED = ("name", "namen", "nummer", "nr", "id", "kennung", "schluessel", "adresse")
-HEADS = (
+"""Attributes of a person that neighbours, colleagues and public registers know."""
+COMPOUND_SUFFIXES = ("name", "namen", "nummer", "nr", "id", "kennung", "schluessel", "adresse")
+COMPOUND_HEADS = (
     "diagnose", "diagnosen", "krankheit", "erkrankung", "behinderung", "gehalt", "einkommen", "lohn", "schulden",
     "konfession", "straftat", "adresse", "anschrift", "strasse", "telefon", "telefonnummer", "kontonummer",
 )  # fmt: skip
-"""What a longer German word that ends so is: Hauptdiagnose is a diagnose, Bruttolohn a lohn."""
+"""Heads of German compounds: Hauptdiagnose is a diagnose, Bruttolohn a lohn."""
 
 
 def words_of(name: str) -> list[str]:
-    """The words of a column's name, without accents: patientID, patient_id and Patient Id are patient and id.
+    """Return the words of a column's name, lower case and without accents.
+
+    patientID, patient_id and Patient Id all become patient and id.
 
     >>> words_of("patientID"), words_of("E-Mail address"), words_of("Prénom")
     (['patient', 'id'], ['e', 'mail', 'address'], ['prenom'])
@@ -379,8 +378,11 @@ def words_of(name: str) -> list[str]:
 
 
 def _parts(word: str) -> list[str]:
-    """A German word for somebody's name or number is two words: Patientenname, Kundennummer."""
-    for last in COMPOUNDED:
+    """Split a German compound for a person's name or number.
+
+    Patientenname and Kundennummer are two words each.
+    """
+    for last in COMPOUND_SUFFIXES:
         people = word.removesuffix(last)
         if people != word and (people in PEOPLE or people.removesuffix("s") in PEOPLE):
             return [people, last]
@@ -388,11 +390,14 @@ def _parts(word: str) -> list[str]:
 
 
 def meaning_of(words: list[str], listed: Mapping[str, str]) -> str | None:
-    """What a name means by a list of phrases, the longest phrase first; None where it has none of them."""
+    """Return the meaning of a name by a list of phrases, or None.
+
+    Longer phrases have priority.
+    """
     for phrase in _phrases(words):
         if phrase in listed:
             return listed[phrase]
-    heads = (head for word in words for head in HEADS if word.endswith(head) and head in listed)
+    heads = (head for word in words for head in COMPOUND_HEADS if word.endswith(head) and head in listed)
     return next((listed[head] for head in heads), None)
 
 

@@ -1,4 +1,4 @@
-"""Columns and their roles, and what a sensitive column's values mean to a model."""
+"""Columns, their roles, and the domains of sensitive columns."""
 
 from __future__ import annotations
 
@@ -13,18 +13,17 @@ import numpy.typing as npt
 from annotated_types import Ge, Le
 
 from shoal.errors import HierarchyError, PlanError, counted
-from shoal.runtime.validation import Checked, Name
+from shoal.runtime.validation import Name, Validated
 from shoal.schema.bound_hierarchy import Ladder
 from shoal.schema.categories import Categories
+from shoal.schema.hierarchy import Hierarchy
 from shoal.schema.people import People
-from shoal.schema.spelling import declared_spelling, fold, same_text
-from shoal.schema.tree_hierarchies import Flat, Hierarchy, declared_paths
-
-__all__ = ["UNPUBLISHED", "Column", "Domain", "Role", "Schema", "Shift"]
+from shoal.schema.spelling import declared_spelling, fold, identity_key
+from shoal.schema.tree_hierarchies import Flat, declared_paths
 
 
 class Role(StrEnum):
-    """What a column may tell an intruder."""
+    """The disclosure role of a column."""
 
     IDENTIFIER = "identifier"
     QUASI_IDENTIFIER = "quasi-identifier"
@@ -36,49 +35,52 @@ class Role(StrEnum):
 
 
 UNPUBLISHED = (Role.IDENTIFIER, Role.PERSON, Role.HOUSEHOLD, Role.DROP)
-"""What is not published, unless it is as a pseudonym."""
+"""Roles that are not published, except as a pseudonym."""
 
 
 @dataclass(frozen=True)
-class Shift(Checked):
-    """All dates of a person move by the same secret number of days, at most so many."""
+class Shift(Validated):
+    """A date shift: all dates of a person move by the same secret number.
+
+    ``days`` is the largest shift.
+    """
 
     days: Annotated[int, Ge(1), Le(36_500)]
     per: Literal["person"] = "person"
 
     def to_plan(self) -> dict[str, int | str]:
-        """As a plan says it."""
+        """Return the shift as a plan writes it."""
         return {"days": self.days, "per": self.per}
 
 
 @dataclass(frozen=True)
-class Column(Checked):
-    """A column's role, and what is known about its values.
+class Column(Validated):
+    """The role of a column, and properties of its values.
 
     Attributes
     ----------
     role
-        What the column may tell an intruder. A ``person`` says whose rows they are: it is never published, and models
-        count people. A ``household`` says who lives together: it is not published, or as a pseudonym, and then models
-        count households. What is to be dropped and names nobody is ``drop``.
+        The disclosure role. A ``person`` column identifies the person of a row: it is never published, and models
+        count people. A ``household`` column identifies the household: it is not published, or as a pseudonym, and then
+        models count households. A column to be dropped that identifies no person is ``drop``.
     hierarchy
         Generalizes a quasi-identifier, and gives a sensitive column its hierarchical distance.
     categories
-        Classes of sensitive values of like sensitivity, the most sensitive first.
+        Classes of sensitive values of similar sensitivity, the most sensitive first.
     order
         A sensitive column's values from low to high, for the ordered distance.
     publish
         Whether a sensitive column's values are published, or only their categories.
     pseudonym
         Whether keyed pseudonyms of an identifier, a person or a household are published instead of dropping it. That of
-        a person or household links rows: a plan must then say how many of them others may know
+        a person or household links rows: the plan must then state how much of them an intruder may know
         (``trajectory-anonymity``).
     exact
-        Whether every spelling of a sensitive value is a value of its own (see :mod:`shoal.schema.spelling`).
+        Whether every spelling of a sensitive value is a separate value (see :mod:`shoal.schema.spelling`).
     shift
-        Moves dates by a number of days that is each person's own.
+        Moves dates by a number of days that differs from person to person.
     relative_to
-        With ``first``, the days since the person's first date are published in place of dates.
+        With ``first``, the days since the person's first date are published instead of dates.
     """
 
     role: Role
@@ -118,18 +120,21 @@ class Column(Checked):
 
     @property
     def key(self) -> Callable[[str], str | None]:
-        """What of a sensitive value is counted; values with the same key are one, None is missing."""
-        return same_text if self.exact else fold
+        """The key function of sensitive values.
+
+        Values with the same key are one value; None is missing.
+        """
+        return identity_key if self.exact else fold
 
 
 @dataclass(frozen=True)
-class Schema(Checked):
-    """The columns that a plan names, in its order."""
+class Schema(Validated):
+    """The columns of a plan, in its order."""
 
     columns: Mapping[Name, Column] = field(default_factory=dict)
 
     def named(self, role: Role) -> tuple[str, ...]:
-        """Names of the columns of a role, in the plan's order."""
+        """Return the names of the columns of a role, in the plan's order."""
         return tuple(name for name, column in self.columns.items() if column.role is role)
 
     @property
@@ -149,59 +154,69 @@ class Schema(Checked):
 
     @property
     def of_rows(self) -> Schema:
-        """The same columns where nothing says whose rows they are, as in a release."""
-        whose = {*self.named(Role.PERSON), *self.named(Role.HOUSEHOLD)}
-        return Schema({name: Column(Role.DROP) if name in whose else column for name, column in self.columns.items()})
+        """The same columns without person and household keys, as in a release."""
+        person_columns = {*self.named(Role.PERSON), *self.named(Role.HOUSEHOLD)}
+        return Schema(
+            {name: Column(Role.DROP) if name in person_columns else column for name, column in self.columns.items()}
+        )
 
     @property
     def unpublished(self) -> frozenset[str]:
-        """Names of the columns that no release has."""
+        """Names of the columns that are not in the release."""
         dropped = {name for role in UNPUBLISHED for name in self.named(role)}
         return frozenset(dropped.difference(self.pseudonyms, self.person[:1] if self.linked else ()))
 
     @property
     def person(self) -> tuple[str, ...]:
-        """Names of the columns that say together whose rows they are: a person's, or those of a household.
+        """Names of the columns that together identify the person of a row.
 
-        Where a pseudonym of the household is published, all rows of its members are linked, and the household is what
-        must not be found: whatever holds of households that look alike holds of the people in them (docs/people.md).
+        If a pseudonym of the household is published, they identify the household: all rows of its members are linked,
+        and the household must not be re-identified. A property that holds for indistinguishable households also holds
+        for the people in them (docs/people.md).
         """
         household = self.named(Role.HOUSEHOLD)
         return household if any(self.columns[name].pseudonym for name in household) else self.named(Role.PERSON)
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """Names of the columns whose dates are moved person by person."""
+        """Names of the columns with dates that are shifted for each person."""
         return tuple(name for name, column in self.columns.items() if column.shift or column.relative_to)
 
     @property
     def keyed(self) -> bool:
-        """Whether something of the release is made with the key of the pseudonyms."""
+        """Return whether a part of the release is made with the pseudonym key."""
         return bool(self.pseudonyms) or self.linked or any(column.shift for column in self.columns.values())
 
     @property
     def linked(self) -> bool:
-        """Whether a pseudonym of the person is published, in the first of the columns that say who it is."""
+        """Return whether a pseudonym of the person is published.
+
+        It is published in the first of the columns that identify the person.
+        """
         return any(self.columns[name].pseudonym for name in self.person)
 
     @property
     def published(self) -> Schema:
-        """The schema of the table that is published: a column that publishes categories has these as its values.
+        """The schema of the published table.
 
-        Its order, if a model asks for one, is that of the categories; a hierarchy of its values no longer applies.
-        Of several columns that say together whose rows they are, the first then says it alone.
+        The values of a column that publishes categories are its categories, and so is its order, if a model needs one;
+        a hierarchy of its values no longer applies. If several columns together identify the person, the first one then
+        does so alone.
         """
         rest = {name: Column(Role.DROP) for name in self.person[1:]}
         first = {name: replace(self.columns[name], pseudonym=self.linked) for name in self.person[:1]}
         return Schema({name: _published(column) for name, column in self.columns.items()} | rest | first)
 
     def ladder(self, name: str, values: Sequence[str], missing: bool) -> Ladder:
-        """The hierarchy of a quasi-identifier bound to its values; flat where none is given."""
+        """Bind the hierarchy of a quasi-identifier to values; flat by default."""
         hierarchy = self.columns[name].hierarchy or Flat()
         return replace(hierarchy.bind(values, missing, column=name), rule=hierarchy)
 
     def domain(self, name: str, values: Sequence[str]) -> Domain:
-        """What models need to know of a sensitive column's values; the plan's own are found by their key."""
+        """Return the domain of a sensitive column for the models.
+
+        The values that the plan lists are found by their key.
+        """
         column = self.columns[name]
         category, count, tree = None, 0, None
         if column.categories is not None:
@@ -211,26 +226,26 @@ class Schema(Checked):
             tree = column.hierarchy.bind(declared_spelling(values, listed, column.key), missing=False, column=name)
         order = column.order or ()
         rank = _rank(name, declared_spelling(values, order, column.key) if order else values, column.order)
-        places = 0 if rank is None else int(rank.max(initial=-1)) + 1
+        rank_count = 0 if rank is None else int(rank.max(initial=-1)) + 1
         if column.order is not None:
-            places = len(column.order)
-        return Domain(name, len(values), category, count, rank, places, tree)
+            rank_count = len(column.order)
+        return Domain(name, len(values), category, count, rank, rank_count, tree)
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The values of a sensitive column as models see them; value codes run from 0 to ``size - 1``.
+    """The values of a sensitive column, coded from 0 to ``size - 1``.
 
     Attributes
     ----------
     category, categories
         Category index of each value (or None) and the number of categories m.
-    rank, places
-        Place of each value in the column's order (or None where it has none), and how many places there are.
+    rank, rank_count
+        Rank of each value in the column's order (or None without an order), and the number of ranks.
     tree
         The column's hierarchy bound to its values, or None.
     people
-        Where the column says whose rows they are: what is known of these people.
+        The people of the table, if a column identifies the person of a row.
     """
 
     name: str
@@ -238,7 +253,7 @@ class Domain:
     category: npt.NDArray[np.int32] | None = None
     categories: int = 0
     rank: npt.NDArray[np.int64] | None = None
-    places: int = 0
+    rank_count: int = 0
     tree: Ladder | None = None
     people: People | None = None
 
@@ -253,7 +268,7 @@ def _published(column: Column) -> Column:
 
 
 def _refuse_conflicts(column: Column) -> None:
-    """Raise where the plan tells apart two values that are counted as one."""
+    """Raise if the plan distinguishes two values that are counted as one."""
     order = [(value, index) for index, value in enumerate(column.order or ())]
     classes = () if column.categories is None else column.categories.classes
     categories = [(value, index) for index, values in enumerate(classes) for value in values]
@@ -262,11 +277,11 @@ def _refuse_conflicts(column: Column) -> None:
         names = [(column.categories.name(index), index) for index in range(column.categories.count)]
     tree: list[tuple[str, object]] = []
     if column.hierarchy is not None:
-        with suppress(HierarchyError):  # what is wrong with it is told when it is bound
+        with suppress(HierarchyError):  # binding the hierarchy reports its errors
             tree = [(path[0], path[1:]) for path in declared_paths(column.hierarchy)]
     for what, pairs in (("order", order), ("categories", categories), ("names", names), ("hierarchy", tree)):
-        home: dict[str | None, object] = {}
-        conflicts = sum(home.setdefault(fold(value), place) != place for value, place in pairs)
+        meaning_of_key: dict[str | None, object] = {}
+        conflicts = sum(meaning_of_key.setdefault(fold(value), meaning) != meaning for value, meaning in pairs)
         if conflicts:
             raise PlanError(
                 f"The {what} of a sensitive column must not tell apart what is counted as one value; found "
@@ -276,16 +291,16 @@ def _refuse_conflicts(column: Column) -> None:
 
 
 def _rank(name: str, values: Sequence[str], order: tuple[str, ...] | None) -> npt.NDArray[np.int64] | None:
-    """Numbers have an order of their own; other values only the one the plan gives."""
+    """Return the rank of each value: in the plan's order, or by number."""
     if order is not None:
-        place = {value: index for index, value in enumerate(order)}
-        lacking = sum(value not in place for value in values)
+        position = {value: index for index, value in enumerate(order)}
+        lacking = sum(value not in position for value in values)
         if lacking:
             raise PlanError(
                 f"The order of column {name!r} must list every value of the data; found "
                 f"{counted(lacking, 'distinct value')} not in it. Add them, or declare them as missing values."
             )
-        return np.asarray([place[value] for value in values], np.int64)
+        return np.asarray([position[value] for value in values], np.int64)
     try:
         numbers = np.asarray([float(value) for value in values], np.float64)
     except ValueError:

@@ -1,7 +1,8 @@
-"""What names a person directly, and what one would not like to be known: told by a column's name and its content.
+"""Detection of direct identifiers and sensitive columns.
 
-Content is matched by form and, where there is one, by check digits, so that a column of nine-digit amounts is not taken
-for national numbers. A column is taken for identifiers where most of its values match.
+Columns are judged by their name and content. Content is matched by its form and, if there are any, by check digits, so
+that a column of nine-digit amounts is not mistaken for national numbers. A column is an identifier if a large share of
+its values matches.
 """
 
 from __future__ import annotations
@@ -11,74 +12,73 @@ import re
 from collections.abc import Callable, Sequence
 
 from shoal.schema.column_vocabulary import (
-    ALONE,
-    AMBIGUOUS,
+    AMBIGUOUS_MEANING,
     IDENTIFIERS,
+    IDENTIFYING_ALONE,
     KEYS,
-    OWN,
     PEOPLE,
+    PERSONAL_MEANINGS,
     REMARKS,
     SENSITIVE,
-    SHARED,
+    SHARED_MEANINGS,
     STAFF,
     meaning_of,
     words_of,
 )
 
-__all__ = [
-    "about_others", "identifier_reason", "is_remark", "key_name", "person_key", "person_reason", "sensitive_reason",
-    "shared_by_many", "staff_key",
-]  # fmt: skip
-
-MOST = 0.8
-"""The part of a column's different values that must match."""
-SAMPLE = 2000
-FIRST = 50
-NEARLY_UNIQUE = 0.95
-FEW_ROWS = 20
-SURELY_UNIQUE = 100
-FEW_VALUES = 10
-MOST_ROWS_OF_ONE = 200
-"""In so many rows on average somebody's number or address stands at most; a hotline's stands in more."""
+MIN_MATCHING_SHARE = 0.8
+"""The share of a column's distinct values that must match."""
+SAMPLE_SIZE = 2000
+QUICK_SAMPLE_SIZE = 50
+NEARLY_UNIQUE_SHARE = 0.95
+MIN_ROWS = 20
+MIN_ROWS_OF_KEY = 100
+MAX_AMBIGUOUS_VALUES = 10
+MAX_ROWS_PER_PERSON = 200
+"""The largest mean number of rows with the same personal number or address; a hotline occurs in more."""
 
 
 def identifier_reason(name: str, values: Sequence[str], distinct: float, rows: int) -> str | None:
-    """Why a column is taken for a direct identifier, or None.
+    """Return the reason to treat a column as a direct identifier, or None.
 
     Parameters
     ----------
     values
-        Its different values.
+        Its distinct values.
     distinct
-        How many they are, as part of the rows that have a value.
+        Their number as a share of the rows that have a value.
     rows
-        How many rows have a value.
+        The number of rows that have a value.
     """
-    whole = _as_whole(values)
-    sample = _sample(whole)
-    looks = _looks_like(sample)
+    texts = _without_zero_fraction(values)
+    sample = _sample(texts)
+    looks = _common_form(sample)
     if looks:
         return f"its values look like {looks}"
-    named = _named(words_of(name))
-    if named and not (named == AMBIGUOUS and len(values) <= FEW_VALUES and distinct < 1 / FEW_VALUES):
+    named = _identifier_meaning(words_of(name))
+    if named and not (
+        named == AMBIGUOUS_MEANING and len(values) <= MAX_AMBIGUOUS_VALUES and distinct < 1 / MAX_AMBIGUOUS_VALUES
+    ):
         return f"by its name it is {named}"
-    if rows < FEW_ROWS or distinct < NEARLY_UNIQUE:
+    if rows < MIN_ROWS or distinct < NEARLY_UNIQUE_SHARE:
         return None
-    if key_name(name):
+    if is_key_name(name):
         return "by its name it is a key, and nearly every row has a value of its own"
-    if _running(whole):
+    if _is_consecutive(texts):
         return "it numbers the rows"
-    if sum(map(_is_name, sample)) >= MOST * len(sample):
+    if sum(map(_is_name, sample)) >= MIN_MATCHING_SHARE * len(sample):
         return "its values look like names of people, and nearly every row has one of its own"
-    if distinct == 1 and rows >= SURELY_UNIQUE and all(map(_is_code, sample)):
+    if distinct == 1 and rows >= MIN_ROWS_OF_KEY and all(map(_is_code, sample)):
         return "no two rows have the same value, as in a key"
     return None
 
 
-def key_name(name: str) -> bool:
-    """Whether a column is called like a key: id, customer number, Kundennummer, ...
+def is_key_name(name: str) -> bool:
+    """Return whether a name is that of a key: id, customer number, ...
 
-    >>> [key_name(name) for name in ("case.id", "Kundennummer", "idea", "number of children")]
+    German names such as Kundennummer count as well.
+
+    >>> [is_key_name(name) for name in ("case.id", "Kundennummer", "idea", "number of children")]
     [True, True, False, False]
     """
     words = words_of(name)
@@ -86,92 +86,112 @@ def key_name(name: str) -> bool:
     return not counts and any(word in KEYS or word.endswith(("nummer", "schluessel")) for word in words)
 
 
-def person_key(name: str) -> bool:
-    """Whether a column is called like a key of people: id, or patient number, and not order number.
+def is_person_key(name: str) -> bool:
+    """Return whether a name is that of a key of people.
 
-    >>> [person_key(name) for name in ("id", "patient_id", "order_id", "patient age")]
+    Examples are id and patient number, but not order number.
+
+    >>> [is_person_key(name) for name in ("id", "patient_id", "order_id", "patient age")]
     [True, True, False, False]
     """
     words = words_of(name)
-    return key_name(name) and (len(words) == 1 or bool(set(words) & PEOPLE))
+    return is_key_name(name) and (len(words) == 1 or bool(set(words) & PEOPLE))
 
 
 def person_reason(name: str, values: Sequence[str], distinct: float) -> str | None:
-    """Why a column with values that repeat is taken to say whose rows they are, or None.
+    """Return the reason to treat a column as a person's key, or None.
 
-    A key of people does, and what is one person's own, such as an e-mail address; but not where each value is in very
-    many rows.
+    Its values must repeat. A key of people identifies the person of a row, and so does a personal attribute, such as an
+    e-mail address, unless each value occurs in too large a number of rows.
     """
-    if len(values) < FEW_ROWS or distinct >= NEARLY_UNIQUE:
+    if len(values) < MIN_ROWS or distinct >= NEARLY_UNIQUE_SHARE:
         return None
-    said = "repeat: it says whose rows they are, and people are counted"
-    whole = _as_whole(values)
-    if person_key(name):
-        return f"by its name it is a key, and its values {said}" if all(map(_is_code, whole)) else None
-    if distinct * MOST_ROWS_OF_ONE < 1:
+    repeats = "repeat: it says whose rows they are, and people are counted"
+    texts = _without_zero_fraction(values)
+    if is_person_key(name):
+        return f"by its name it is a key, and its values {repeats}" if all(map(_is_code, texts)) else None
+    if distinct * MAX_ROWS_PER_PERSON < 1:
         return None
-    looks = _looks_like(_sample(whole))
-    if looks in _OWN_CONTENT:
-        return f"its values look like {looks}, and {said}"
-    if looks and looks not in _KEY_CONTENT:
+    looks = _common_form(_sample(texts))
+    if looks in _PERSONAL_FORMS:
+        return f"its values look like {looks}, and {repeats}"
+    if looks and looks not in _DEVICE_FORMS:
         return None
-    named = _named(words_of(name))
-    return f"by its name it is {named}, and its values {said}" if named in OWN else None
+    named = _identifier_meaning(words_of(name))
+    return f"by its name it is {named}, and its values {repeats}" if named in PERSONAL_MEANINGS else None
 
 
-def staff_key(name: str) -> bool:
-    """Whether a column is called like a key of those who attend to others: officer_id, doctor number.
+def is_staff_key(name: str) -> bool:
+    """Return whether a name is that of a key of staff.
 
-    >>> [staff_key(name) for name in ("officer_id", "patient_id", "teacher age")]
+    Examples are officer_id and doctor number.
+
+    >>> [is_staff_key(name) for name in ("officer_id", "patient_id", "teacher age")]
     [True, False, False]
     """
-    return person_key(name) and bool(set(words_of(name)) & STAFF)
+    return is_person_key(name) and bool(set(words_of(name)) & STAFF)
 
 
-def about_others(name: str) -> bool:
-    """Whether a column is by its name a fact of people other than staff: subject_age, patient sex."""
+def is_about_data_subjects(name: str) -> bool:
+    """Return whether a name is that of a fact about people, not staff.
+
+    Examples are subject_age and patient sex.
+    """
     return bool(set(words_of(name)) & (PEOPLE - STAFF))
 
 
-def shared_by_many(name: str) -> bool:
-    """Whether a column is by its name what different people have in common by chance: a name, an address.
+def is_shared_attribute(name: str) -> bool:
+    """Return whether different people can share the attribute by chance.
 
-    >>> [shared_by_many(name) for name in ("first", "Nachname", "case.id")]
+    Examples are a name and an address.
+
+    >>> [is_shared_attribute(name) for name in ("first", "Nachname", "case.id")]
     [True, True, False]
     """
-    return _named(words_of(name)) in SHARED
+    return _identifier_meaning(words_of(name)) in SHARED_MEANINGS
 
 
 def is_remark(name: str) -> bool:
-    """Whether a column is by its name for remarks, whatever stands in it now."""
+    """Return whether a name is that of a column for remarks.
+
+    The present content of the column does not matter.
+    """
     return bool(set(words_of(name)) & REMARKS)
 
 
 def sensitive_reason(name: str) -> str | None:
-    """Why a column is taken for sensitive, or None; told by its name alone."""
+    """Return the reason to treat a column as sensitive, by its name, or None."""
     what = meaning_of(words_of(name), SENSITIVE)
     return None if what is None else f"by its name it tells about {what}"
 
 
 def _sample(values: Sequence[str]) -> list[str]:
-    step = max(1, len(values) // SAMPLE)
-    return [value.strip() for value in values[::step]][: 2 * SAMPLE]
+    step = max(1, len(values) // SAMPLE_SIZE)
+    return [value.strip() for value in values[::step]][: 2 * SAMPLE_SIZE]
 
 
-def _looks_like(sample: Sequence[str]) -> str | None:
-    """What most values look like, or None; of many values a few are looked at first."""
-    few = sample[:: max(1, len(sample) // FIRST)]
-    for what, matches in _CONTENT:
-        if 2 * sum(map(matches, few)) >= MOST * len(few) and sum(map(matches, sample)) >= MOST * len(sample):
+def _common_form(sample: Sequence[str]) -> str | None:
+    """Return the form that a large share of the values has, or None.
+
+    A small part of the sample is tried first.
+    """
+    quick_sample = sample[:: max(1, len(sample) // QUICK_SAMPLE_SIZE)]
+    for what, matches in _FORMS:
+        if 2 * sum(map(matches, quick_sample)) >= MIN_MATCHING_SHARE * len(quick_sample) and sum(
+            map(matches, sample)
+        ) >= MIN_MATCHING_SHARE * len(sample):
             return what
     return None
 
 
-def _named(words: list[str]) -> str | None:
-    """What a column names by its name; a phrase may stand anywhere in it."""
+def _identifier_meaning(words: list[str]) -> str | None:
+    """Return the identifier that a name denotes, or None.
+
+    A phrase may occur anywhere in the name.
+    """
     found = meaning_of(words, IDENTIFIERS)
-    if found is None and words and set(words) <= {*ALONE, *PEOPLE}:
-        found = next((ALONE[word] for word in words if word in ALONE), None)
+    if found is None and words and set(words) <= {*IDENTIFYING_ALONE, *PEOPLE}:
+        found = next((IDENTIFYING_ALONE[word] for word in words if word in IDENTIFYING_ALONE), None)
     return found
 
 
@@ -179,10 +199,13 @@ def _named(words: list[str]) -> str | None:
 
 
 def _luhn(digits: str) -> bool:
-    """The check digit of payment cards and many national numbers."""
+    """Return whether the Luhn check digit is right.
+
+    Payment cards and several national numbers have it.
+    """
     total = 0
-    for place, sign in enumerate(reversed(digits)):
-        number = int(sign) * (1 + place % 2)
+    for position, sign in enumerate(reversed(digits)):
+        number = int(sign) * (1 + position % 2)
         total += number - 9 * (number > 9)
     return total % 10 == 0
 
@@ -192,7 +215,10 @@ def _is_email(text: str) -> bool:
 
 
 def _is_phone(text: str) -> bool:
-    """With a plus, a leading zero or separators: a bare number may be anything."""
+    """Return whether a text has the form of a telephone number.
+
+    A plus, a leading zero or separators are required: a bare number may be anything.
+    """
     digits = re.sub(r"\D", "", text)
     if (
         not 7 <= len(digits) <= 15
@@ -222,8 +248,12 @@ def _is_social_security(text: str) -> bool:
     return re.fullmatch(r"(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}", text) is not None
 
 
-def _is_national(text: str) -> bool:
-    """Codice fiscale, NINO, DNI/NIE (letter), Dutch BSN (eleven test), Swedish and Finnish numbers, French NIR."""
+def _is_national_number(text: str) -> bool:
+    """Return whether a text is a national identity number.
+
+    Codice fiscale, NINO, DNI/NIE (letter), Swedish and Finnish numbers, French NIR. The Dutch BSN (eleven test) is
+    checked by :func:`_is_bsn`.
+    """
     plain = text.replace(" ", "").upper()
     if re.fullmatch(r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", plain):
         return True
@@ -252,7 +282,7 @@ def _is_uuid(text: str) -> bool:
     return re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text) is not None
 
 
-def _is_network(text: str) -> bool:
+def _is_network_address(text: str) -> bool:
     if re.fullmatch(r"([0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}", text):
         return True
     try:
@@ -262,7 +292,7 @@ def _is_network(text: str) -> bool:
     return "." in text or ":" in text
 
 
-def _is_web(text: str) -> bool:
+def _is_web_address(text: str) -> bool:
     return re.match(r"(?:[a-z][a-z+.-]{1,9}://|www\.)\S+$", text) is not None
 
 
@@ -274,43 +304,46 @@ def _is_name(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """A whole number, or one word with a digit in it; no measurement and no date."""
+    """Return whether a text is a whole number, or one word with a digit.
+
+    Measurements and dates are not codes.
+    """
     return (
         re.fullmatch(r"\d+|(?=.*\d)[^\W_][\w./#-]{3,39}", text) is not None
         and re.fullmatch(r"-?\d+\.\d*(e-?\d+)?|\d{1,4}([-/.])\d{1,2}\2\d{1,4}.*|\d{4}-\d\d.*", text) is None
     )
 
 
-def _as_whole(values: Sequence[str]) -> Sequence[str]:
-    """Whole numbers that are stored as floats (10630.0) as whole numbers."""
+def _without_zero_fraction(values: Sequence[str]) -> Sequence[str]:
+    """Return whole numbers that are stored as floats without ``.0``."""
     if values and all(re.fullmatch(r"-?\d+\.0+", value) for value in values):
         return [value.partition(".")[0] for value in values]
     return values
 
 
-def _running(values: Sequence[str]) -> bool:
-    """Whole numbers of which nearly all of a range are there."""
+def _is_consecutive(values: Sequence[str]) -> bool:
+    """Return whether whole numbers cover nearly all of a range."""
     if not all(value.isascii() and value.isdigit() and len(value) < 16 for value in values):
         return False
     numbers = list(map(int, values))
     return len(numbers) > 1 and max(numbers) - min(numbers) < 1.05 * len(numbers)
 
 
-_CONTENT: tuple[tuple[str, Callable[[str], bool]], ...] = (
+_FORMS: tuple[tuple[str, Callable[[str], bool]], ...] = (
     ("e-mail addresses", _is_email),
     ("social security numbers", _is_social_security),
-    ("national identity numbers", _is_national),
+    ("national identity numbers", _is_national_number),
     ("national identity numbers", _is_bsn),
     ("bank accounts", _is_iban),
     ("payment cards", _is_card),
     ("telephone numbers", _is_phone),
     ("identifiers of records", _is_uuid),
-    ("network addresses", _is_network),
-    ("web addresses", _is_web),
+    ("network addresses", _is_network_address),
+    ("web addresses", _is_web_address),
 )
-_OWN_CONTENT = {
+_PERSONAL_FORMS = {
     "e-mail addresses", "social security numbers", "national identity numbers", "bank accounts", "payment cards",
     "telephone numbers",
 }  # fmt: skip
-_KEY_CONTENT = {"identifiers of records", "network addresses"}
-"""What a person's device may be known by, where the column's name says so."""
+_DEVICE_FORMS = {"identifiers of records", "network addresses"}
+"""Forms that can identify a person's device, if the column's name says so."""

@@ -1,8 +1,8 @@
-"""What a hierarchy is, and what it says of itself: its key and example in a plan, whether it is public, where it cuts.
+"""The interface of hierarchies, and their form in a plan.
 
 A hierarchy is a frozen dataclass with one method, ``bind``, which takes the distinct values of a column as text and
-gives a :class:`shoal.schema.bound_hierarchy.Ladder`. Everything else has a default that suits a new one: it is written in a plan
-by its fields, is not known to be public, and is no rule that a kept recoding could rely on.
+returns a :class:`shoal.schema.bound_hierarchy.Ladder`. Everything else has a default that suits a new hierarchy: a plan
+writes it by its fields, it is not known to be public, and it is not a rule that a saved recoding could rely on.
 """
 
 from __future__ import annotations
@@ -16,71 +16,84 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from shoal.errors import HierarchyError, InputError
-from shoal.runtime.validation import Checked
+from shoal.runtime.validation import Validated
 from shoal.schema.bound_hierarchy import Ladder
-
-__all__ = ["BaseHierarchy", "Hierarchy", "as_text", "changed", "plan_value"]
 
 
 @runtime_checkable
 class Hierarchy(Protocol):
-    """How the values of a column become less exact, level by level."""
+    """A hierarchy: it generalizes the values of a column level by level."""
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """Codes and labels of ``values`` (distinct, in the column's order) at every level."""
+        """Return codes and labels of distinct ``values`` at every level.
+
+        The values are in the column's order.
+        """
         ...
 
 
-class BaseHierarchy(Checked):
-    """Base of all hierarchies that a plan can name."""
+class BaseHierarchy(Validated):
+    """Base class of all hierarchies that a plan can name."""
 
     fault: ClassVar[type[InputError]] = HierarchyError
     keys: ClassVar[tuple[str, ...]] = ()
-    """The keys by which a plan names it, the usual one first: ``hierarchy = { KEY = ... }``."""
+    """Its keys in a plan, the usual one first: ``hierarchy = { KEY = ... }``."""
     example: ClassVar[str] = ""
     options: ClassVar[tuple[str, ...]] = ()
-    """Further keys that may stand beside it."""
+    """Further keys that are allowed next to it."""
     unknown: ClassVar[str] = "it is of a kind that is not known to be public. Use one of the hierarchies of shoal"
     cuts: ClassVar[bool] = False
-    """Whether its levels cut an order into ranges, so that level 1 already shows what neighbours share."""
+    """Whether its levels cut an order into ranges, so that level 1 already groups neighbours."""
     is_rule: ClassVar[bool] = False
-    """Whether the labels of any value follow from its fields, so that a kept recoding can be held to them."""
+    """Whether the labels of any value follow from its fields, so that a saved recoding can be verified."""
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
+        """Bind the hierarchy to values, as :meth:`Hierarchy.bind` says."""
         raise NotImplementedError
 
     @classmethod
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """The hierarchy that a plan writes as ``{ key = given, **options }``; any exception says that it is none."""
+        """Build the hierarchy of ``{ key = given, **options }`` in a plan.
+
+        Any exception means that the plan does not describe such a hierarchy.
+        """
         parameters = {} if given is True else given if isinstance(given, Mapping) else {fields(cls)[0].name: given}  # type: ignore[arg-type]
         return cls(**parameters, **options)
 
     def to_plan(self) -> dict[str, Any]:
-        """The same as a plan writes it."""
-        return {self.keys[0]: changed(self) or True}
+        """Return the hierarchy as a plan writes it."""
+        return {self.keys[0]: changed_fields(self) or True}
 
     @property
     def looks_at_data(self) -> str | None:
-        """Why a label may depend on which values the data has, and what to do about it; None where it does not."""
+        """The reason why a label may depend on the values of the data, or None.
+
+        It includes advice on what to do about it.
+        """
         return self.unknown
 
     def ends(self, level: int) -> Sequence[float | None]:
-        """The numbers at which the ranges of a level end; none where it has no such ranges."""
+        """Return the ends of the ranges of a level; none without ranges."""
         return ()
 
     def digest(self) -> str | None:
-        """A hash of the rule, in which 5 and 5.0 are the same; None where it is not one."""
+        """Return a hash of the rule, or None if the hierarchy is not a rule.
+
+        5 and 5.0 give the same hash.
+        """
         return hashlib.sha256(re.sub(r"(\d)\.0\b", r"\1", repr(self)).encode()).hexdigest() if self.is_rule else None
 
 
 def as_text(value: object) -> str:
-    """A value that a plan lists, as a cell would have it."""
+    """Return a value that a plan lists as the text of a cell."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def changed(made: Any, *silent: str) -> dict[str, Any]:
-    """The fields of an object that are not as they are by default, as TOML can say them."""
+def changed_fields(made: Any, *silent: str) -> dict[str, Any]:
+    """Return the fields of an object that differ from their defaults.
+
+    The values are in the form of TOML.
+    """
     section = {}
     for part in fields(made):
         value = getattr(made, part.name)
@@ -91,7 +104,10 @@ def changed(made: Any, *silent: str) -> dict[str, Any]:
 
 
 def plan_value(value: Any) -> Any:
-    """A field as TOML can say it; what has a place in a plan of its own says it by ``to_plan``."""
+    """Return a field in the form of TOML.
+
+    An object with ``to_plan`` converts itself.
+    """
     if hasattr(value, "to_plan"):
         return value.to_plan()
     if isinstance(value, Fraction | Path):

@@ -1,7 +1,8 @@
-"""Hierarchies of numbers and dates: intervals by width, by cut points or written out; calendar units.
+"""Interval and calendar hierarchies for numbers and dates.
 
-An interval holds its lower end and not its upper one. Intervals of whole numbers are published as
-``20..24``, of other numbers as ``20..<24.5``, open ones as ``<20`` and ``>=90``.
+Intervals are given by width, by cut points or one by one. An interval includes its lower end and not its upper one.
+Intervals of whole numbers are published as ``20..24``, of other numbers as ``20..<24.5``, open ones as ``<20`` and
+``>=90``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from shoal.errors import HierarchyError
-from shoal.runtime.validation import OPEN
-from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder
-from shoal.schema.hierarchy import BaseHierarchy, changed, plan_value
-from shoal.schema.rounding import as_numbers, interval_label
+from typing_extensions import override
 
-__all__ = ["Calendar", "Cuts", "Intervals", "Widths", "as_numbers", "interval_label"]
+from shoal.errors import HierarchyError
+from shoal.runtime.validation import ALLOW_INFINITE
+from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder
+from shoal.schema.hierarchy import BaseHierarchy, changed_fields, plan_value
+from shoal.schema.rounding import as_numbers, interval_label
 
 
 def _exact(number: float) -> Fraction:
@@ -33,7 +34,9 @@ def _exact(number: float) -> Fraction:
 
 @dataclass(frozen=True)
 class Widths(BaseHierarchy):
-    """Intervals of equal width per level; ``bottom`` and ``top`` fold the tails into open intervals.
+    """Intervals of equal width per level.
+
+    ``bottom`` and ``top`` fold the tails into open intervals.
 
     >>> Widths((5, 10)).bind(["27", "28", "41"], False).labels
     (('27', '28', '41'), ('25..29', '40..44'), ('20..29', '40..49'), ('*',))
@@ -53,19 +56,22 @@ class Widths(BaseHierarchy):
 
     @classmethod
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Widths | Intervals:  # type: ignore[override]
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`; intervals that are written out have the same key."""
+        """Build the hierarchy from a plan.
+
+        Intervals that are listed one by one have the same key.
+        """
         if all(isinstance(item, int | float) for item in given):
             return cls(tuple(given), **options)
         if options:
             raise TypeError
         return Intervals(tuple(tuple((low, high) for low, high in level) for level in given))
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
-        return {"intervals": list(self.widths), **changed(self, "widths")}
+        return {"intervals": list(self.widths), **changed_fields(self, "widths")}
 
+    @override
     def ends(self, level: int) -> Sequence[float | None]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return (self.widths[level - 1], self.origin, self.bottom, self.top) if level <= len(self.widths) else ()
 
     def __post_init__(self) -> None:
@@ -80,8 +86,8 @@ class Widths(BaseHierarchy):
                     f"found {low} then {high}."
                 )
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`shoal.schema.tree_hierarchies.Hierarchy`."""
         numbers = as_numbers(values, column)
         origin = _exact(self.origin)
         bottom = None if self.bottom is None else _exact(self.bottom)
@@ -89,7 +95,7 @@ class Widths(BaseHierarchy):
         whole = all(n.denominator == 1 for n in [*numbers, origin, bottom or Fraction(0), top or Fraction(0)])
         columns: list[list[str]] = [list(values)]
         for width in map(_exact, self.widths):
-            # a tail swallows whole intervals, or a level would not nest in the next
+            # a tail covers whole intervals, otherwise a level would not nest in the next
             lower = None if bottom is None else origin + width * math.ceil((bottom - origin) / width)
             upper = None if top is None else origin + width * math.floor((top - origin) / width)
             if lower is not None and upper is not None and lower > upper:  # the tails meet
@@ -125,16 +131,16 @@ class Cuts(BaseHierarchy):
     is_rule: ClassVar[bool] = True
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return cls(tuple(tuple(level) for level in given))
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return {"cuts": plan_value(self.levels)}
 
+    @override
     def ends(self, level: int) -> Sequence[float | None]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return self.levels[level - 1] if level <= len(self.levels) else ()
 
     def __post_init__(self) -> None:
@@ -151,8 +157,8 @@ class Cuts(BaseHierarchy):
                     f"found {list(low)} then {list(high)}."
                 )
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`shoal.schema.tree_hierarchies.Hierarchy`."""
         numbers = as_numbers(values, column)
         columns: list[list[str]] = [list(values)]
         for cuts in self.levels:
@@ -160,9 +166,9 @@ class Cuts(BaseHierarchy):
             whole = all(number.denominator == 1 for number in [*numbers, *ends])
             labels = []
             for number in numbers:
-                place = bisect_right(ends, number)
-                low = ends[place - 1] if place else None
-                high = ends[place] if place < len(ends) else None
+                position = bisect_right(ends, number)
+                low = ends[position - 1] if position else None
+                high = ends[position] if position < len(ends) else None
                 labels.append(interval_label(low, high, whole))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
@@ -170,25 +176,27 @@ class Cuts(BaseHierarchy):
 
 @dataclass(frozen=True)
 class Intervals(BaseHierarchy):
-    """Intervals written out as [low, high) pairs, for each level; ``inf`` opens an end.
+    """Intervals listed as [low, high) pairs, for each level.
+
+    ``inf`` opens an end.
 
     >>> Intervals((((0, 30), (30, float("inf"))),)).bind(["27", "41"], False).labels[1]
     ('0..29', '>=30')
     """
 
-    levels: tuple[tuple[tuple[Annotated[float, OPEN], Annotated[float, OPEN]], ...], ...]
+    levels: tuple[tuple[tuple[Annotated[float, ALLOW_INFINITE], Annotated[float, ALLOW_INFINITE]], ...], ...]
 
     keys: ClassVar[tuple[str, ...]] = ("intervals",)
     looks_at_data: ClassVar[None] = None
     cuts: ClassVar[bool] = True
     is_rule: ClassVar[bool] = True
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return {"intervals": plan_value(self.levels)}
 
+    @override
     def ends(self, level: int) -> Sequence[float | None]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         if level > len(self.levels):
             return ()
         return [end for pair in self.levels[level - 1] for end in pair if math.isfinite(end)]
@@ -214,8 +222,8 @@ class Intervals(BaseHierarchy):
                     f"levels nest."
                 )
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`shoal.schema.tree_hierarchies.Hierarchy`."""
         numbers = as_numbers(values, column)
         columns: list[list[str]] = [list(values)]
         for level in self.levels:
@@ -235,9 +243,9 @@ class Intervals(BaseHierarchy):
                 raise MissingFromHierarchy(column, outside)
             labels = []
             for number in numbers:
-                place = bisect_right(starts, number) - 1 + skipped
-                high = ends[place + 1] if place + 1 < len(ends) else last
-                labels.append(interval_label(ends[place], high, whole))
+                position = bisect_right(starts, number) - 1 + skipped
+                high = ends[position + 1] if position + 1 < len(ends) else last
+                labels.append(interval_label(ends[position], high, whole))
             columns.append(labels)
         return build_ladder(columns, missing, column=column)
 
@@ -264,27 +272,27 @@ class Calendar(BaseHierarchy):
     is_rule: ClassVar[bool] = True
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
         return cls(tuple(given), **options)
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`."""
-        return {"dates": list(self.units), **changed(self, "units")}
+        return {"dates": list(self.units), **changed_fields(self, "units")}
 
     def digest(self) -> str | None:
-        """See :class:`shoal.schema.hierarchy.BaseHierarchy`; how dates are written changes nothing of it."""
+        """Return a hash of the rule; the format of dates does not change it."""
         return super(Calendar, replace(self, format=None)).digest()
 
     def __post_init__(self) -> None:
-        places = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
-        if not places or min(places) < 0 or any(a >= b for a, b in itertools.pairwise(places)):
+        ranks = [UNITS.index(unit) if unit in UNITS else -1 for unit in self.units]
+        if not ranks or min(ranks) < 0 or any(a >= b for a, b in itertools.pairwise(ranks)):
             raise HierarchyError(
                 f"Units of dates must be from {', '.join(UNITS)}, from fine to coarse; found {list(self.units)}."
             )
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`shoal.schema.tree_hierarchies.Hierarchy`."""
         dates: list[datetime] = []
         bad: list[str] = []
         for value in values:

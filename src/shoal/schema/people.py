@@ -1,8 +1,8 @@
-"""Whose rows they are: the people behind a table, and which sensitive values each of them has.
+"""The people of a table, and the sensitive values of each person.
 
-Where several rows can be one person's, models count people. What is sensitive of a person is taken over *all* rows of
-the person in the source, not only over those in a group: who is known to be in a group is known with all that he or
-she has, and only so does the union of two good groups stay good (docs/people.md).
+If a person can have several rows, models count people. The sensitive values of a person are those of *all* rows of
+the person in the source, not only of those in a group. An intruder who knows that a person is in a group knows it of
+all values of the person, and only then is a model closed under union of groups (docs/people.md).
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["People", "ValueSets"]
-
 
 @dataclass(frozen=True)
 class ValueSets:
-    """The different known values of one sensitive column that each person has.
+    """The distinct known values of one sensitive column, per person.
 
     Attributes
     ----------
@@ -31,20 +29,23 @@ class ValueSets:
 
     @property
     def size(self) -> npt.NDArray[np.int64]:
-        """How many values each person has."""
+        """The number of values of each person."""
         return np.diff(self.start)
 
     def of(self, people: npt.NDArray[np.int64]) -> ValueSets:
-        """The sets of some people, in their order."""
+        """Return the sets of some people, in their order."""
         size = self.size[people]
         start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-        place = np.arange(int(start[-1])) - np.repeat(start[:-1], size) + np.repeat(self.start[people], size)
-        return ValueSets(start, self.value[place])
+        position = np.arange(int(start[-1])) - np.repeat(start[:-1], size) + np.repeat(self.start[people], size)
+        return ValueSets(start, self.value[position])
 
 
 @dataclass(frozen=True)
 class People:
-    """The people of a table, coded from 0: the sets of their values, by the name of the sensitive column."""
+    """The people of a table, coded from 0.
+
+    ``sets`` has the sets of their values by the name of the sensitive column.
+    """
 
     count: int
     sets: Mapping[str, ValueSets]

@@ -1,7 +1,8 @@
-"""Numbers, how intervals of them are written, and round ones: a grid of ends that does not depend on rows.
+"""Exact numbers, interval labels and round interval ends.
 
-Ends of intervals that are made from data lie on multiples of 1, 2 or 5 times a power of ten, so that no end is there
-because somebody has it. All arithmetic is on whole numbers: values are scaled by a power of ten first.
+The ends of intervals that are made from data lie on multiples of 1, 2 or 5 times a power of ten. This grid does not
+depend on rows, so that no end exists because a person has that value. All arithmetic is on whole numbers: values are
+scaled by a power of ten first.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from shoal.errors import HierarchyError
-from shoal.runtime.validation import LARGEST_EXPONENT
+from shoal.runtime.validation import MAX_EXPONENT
 from shoal.schema.bound_hierarchy import TOP, MissingFromHierarchy
-
-__all__ = ["as_numbers", "as_whole", "interval_label", "round_cut", "round_steps"]
 
 
 def as_numbers(values: Sequence[str], column: str) -> list[Fraction]:
-    """The values as exact numbers; an error tells how many are none, and where some are, which ones."""
+    """Return the values as exact numbers, or raise.
+
+    The error states the number of values that are not numbers; if only some are not, it lists them.
+    """
     numbers: list[Fraction] = []
     bad: list[str] = []
     for value in values:
         try:
             decimal = Decimal(value.strip())
-            if decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT:
+            if decimal and abs(decimal.adjusted()) > MAX_EXPONENT:
                 raise OverflowError
             numbers.append(Fraction(decimal) if decimal else Fraction(0))
         except (InvalidOperation, ValueError, OverflowError):
@@ -44,11 +46,11 @@ def _text(number: Fraction) -> str:
 
 
 def interval_label(low: Fraction | None, high: Fraction | None, whole: bool) -> str:
-    """How an interval is published: the one place that knows. None opens an end; ``whole`` is for whole numbers.
+    """Return the published label of an interval.
 
-    Two dots between the first and the last number that it holds; where numbers have no last one below the end, ``<``
-    stands before the end. A dash would be a minus, and a spreadsheet takes ``1-2`` for a date; a comma would divide
-    cells of a CSV.
+    This is the only function that formats intervals. None opens an end; ``whole`` is for whole numbers. The label has
+    two dots between its first and its last number. If there is no last number below the end, ``<`` precedes the end. A
+    dash would be a minus, and a spreadsheet reads ``1-2`` as a date; a comma would separate cells of a CSV.
 
     >>> [interval_label(*map(Fraction, (20, 25)), whole) for whole in (True, False)]
     ['20..24', '20..<25']
@@ -66,7 +68,9 @@ def interval_label(low: Fraction | None, high: Fraction | None, whole: bool) -> 
 
 
 def as_whole(numbers: Sequence[Fraction]) -> tuple[list[int], int]:
-    """Decimal numbers times the least power of ten that makes all of them whole, and that power.
+    """Scale decimal numbers by the least power of ten that makes them whole.
+
+    Returns the scaled numbers and that power.
 
     >>> as_whole([Fraction("2.5"), Fraction(3)])
     ([25, 30], 10)
@@ -79,7 +83,7 @@ def as_whole(numbers: Sequence[Fraction]) -> tuple[list[int], int]:
 
 
 def round_steps(least: int = 1) -> Iterator[int]:
-    """1, 2, 5, 10, 20, 50, ...: those that are ``least`` or more.
+    """Yield the steps 1, 2, 5, 10, 20, 50, ... from ``least`` on.
 
     >>> steps = round_steps(4)
     >>> [next(steps) for _ in range(4)]
@@ -94,7 +98,9 @@ def round_steps(least: int = 1) -> Iterator[int]:
 
 
 def round_cut(low: Fraction, high: Fraction) -> Fraction:
-    """The roundest number above ``low`` and not above ``high``; below ``high`` where one that is as round is.
+    """Return the roundest number above ``low`` and not above ``high``.
+
+    If several numbers are equally round, one below ``high`` is preferred.
 
     >>> [int(round_cut(Fraction(a), Fraction(b))) for a, b in ((59, 97), (2, 3), (-4, 7), (980, 2100))]
     [60, 3, 0, 2000]

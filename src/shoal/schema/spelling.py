@@ -1,11 +1,11 @@
-"""When two spellings are one value.
+"""Equality of spellings: canonical forms and keys of values.
 
-Quasi-identifiers have a canonical form, :func:`canonical`, in which they are published: what is counted as equal is
-then equal byte for byte, and nothing that differs is counted as equal. It changes no more than what nobody sees: blanks
-around, and how Unicode writes an accent.
+Quasi-identifiers are published in a canonical form, :func:`canonical`. Values that are counted as equal are
+then equal byte for byte, and values that differ are counted as different. It changes only what is invisible:
+surrounding blanks, and the Unicode form of accents.
 
-Sensitive values are published as they are, but counted by what they mean, :func:`fold`: a group in which everyone has
-HIV is no more diverse for writing it as `hiv` or `HIV `.
+Sensitive values are published unchanged, but counted by their meaning, :func:`fold`: a group in which everyone has
+HIV is not more diverse for writing it as `hiv` or `HIV `.
 
 The Unicode Standard, Annex 15 (normalization forms) and section 3.13 (caseless matching).
 """
@@ -16,37 +16,38 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["canonical", "declared_spelling", "fold", "same_text"]
-
-# white space to the eye, but not to Python
+# invisible like white space, but not white space to Python
 INVISIBLE = "\u180e\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-# Unicode's Default_Ignorable_Code_Point, where the general category (Cf) does not tell it
+# Unicode's Default_Ignorable_Code_Point outside the general category Cf
 IGNORABLE = ((0x034F, 0x034F), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0xFE00, 0xFE0F),
              (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF))  # fmt: skip
-# letters and signs that leave a place empty: the fillers of Hangul, and the pattern of Braille without a dot
+# letters and signs that are rendered as a blank: the fillers of Hangul, and the Braille pattern without dots
 FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
-AROUND = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()) + INVISIBLE
+BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace()) + INVISIBLE
 NUMBER = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?(?:e([+-]?[0-9]{1,9}))?")
 
 
 def canonical(text: str) -> str | None:
-    """The form in which a quasi-identifier is published; None, missing, where nothing but blanks is left.
+    """Return the published form of a quasi-identifier.
+
+    None, a missing value, if only blanks are left.
 
     >>> canonical("Wien\\u00a0"), canonical("Cafe\\u0301"), canonical("-0.0"), canonical(" ")
     ('Wien', 'Café', '-0.0', None)
     """
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).strip(AROUND)
-        # a combining mark may have stood behind a blank that is gone now
+        text = unicodedata.normalize("NFC", text).strip(BLANKS)
+        # a combining mark may have followed a blank that is now removed
         return (text if unicodedata.is_normalized("NFC", text) else canonical(text)) or None
     return text.strip() or None
 
 
 def fold(text: str) -> str | None:
-    """The key of a sensitive value: equal for spellings of one value; None, missing, where there are only blanks.
+    """Return the key of a sensitive value, equal for equal values.
 
-    Letters by compatibility form and without case, blanks as one and none around, what nobody sees dropped (control
-    characters too), numbers by their value.
+    None, a missing value, if there are only blanks. Letters are compared in compatibility form and without case, blanks
+    are merged and trimmed, invisible characters (control characters too) are dropped, and numbers are compared by
+    value.
 
     >>> {fold(text) for text in ("HIV", "hiv", "HIV ", "HIV\\u00a0", "\\uff28IV", "H\\u00adIV")}
     {'hiv'}
@@ -57,37 +58,40 @@ def fold(text: str) -> str | None:
     >>> fold("1.05") == fold("1.5"), fold("A01") == fold("A1"), fold("1,000") == fold("1000")
     (False, False, False)
     """
-    if text.isalnum() and text.isascii():  # most keys of people, and most words: nothing to take away
+    if text.isalnum() and text.isascii():  # fast path for typical keys and words
         if text.isdigit():
             digits = text.lstrip("0")
-            kept = digits.rstrip("0")
-            return f"{kept}e{len(digits) - len(kept)}" if kept else "0e0"
+            significant = digits.rstrip("0")
+            return f"{significant}e{len(digits) - len(significant)}" if significant else "0e0"
         if not text[0].isdigit():
             return text.lower()
-    return fold_with_care(text)
+    return fold_any_text(text)
 
 
-def fold_with_care(text: str) -> str | None:
-    """The same for any text; :func:`fold` is faster for letters and digits."""
+def fold_any_text(text: str) -> str | None:
+    """Return the key of any text; :func:`fold` has a faster path."""
     key = text.casefold() if text.isascii() and text.isprintable() else _caseless(text)
     key = " ".join(key.split())
     number = NUMBER.fullmatch(key)
     return _by_value(number) if number else key or None
 
 
-def same_text(text: str) -> str:
-    """The key of a value whose column says ``exact = true``: the text itself."""
+def identity_key(text: str) -> str:
+    """Return the text itself, the key in a column with ``exact = true``."""
     return text
 
 
 def _caseless(text: str) -> str:
-    """Compatibility form without case, signs that nobody sees, and signs of other scripts for digits."""
+    """Return the compatibility form without case and invisible characters.
+
+    Digits of other scripts become ASCII digits.
+    """
     while True:
         visible = (sign for sign in unicodedata.normalize("NFKC", text).casefold() if not _is_ignored(sign))
         key = unicodedata.normalize("NFKC", "".join(map(_plain_sign, visible)))
         if key == text:
             return key
-        text = key  # folding case can undo the form, and the other way round
+        text = key  # case folding can undo the normalization, and vice versa
 
 
 def _is_ignored(sign: str) -> bool:
@@ -98,7 +102,7 @@ def _is_ignored(sign: str) -> bool:
 
 
 def _plain_sign(sign: str) -> str:
-    if sign == "\u2212":  # the minus of typesetters
+    if sign == "\u2212":  # the typographic minus
         return "-"
     if sign in FILLERS:
         return " "
@@ -108,15 +112,18 @@ def _plain_sign(sign: str) -> str:
 def _by_value(number: re.Match[str]) -> str:
     sign, whole, fraction, exponent = number.groups(default="")
     digits = (whole + fraction).lstrip("0")
-    kept = digits.rstrip("0")
-    if not kept:
+    significant = digits.rstrip("0")
+    if not significant:
         return "0e0"
-    return f"{sign.strip('+')}{kept}e{int(exponent or 0) - len(fraction) + len(digits) - len(kept)}"
+    return f"{sign.strip('+')}{significant}e{int(exponent or 0) - len(fraction) + len(digits) - len(significant)}"
 
 
 def declared_spelling(
     texts: Sequence[str], declared: Iterable[str], key: Callable[[str], str | None] = fold
 ) -> list[str]:
-    """For each text the declared one that is the same value; the text itself where none is."""
+    """Replace each text by the declared spelling of the same value.
+
+    A text without a declared spelling stays as it is.
+    """
     known = {key(value): value for value in declared}
     return [known.get(key(text), text) for text in texts]

@@ -1,6 +1,7 @@
-"""Hierarchies that people write down: a CSV in ARX's format, a nested tree, a flat one, an order.
+"""Hierarchies that list values: ARX tables, trees, flat and ordered ones.
 
-What a hierarchy is, is in :mod:`shoal.schema.hierarchy`; builders for numbers and dates are in :mod:`shoal.schema.interval_hierarchies`.
+:mod:`shoal.schema.hierarchy` defines the interface; hierarchies of numbers and dates are in
+:mod:`shoal.schema.interval_hierarchies`.
 """
 
 from __future__ import annotations
@@ -17,30 +18,17 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Le, MinLen
+from typing_extensions import override
 
 from shoal.errors import HierarchyError
 from shoal.schema.arrow_strings import with_missing
 from shoal.schema.bound_hierarchy import TOP, Ladder, MissingFromHierarchy, build_ladder
-from shoal.schema.hierarchy import BaseHierarchy, Hierarchy, as_text, changed, plan_value
+from shoal.schema.hierarchy import BaseHierarchy, Hierarchy, as_text, changed_fields, plan_value
 from shoal.schema.rounding import as_numbers, interval_label, round_cut
 from shoal.schema.spelling import canonical
 
-__all__ = [
-    "Flat",
-    "Hierarchy",
-    "MissingFromHierarchy",
-    "Ordered",
-    "Prefix",
-    "Ranges",
-    "Table",
-    "Tree",
-    "declared_paths",
-    "read_table",
-]
-
-
 Ranges = Literal["round", "exact"]
-"""Where ranges of numbers end: at round numbers, or at values that somebody has."""
+"""The ends of ranges of numbers: round numbers, or values of the data."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +44,14 @@ class Flat(BaseHierarchy):
     looks_at_data: ClassVar[None] = None
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`BaseHierarchy`."""
         if given is not True:
             raise TypeError
         return cls()
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
         leaves = with_missing(values, missing)
         size = max(len(leaves), 1)
         codes = (np.arange(len(leaves), dtype=np.int32), np.zeros(len(leaves), np.int32))
@@ -72,7 +60,7 @@ class Flat(BaseHierarchy):
 
 @dataclass(frozen=True)
 class Table(BaseHierarchy):
-    """One row per value: the value, its label at level 1, at level 2, and so on.
+    """One row per value: the value, then its label at each level.
 
     >>> Table((("USA", "America"), ("Canada", "America"), ("India", "Asia"))).bind(["India", "USA"], False).labels
     (('India', 'USA'), ('Asia', 'America'), ('*',))
@@ -86,12 +74,12 @@ class Table(BaseHierarchy):
     looks_at_data: ClassVar[None] = None
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Table:
-        """See :class:`BaseHierarchy`."""
         return read_table(folder / given) if key == "csv" else cls(tuple(tuple(map(as_text, row)) for row in given))
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`BaseHierarchy`."""
         return {"table": plan_value(self.rows)} if self.file is None else {"csv": str(self.file)}
 
     def __post_init__(self) -> None:
@@ -105,8 +93,8 @@ class Table(BaseHierarchy):
         if len({row[0] for row in self.rows}) < len(set(self.rows)):
             raise HierarchyError("A value stands in two rows of the hierarchy with different labels; keep one of them.")
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
         listed = [tuple(canonical(label) or "" for label in row) for row in self.rows]
         rows = {row[0]: row for row in listed}
         if len(rows) < len(set(listed)):
@@ -125,7 +113,10 @@ class Table(BaseHierarchy):
 
 
 def read_table(path: Path) -> Table:
-    """Read a hierarchy in ARX's CSV format: no header, semicolons, the value first, then its levels."""
+    """Read a hierarchy in ARX's CSV format.
+
+    It has no header and is separated by semicolons: the value first, then its levels.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -146,7 +137,7 @@ def read_table(path: Path) -> Table:
 
 @dataclass(frozen=True)
 class Tree(BaseHierarchy):
-    """A nested mapping whose innermost lists are the values.
+    """A nested mapping with lists of values as its leaves.
 
     Leaves of different depth are allowed: a shallow value stays itself until its parent's level.
 
@@ -161,12 +152,12 @@ class Tree(BaseHierarchy):
     looks_at_data: ClassVar[None] = None
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`BaseHierarchy`."""
         return cls(given)
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`BaseHierarchy`."""
         return {"tree": plan_value(self.tree)}
 
     def __post_init__(self) -> None:
@@ -175,8 +166,8 @@ class Tree(BaseHierarchy):
         except RecursionError:
             raise HierarchyError("A tree must not be nested that deeply.") from None
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
         paths = list(_paths(self.tree, (), column))
         depth = max((len(path) for path in paths), default=1)
         rows = tuple((path[0],) * (depth - len(path)) + path for path in paths)
@@ -188,18 +179,21 @@ class Tree(BaseHierarchy):
 
 
 def declared_paths(hierarchy: Hierarchy) -> list[tuple[str, ...]]:
-    """The values that a hierarchy lists, each with what stands above it; none where it makes labels by a rule."""
+    """Return the listed values of a hierarchy, each with its ancestors.
+
+    The list is empty if the hierarchy makes labels by a rule.
+    """
     if isinstance(hierarchy, Table):
         return list(hierarchy.rows)
     if isinstance(hierarchy, Tree):
         return list(_paths(hierarchy.tree, (), ""))
     if isinstance(hierarchy, Ordered) and hierarchy.values is not None:
-        return [(value, str(place)) for place, value in enumerate(hierarchy.values)]
+        return [(value, str(position)) for position, value in enumerate(hierarchy.values)]
     return []
 
 
 def _plain(node: object) -> Any:
-    """A tree of dictionaries and lists of text, and nothing else."""
+    """Convert a tree to dictionaries and lists of text only."""
     if isinstance(node, Mapping):
         return {str(name): _plain(child) for name, child in node.items()}
     if isinstance(node, list | tuple):
@@ -218,7 +212,7 @@ def _leaf(item: object) -> str:
 
 
 def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[str, ...]]:
-    """Every leaf as (value, parent, grandparent, ...)."""
+    """Yield every leaf as (value, parent, grandparent, ...)."""
     if isinstance(node, Mapping):
         for name, child in node.items():
             yield from _paths(child, (str(name), *above), column)
@@ -235,18 +229,19 @@ def _paths(node: object, above: tuple[str, ...], column: str) -> Iterator[tuple[
         )
 
 
-MOST_CHARACTERS = 64
-"""So many characters of a long value are shown at most, where it is masked one by one."""
+MAX_MASKED_CHARACTERS = 64
+"""The largest length of a value that is masked one character at a time."""
 
 
 @dataclass(frozen=True)
 class Prefix(BaseHierarchy):
-    """Masks characters from the right: 14248, 1424*, 142**, ..., `*`.
+    """Mask characters from the right: 14248, 1424*, 142**, ..., `*`.
 
-    ``steps`` gives how many characters are masked at each level; by default one more at each. ``length`` is how many
-    characters a value has at most; by default that of the longest value of the data. Without ``steps`` there are no
-    more than 64 levels, and where a value is longer than that, no more than four times as many as values have
-    characters on average: level 1 then masks all that follows, so that one long value does not cost the others.
+    ``steps`` has the number of masked characters at each level; by default one more at each level. ``length`` is the
+    largest number of characters of a value; by default that of the longest value of the data. Without ``steps`` there
+    are no more than 64 levels. If a value is longer than that, there are no more than four times as many levels as
+    values have characters on average: level 1 then masks everything that follows, so that one long value does not cost
+    the others.
 
     >>> Prefix().bind(["14248", "14207"], False).labels[2]
     ('142**',)
@@ -261,25 +256,28 @@ class Prefix(BaseHierarchy):
     is_rule: ClassVar[bool] = True
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`BaseHierarchy`."""
         if given is not True and not isinstance(given, list):
             raise TypeError
         return cls(None if given is True else tuple(given), **options)
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`BaseHierarchy`."""
-        return {"prefix": True if self.steps is None else list(self.steps), **changed(self, "steps")}
+        return {"prefix": True if self.steps is None else list(self.steps), **changed_fields(self, "steps")}
 
     @property
+    @override
     def looks_at_data(self) -> str | None:
-        """See :class:`BaseHierarchy`."""
         if self.length is not None:
             return None
         return "its longest value decides where others are cut. Declare it: { prefix = true, length = 5 }"
 
     def digest(self) -> str | None:
-        """See :class:`BaseHierarchy`; the height of the ladder tells the length."""
+        """Return a hash of the rule, without the length.
+
+        The height of the ladder determines the length.
+        """
         return super(Prefix, replace(self, length=None)).digest()
 
     def __post_init__(self) -> None:
@@ -289,46 +287,50 @@ class Prefix(BaseHierarchy):
                 f"The numbers of masked characters must be positive and rise from level to level; found {list(steps)}."
             )
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
         longer = [value for value in values if self.length is not None and len(value) > self.length]
         if longer:
             raise MissingFromHierarchy(column, longer)
-        length = self._shown(values)
+        length = self._masked_length(values)
         columns: list[list[str]] = [list(values)]
         for masked in self.steps or range(1, length):
             if masked < length:
                 columns.append([value[: length - masked] + TOP * masked for value in values])
         return build_ladder(columns, missing, column=column)
 
-    def _shown(self, values: Sequence[str]) -> int:
-        """How many characters a masked value has, its stars included."""
+    def _masked_length(self, values: Sequence[str]) -> int:
+        """Return the length of a masked value, including its stars."""
         length = self.length or max((len(value) for value in values), default=1)
-        if self.steps is not None or length <= MOST_CHARACTERS:
+        if self.steps is not None or length <= MAX_MASKED_CHARACTERS:
             return length
         if self.length is not None or not values:
-            return MOST_CHARACTERS
-        return min(MOST_CHARACTERS, 4 * -(-sum(map(len, values)) // len(values)))
+            return MAX_MASKED_CHARACTERS
+        return min(MAX_MASKED_CHARACTERS, 4 * -(-sum(map(len, values)) // len(values)))
 
-    def retell(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
-        """The labels of released values: as many characters are kept, as many stars shown as these values need."""
-        before = self._shown([value for value in ladder.labels[0] if value is not None])
-        now, longest = self._shown(values), max(map(len, values))
-        told = []
+    def relabel(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
+        """Return the labels of released values.
+
+        The number of visible characters and of stars is that needed by these values.
+        """
+        before = self._masked_length([value for value in ladder.labels[0] if value is not None])
+        now, longest = self._masked_length(values), max(map(len, values))
+        labels = []
         for masked in (masked for masked in self.steps or range(1, before) if masked < before):
-            kept = before - masked
-            stars = max(now - kept, 1) if self.length is not None or longest > kept else 0
-            told.append([value[:kept] + TOP * stars for value in values])
-        return told
+            visible = before - masked
+            stars = max(now - visible, 1) if self.length is not None or longest > visible else 0
+            labels.append([value[:visible] + TOP * stars for value in values])
+        return labels
 
 
 @dataclass(frozen=True)
 class Ordered(BaseHierarchy):
-    """Values in a given order, grouped by a fan-out at each level: neighbours join first.
+    """Values in a given order, grouped by a fan-out at each level.
 
-    Without ``values``, the column's own order is taken (numbers by size, text by code point). Numbers are then shown as
-    intervals that end at the roundest number between neighbours, the outermost open, as an end would be somebody's
-    value; ``ranges = "exact"`` shows the least and the largest value instead, and so tells that somebody has them.
+    Neighbours join first. Without ``values``, the column's order is used (numbers by size, text by code point). Numbers
+    are then published as intervals that end at the roundest number between neighbours, the outermost open, since an end
+    would be the value of a person. ``ranges = "exact"`` publishes the smallest and the largest value instead, and so
+    reveals that the data has them.
 
     >>> Ordered(fanout=(2,), values=("low", "mid", "high")).bind(["high", "low", "mid"], False).labels[1]
     ('high', 'low..mid')
@@ -344,45 +346,48 @@ class Ordered(BaseHierarchy):
     example: ClassVar[str] = '{ order = { values = ["low", "mid", "high"], fanout = [2] } }'
 
     @classmethod
+    @override
     def from_plan(cls, key: str, given: Any, options: Mapping[str, Any], folder: Path) -> Self:
-        """See :class:`BaseHierarchy`."""
         values = {"values": tuple(map(as_text, given["values"]))} if given.get("values") is not None else {}
         return cls(**{**given, "fanout": tuple(given["fanout"]), **values})
 
+    @override
     def to_plan(self) -> dict[str, Any]:
-        """See :class:`BaseHierarchy`."""
-        return {"order": changed(self)}
+        return {"order": changed_fields(self)}
 
     @property
+    @override
     def looks_at_data(self) -> str | None:
-        """See :class:`BaseHierarchy`."""
         if self.values is not None:
             return None
         return "its values are those of the data. Declare them: { order = { values = [...], fanout = [...] } }"
 
+    @override
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """See :class:`Hierarchy`."""
         order = list(values) if self.values is None else [canonical(value) or "" for value in self.values]
         if len(set(order)) < len(order):
             raise HierarchyError(
                 f"Hierarchy of column {column!r}: a value stands twice in the order; keep one of them."
             )
-        places = np.arange(len(order))
-        blocks = [places // width for width in itertools.accumulate(self.fanout, lambda a, b: a * b)]
-        levels = [order, *(self._names(order, block) for block in blocks)]
-        if self.values is None:  # the values are the data's own, so the last level is `*` however few they are
+        positions = np.arange(len(order))
+        blocks = [positions // width for width in itertools.accumulate(self.fanout, lambda a, b: a * b)]
+        levels = [order, *(self._block_labels(order, block) for block in blocks)]
+        if self.values is None:  # the values are those of the data, so the last level is `*` even for a single value
             top = [[TOP] * len(order)] if order else []
             return build_ladder([*levels, *top], missing, column=column)
         return Table(tuple(zip(*levels, strict=True))).bind(values, missing, column=column)
 
-    def retell(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
-        """The labels of released values; those that are left out are at no end of a range."""
+    def relabel(self, ladder: Ladder, values: Sequence[str], leaves: npt.NDArray[np.int64]) -> list[list[str]]:
+        """Return the labels of released values.
+
+        Suppressed values are never the end of a range.
+        """
         if self.values is not None:
             return [[str(ladder.labels[h][ladder.codes[h][leaf]]) for leaf in leaves] for h in range(1, ladder.height)]
-        return [self._names(values, ladder.codes[level][leaves]) for level in range(1, ladder.height)]
+        return [self._block_labels(values, ladder.codes[level][leaves]) for level in range(1, ladder.height)]
 
-    def _names(self, order: Sequence[str], block: npt.NDArray[np.integer[Any]]) -> list[str]:
-        """The label of each value, of which those of one block stand together in the order."""
+    def _block_labels(self, order: Sequence[str], block: npt.NDArray[np.integer[Any]]) -> list[str]:
+        """Return the label of each value; values of a block are adjacent."""
         if not order:
             return []
         starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]).tolist()
@@ -395,15 +400,15 @@ class Ordered(BaseHierarchy):
         else:
             whole = all(number.denominator == 1 for number in rising)
             cuts = [None, *(round_cut(rising[first - 1], rising[first]) for first in starts[1:]), None]
-            for place, (first, last) in enumerate(zip(starts, ends, strict=True)):
-                shown = interval_label(cuts[place], cuts[place + 1], whole)
-                names.append(order[first] if first == last else shown)
+            for position, (first, last) in enumerate(zip(starts, ends, strict=True)):
+                interval = interval_label(cuts[position], cuts[position + 1], whole)
+                names.append(order[first] if first == last else interval)
         sizes = [last - first + 1 for first, last in zip(starts, ends, strict=True)]
         return [name for name, size in zip(names, sizes, strict=True) for _ in range(size)]
 
 
 def _rising_numbers(order: Sequence[str]) -> list[Fraction] | None:
-    """The values as numbers, where all are and each is more than the one before."""
+    """Return the values as numbers, or None unless they all increase."""
     try:
         numbers = as_numbers(order, "")
     except HierarchyError:

@@ -1,4 +1,4 @@
-"""Values as integer codes: the frequency set, groups with their histograms, and what a method decided."""
+"""Coded tables: the frequency set, groups with histograms, and recodings."""
 
 from shoal.table.frequency_set import Dictionary, FrequencySet, read_frequency_set
 from shoal.table.group_labels import publish_groups
@@ -11,8 +11,8 @@ from shoal.table.recoding import (
     ByPattern,
     Recoding,
     apply,
-    kept_combinations,
     recode_codes,
+    released_combinations,
     released_ladders,
 )
 
@@ -28,9 +28,9 @@ __all__ = [
     "MethodFacts",
     "Recoding",
     "apply",
-    "kept_combinations",
     "publish_groups",
     "read_frequency_set",
     "recode_codes",
+    "released_combinations",
     "released_ladders",
 ]

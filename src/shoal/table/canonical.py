@@ -1,8 +1,8 @@
-"""Quasi-identifiers in their canonical form, before anything is counted.
+"""Quasi-identifiers in canonical form, before anything is counted.
 
-What counts as equal must be equal byte for byte in what is published, in a CSV as in a typed table or a frame, and what
-differs there must count as different. Text has the form of :func:`shoal.schema.spelling.canonical`; of the two zeros of
-floating point, which every engine holds for equal, the positive one is published; what is not a number is missing.
+Values that count as equal must be equal byte for byte in the published CSV, typed table or frame, and values that
+differ there must count as different. Text has the form of :func:`shoal.schema.spelling.canonical`. Of the two zeros of
+floating point, which every engine treats as equal, the positive one is published. NaN is missing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from shoal.io.engines.base import Engine, Relation, Spread
+from shoal.io.engines.base import DistributedTable, Engine, Relation
 from shoal.schema import Schema
 from shoal.schema.spelling import canonical
 from shoal.table.frequency_set import Dictionary, encode_column
@@ -18,34 +18,35 @@ from shoal.table.frequency_set import Dictionary, encode_column
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["canonical_text", "canonical_text_spread", "one_zero", "two_zeros"]
-
 FLOATS = ("FLOAT", "DOUBLE")
 PLAIN_TEXT = "^[!-~]([ -~]*[!-~])?$"
-"""Texts that are in canonical form, as most are."""
+"""Texts that are already in canonical form, as most are."""
 
 
 def _floats(table: Relation, schema: Schema) -> list[int]:
-    return [place for place in table.places(schema.quasi_identifiers) if table.types[place] in FLOATS]
+    return [position for position in table.positions(schema.quasi_identifiers) if table.types[position] in FLOATS]
 
 
-def one_zero(engine: Engine, table: Relation, schema: Schema) -> Relation:
-    """The table with 0.0 for -0.0 in its quasi-identifiers."""
-    places = _floats(table, schema)
-    return engine.without_signed_zeros(table, places) if places else table
+def normalize_negative_zero(engine: Engine, table: Relation, schema: Schema) -> Relation:
+    """Replace -0.0 by 0.0 in the quasi-identifiers."""
+    positions = _floats(table, schema)
+    return engine.without_signed_zeros(table, positions) if positions else table
 
 
-def two_zeros(engine: Engine, table: Relation, schema: Schema) -> Relation:
-    """The table with quasi-identifiers that hold -0.0 as text, so that they count as what a reader sees."""
-    places = _floats(table, schema)
-    signed = engine.signed_zeros(table, places) if places else []
+def negative_zero_as_text(engine: Engine, table: Relation, schema: Schema) -> Relation:
+    """Convert quasi-identifiers that contain -0.0 to text.
+
+    They are then counted by their written form.
+    """
+    positions = _floats(table, schema)
+    signed = engine.signed_zeros(table, positions) if positions else []
     return engine.as_text(table, signed) if signed else table
 
 
 def canonical_text(engine: Engine, table: Relation, dictionaries: Sequence[Dictionary]) -> Relation:
-    """The table with its quasi-identifiers, of which these are the values, in canonical form.
+    """Convert the quasi-identifiers, with these values, to canonical form.
 
-    The same relation where they already are; otherwise one join per column that changes.
+    Return the same relation if they already are; otherwise the cost is one join per column that changes.
     """
     import pyarrow as pa
 
@@ -55,35 +56,38 @@ def canonical_text(engine: Engine, table: Relation, dictionaries: Sequence[Dicti
             continue
         labels = [canonical(text) for text in dictionary.text]
         if any(label != text for label, text in zip(labels, dictionary.text, strict=True)):
-            maps[dictionary.place] = pa.table({"v": dictionary.values, "label": pa.array(labels, pa.string())})
+            maps[dictionary.position] = pa.table({"v": dictionary.values, "label": pa.array(labels, pa.string())})
     return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None) if maps else table
 
 
-def canonical_text_spread(engine: Engine, table: Relation, counted: Spread, schema: Schema) -> Relation:
-    """As :func:`canonical_text`, of a table that no one machine holds.
+def canonical_text_distributed(engine: Engine, table: Relation, counted: DistributedTable, schema: Schema) -> Relation:
+    """Apply :func:`canonical_text` to a distributed table.
 
-    The values of a column come here only where one of them is not in canonical form.
+    The values of a column are collected only if one of them is not in canonical form.
     """
     dictionaries = []
-    for name, place in zip(schema.quasi_identifiers, table.places(schema.quasi_identifiers), strict=True):
-        if table.types[place] == "VARCHAR" and any(counted.gather(_Strange(place))):
-            dictionaries.append(encode_column(counted.values(place).column(f"c{place}"), name, place)[0])
+    for name, position in zip(schema.quasi_identifiers, table.positions(schema.quasi_identifiers), strict=True):
+        if table.types[position] == "VARCHAR" and any(counted.gather(_HasNoncanonicalText(position))):
+            dictionaries.append(encode_column(counted.values(position).column(f"c{position}"), name, position)[0])
     return canonical_text(engine, table, dictionaries)
 
 
-class _Strange:
-    """Whether a part of a table has a text in a column that is not in canonical form."""
+class _HasNoncanonicalText:
+    """Test whether a partition has a text that is not in canonical form."""
 
-    def __init__(self, place: int) -> None:
-        self.place = place
+    def __init__(self, position: int) -> None:
+        self.position = position
 
     def __call__(self, part: pa.Table) -> bool:
-        values = part.column(f"c{self.place}").unique().to_pylist()
+        values = part.column(f"c{self.position}").unique().to_pylist()
         return any(text is not None and canonical(text) != text for text in values)
 
 
 def _is_plain(values: pa.Array) -> bool:
-    """Whether nothing is to be done, told at once: visible signs of ASCII, with blanks between them alone."""
+    """Return whether all values are plain ASCII and need no conversion.
+
+    Plain means visible ASCII characters, with blanks only between them. The test is one vectorized match.
+    """
     import pyarrow.compute as pc
 
     return pc.all(pc.match_substring_regex(values, PLAIN_TEXT)).as_py() is not False

@@ -1,12 +1,12 @@
-"""Dates of people: moved by a number of days that is one person's own, or counted from the person's first.
+"""Dates of people: shifted by days per person, or made relative.
 
 ``shift``: all dates of a person move by the same number of days, from -days to +days, which an HMAC of the person's
-name gives. So the days between two dates of a person stay as they are, and who has the key can move the dates of the
-next delivery in the same way; who has not cannot tell by how much. Two columns that move by at most as many days move
-together. ``relative_to = "first"``: the days since the person's first date in the column.
+name gives. So the days between two dates of a person do not change. The owner of the key can shift the dates of the
+next delivery in the same way; nobody else can find the number of days. Two columns with the same maximum shift move by
+the same number of days. ``relative_to = "first"``: the days since the person's first date in the column.
 
-What was moved is counted, generalized and verified as it is published. A row that names nobody has no one to move with:
-its moved date is missing.
+Shifted dates are counted, generalized and verified as they are published. A row without a person cannot be shifted: its
+date becomes missing.
 
 El Emam, "Guide to the de-identification of personal health information", 2013, chapter 10; HMAC: RFC 2104.
 """
@@ -25,16 +25,14 @@ import numpy as np
 from shoal.errors import PlanError, counted
 from shoal.io.engines.base import Engine, Relation
 from shoal.schema import Calendar, Column, Schema
-from shoal.table.people import Numbered
+from shoal.table.people import NumberedPeople
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["days_moved", "move_dates"]
-
 
 def days_moved(key: bytes, name: Sequence[str], days: int) -> int:
-    """By how many days the dates of a person move.
+    """Return the number of days by which the dates of a person move.
 
     >>> days_moved(b"k" * 16, ("Rick",), 180) == days_moved(b"k" * 16, ("Rick",), 180)
     True
@@ -43,59 +41,61 @@ def days_moved(key: bytes, name: Sequence[str], days: int) -> int:
     """
     message = f"shift:{days}:" + "".join(f"{len(part)}:{part}" for part in name)
     number = int.from_bytes(hmac.new(key, message.encode(), hashlib.sha256).digest())
-    return number % (2 * days + 1) - days  # of 2^256 numbers; what one offset is likelier than another is nothing
+    return number % (2 * days + 1) - days  # of 2^256 numbers; the bias between offsets is negligible
 
 
-def move_dates(engine: Engine, people: Numbered, schema: Schema, key: bytes) -> Relation:
-    """The table with the dates of people moved, in the columns that ask for it.
+def move_dates(engine: Engine, people: NumberedPeople, schema: Schema, key: bytes) -> Relation:
+    """Shift the dates of people in the columns that declare it.
 
-    Costs one count of each such column by person, and memory for the different dates of people.
+    Costs one count of each such column by person, and memory for the distinct dates of people.
     """
     table = people.table
     for name in schema.moved:
-        (owner, place), column = table.places((schema.person[0], name)), schema.columns[name]
-        counted = engine.frequencies(table, (owner, place))
+        (owner, position), column = table.positions((schema.person[0], name)), schema.columns[name]
+        counted = engine.frequencies(table, (owner, position))
         person = [int(number) for number in counted.column(f"c{owner}").to_pylist()]
-        values = _cells(counted.column(f"c{place}"))
+        values = _cells(counted.column(f"c{position}"))
         if column.shift is not None:
             days = column.shift.days
-            offsets = [days_moved(key, named, days) for named in people.names]
+            offsets = [days_moved(key, name_parts, days) for name_parts in people.names]
             moved = _moved(name, column, values, [offsets[n] if n < len(offsets) else None for n in person])
-            made = _array(name, column, moved, counted.column(f"c{place}").type)
+            replacement = _array(name, column, moved, counted.column(f"c{position}").type)
         else:
-            made = _array(name, column, _since_first(name, column, values, person), None)
-        table = _replaced(engine, table, counted, owner, place, made)
+            replacement = _array(name, column, _since_first(name, column, values, person), None)
+        table = _replaced(engine, table, counted, owner, position, replacement)
     return replace(table, labels=people.table.labels)
 
 
-def _replaced(engine: Engine, table: Relation, counted: pa.Table, owner: int, place: int, made: pa.Array) -> Relation:
-    """The table with other values in one column, by those of two."""
+def _replaced(
+    engine: Engine, table: Relation, counted: pa.Table, owner: int, position: int, replacement: pa.Array
+) -> Relation:
+    """Replace the values of one column, given those of two."""
     import pyarrow as pa
 
     number = np.arange(counted.num_rows, dtype=np.int64)
-    assignment = counted.select([f"c{owner}", f"c{place}"]).append_column("g", pa.array(number))
-    every = pa.array(number)
-    labels = pa.table({"g": every, f"c{place}": made, "rank": every, "n": pa.array(np.ones_like(number))})
+    assignment = counted.select([f"c{owner}", f"c{position}"]).append_column("g", pa.array(number))
+    numbers = pa.array(number)
+    labels = pa.table({"g": numbers, f"c{position}": replacement, "rank": numbers, "n": pa.array(np.ones_like(number))})
     moved = engine.recode_by_group(table, range(len(table.columns)), assignment, labels)
     return replace(moved, ranked=())
 
 
 def _moved(name: str, column: Column, values: Sequence[Any], offsets: Sequence[int | None]) -> list[Any]:
-    """Dates as they are written, so many days later; missing where nothing says by how many."""
+    """Shift dates, in their written form; missing without an offset."""
     read, write = _reader(column)
-    found, faults = [], 0
+    shifted, faults = [], 0
     for value, offset in zip(values, offsets, strict=True):
         try:
             whole = value is not None and offset is not None
-            found.append(write(read(value) + timedelta(offset or 0), value) if whole else None)
+            shifted.append(write(read(value) + timedelta(offset or 0), value) if whole else None)
         except (ValueError, OverflowError):
             faults += 1
     _refuse(name, faults, column)
-    return found
+    return shifted
 
 
 def _since_first(name: str, column: Column, values: Sequence[Any], person: Sequence[int]) -> list[Any]:
-    """Days since the first date of the same person."""
+    """Return the days since the first date of the same person."""
     read, _ = _reader(column)
     dates: list[datetime | None] = []
     faults = 0
@@ -127,7 +127,7 @@ def _format(column: Column) -> str | None:
 
 
 def _reader(column: Column) -> tuple[Callable[[Any], datetime], Callable[[datetime, Any], Any]]:
-    """How a cell is read as a date, and how a date is written as a cell like another one."""
+    """Return functions that read a cell as a date, and write one like another."""
     form = _format(column)
 
     def read(value: Any) -> datetime:
@@ -151,7 +151,10 @@ def _reader(column: Column) -> tuple[Callable[[Any], datetime], Callable[[dateti
 
 
 def _cells(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column; in place of an instant before or after all dates of the calendar, what is no date."""
+    """Return the values of a column.
+
+    An instant outside the calendar's range is replaced by a value that is not a date.
+    """
     try:
         return list(column.to_pylist())
     except (ValueError, OverflowError):
@@ -170,6 +173,6 @@ def _array(name: str, column: Column, values: list[Any], kind: pa.DataType | Non
 
     try:
         return pa.array(values, pa.int64() if kind is None else kind)
-    except (pa.ArrowInvalid, OverflowError):  # moved beyond what the column's type holds
+    except (pa.ArrowInvalid, OverflowError):  # shifted beyond the range of the column's type
         _refuse(name, 1, column)
         raise

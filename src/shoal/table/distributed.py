@@ -1,4 +1,7 @@
-"""Codes for a table that no one machine holds: lists of values, with their counts, of the columns that need one."""
+"""Codes for a distributed table.
+
+Only lists of values with their counts are collected, of the columns that need them.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from shoal.io.engines.base import Relation, Spread
+from shoal.io.engines.base import DistributedTable, Relation
 from shoal.schema import Domain, Schema
 from shoal.table.frequency_set import Dictionary, Spellings, encode_column, fold_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["SensitiveLists", "codes_in", "list_sensitive", "list_values"]
-
 
 @dataclass(frozen=True)
 class SensitiveLists:
-    """The sensitive columns: their values, what models know of them, and how often each occurs."""
+    """The sensitive columns: their values, domains and counts."""
 
     spellings: tuple[Spellings, ...]
     domains: tuple[Domain, ...]
@@ -33,32 +34,32 @@ class SensitiveLists:
 
     @property
     def folded(self) -> dict[str, int]:
-        """As :attr:`shoal.table.FrequencySet.folded`."""
+        """Merged spellings, as :attr:`shoal.table.FrequencySet.folded`."""
         return {part.written.name: part.folded for part in self.spellings if part.folded}
 
     def written(self, table: pa.Table) -> npt.NDArray[np.int32]:
-        """The codes of a table's cells by how they are written, int32 (n, s)."""
+        """Return the codes of a table's cells by spelling, int32 (n, s)."""
         columns = [codes_in(table, part.written, len(part.written.text)) for part in self.spellings]
         return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
 
     def codes(self, table: pa.Table) -> npt.NDArray[np.int32]:
-        """The codes of a table's rows, int32 (n, s); -1 is missing."""
+        """Return the codes of a table's rows, int32 (n, s); -1 is missing."""
         columns = [self.column(table, s) for s in range(len(self.spellings))]
         return np.stack(columns, axis=1) if columns else np.zeros((table.num_rows, 0), np.int32)
 
     def column(self, table: pa.Table, s: int) -> npt.NDArray[np.int32]:
-        """The codes of one sensitive column's cells, int32 (n,); -1 is missing."""
+        """Return the codes of one sensitive column, int32 (n,); -1 is missing."""
         part = self.spellings[s]
-        # the last place stands for what is missing, whether or not the table at hand has any
+        # the last position stands for missing values, whether or not this table has any
         value = np.append(part.value[: len(part.written.text)], np.int32(-1))
         return value[codes_in(table, part.written, len(part.written.text))]
 
 
-def list_sensitive(counted: Spread, table: Relation, schema: Schema) -> SensitiveLists:
-    """Bring the values of the sensitive columns here."""
+def list_sensitive(counted: DistributedTable, table: Relation, schema: Schema) -> SensitiveLists:
+    """Collect the values of the sensitive columns."""
     spellings, totals = [], []
     for name in schema.sensitive:
-        written, count = list_values(counted, name, table.places((name,))[0])
+        written, count = list_values(counted, name, table.positions((name,))[0])
         part = fold_column(written, np.zeros(0, np.int32), schema.columns[name].key)
         known = part.value >= 0
         size = len(part.counted.text)
@@ -68,19 +69,19 @@ def list_sensitive(counted: Spread, table: Relation, schema: Schema) -> Sensitiv
     return SensitiveLists(tuple(spellings), domains, tuple(totals))
 
 
-def list_values(counted: Spread, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:
-    """The dictionary of a column, and how many rows have each code."""
-    values = counted.values(place)
-    dictionary, codes = encode_column(values.column(f"c{place}"), name, place)
+def list_values(counted: DistributedTable, name: str, position: int) -> tuple[Dictionary, npt.NDArray[np.int64]]:
+    """Return the dictionary of a column, and the number of rows of each code."""
+    values = counted.values(position)
+    dictionary, codes = encode_column(values.column(f"c{position}"), name, position)
     count = np.zeros(dictionary.size, np.int64)
     count[codes] = np.asarray(values.column("n").to_numpy(), np.int64)
     return dictionary, count
 
 
 def codes_in(table: pa.Table, dictionary: Dictionary, missing: int) -> npt.NDArray[np.int32]:
-    """The codes of a column's cells in a dictionary, int32 (n,)."""
+    """Return the codes of a column's cells in a dictionary, int32 (n,)."""
     import pyarrow.compute as pc
 
-    column = table.column(f"c{dictionary.place}").combine_chunks().cast(dictionary.values.type)
+    column = table.column(f"c{dictionary.position}").combine_chunks().cast(dictionary.values.type)
     found = pc.index_in(column, value_set=dictionary.values)
     return np.asarray(found.fill_null(missing).to_numpy(zero_copy_only=False), np.int32)

@@ -1,7 +1,7 @@
-"""A release of nothing but counted columns: its rows are known from the combinations, and need not be read again.
+"""Rows of a release that follow from the counted combinations.
 
-Where every published column is a quasi-identifier or sensitive, rows that are alike in these are alike in all. So the
-released rows are sorted once each, however often they stand in the table, and then repeated.
+If every published column is a quasi-identifier or sensitive, rows that are equal in these are equal in all, and the
+table need not be read again. So each distinct released row is sorted once, and then repeated.
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ from shoal.io.engines.base import Engine, Relation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["EXACT", "FLOATING", "Constant", "Shown", "repeat_entries"]
-
-EXACT = (
+EXACT_TYPES = (
     "VARCHAR", "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
     "DATE",
 )  # fmt: skip
-"""Types of which equal values are the same in a release, and which come back from Arrow as they were."""
-FLOATING = ("FLOAT", "DOUBLE")
-"""Of these two zeros are equal, which are written differently; quasi-identifiers have one of them."""
+"""Types whose equal values are identical in a release, and that Arrow preserves."""
+FLOAT_TYPES = ("FLOAT", "DOUBLE")
+"""Types with two equal zeros that are written differently; quasi-identifiers have one of them."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What one column publishes: of each entry, its value by code.
+class PublishedColumn:
+    """The published values of one column: a code for each entry.
 
-    ``ranked`` where the entries' keys order it, ``own`` where the values are those of the table itself.
+    ``ranked`` if the entries' keys order the column, ``own`` if the values are those of the table itself.
     """
 
-    place: int
+    position: int
     codes: npt.NDArray[np.integer[Any]]
     values: pa.Array
     ranked: bool = False
     own: bool = False
 
     def order(self) -> npt.NDArray[np.int64]:
-        """Where the value of each entry stands among the others: missing first, numbers by size, text by code point."""
+        """Return the rank of each entry's value.
+
+        Missing comes first, then numbers by size, text by code point.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -52,44 +53,44 @@ class Shown:
             rank[self.values.is_null().to_numpy(zero_copy_only=False)] = 0
             found: npt.NDArray[np.int64] = rank[self.codes]
             return found
-        # the values of a dictionary are sorted, and what is missing is the last
+        # the values of a dictionary are sorted, and missing is the last
         return (self.codes + np.int64(1)) % len(self.values) if self.values.null_count else self.codes.astype(np.int64)
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A column that shows the same in every row."""
+class ConstantColumn:
+    """A column with the same label in every row."""
 
-    place: int
+    position: int
     label: str
 
 
 def repeat_entries(
     engine: Engine,
     table: Relation,
-    columns: Sequence[Shown | Constant],
+    columns: Sequence[PublishedColumn | ConstantColumn],
     key: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
 ) -> Relation | None:
-    """Entries that stand for ``count`` rows each, sorted by a key and then by the columns that it does not order.
+    """Expand entries to ``count`` rows each, sorted by key and other columns.
 
-    None where the engine had better recode its rows.
+    The other columns are those that the key does not order. Return None if the engine should recode its rows instead.
     """
     import pyarrow as pa
 
     if not len(count):
         return None
-    shown = [column for column in columns if isinstance(column, Shown)]
-    keys = [key, *(column.order() for column in shown if not column.ranked)]
+    published = [column for column in columns if isinstance(column, PublishedColumn)]
+    keys = [key, *(column.order() for column in published if not column.ranked)]
     order = np.lexsort(keys[::-1])
-    differs = np.zeros(len(order), np.bool_)
-    differs[0] = True
+    is_first = np.zeros(len(order), np.bool_)
+    is_first[0] = True
     for part in keys:
-        differs[1:] |= part[order[1:]] != part[order[:-1]]
-    first = np.flatnonzero(differs)
+        is_first[1:] |= part[order[1:]] != part[order[:-1]]
+    first = np.flatnonzero(is_first)
     rows: dict[str, pa.Array] = {"n": pa.array(np.add.reduceat(count[order], first))}
-    for column in shown:
-        rows[f"c{column.place}"] = column.values.take(pa.array(column.codes[order[first]]))
-    constants = {column.place: column.label for column in columns if isinstance(column, Constant)}
-    own = [column.place for column in shown if column.own]
-    return engine.repeat(table, [column.place for column in columns], pa.table(rows), constants, own)
+    for column in published:
+        rows[f"c{column.position}"] = column.values.take(pa.array(column.codes[order[first]]))
+    constants = {column.position: column.label for column in columns if isinstance(column, ConstantColumn)}
+    own = [column.position for column in published if column.own]
+    return engine.repeat(table, [column.position for column in columns], pa.table(rows), constants, own)

@@ -1,9 +1,8 @@
-"""The frequency set: the distinct combinations of coded values, with their counts.
+"""The frequency set: distinct combinations of coded values, with counts.
 
-Methods and models work on it alone, so that what they cost depends on how many different people there
-are, not on how many rows. Codes follow an order that depends on the values only: numbers by size, other
-values by code point, missing last. The combinations are sorted by their codes. So every engine yields the
-same frequency set, whatever order its rows came in.
+Methods and models work on it alone, so that their cost depends on the number of distinct combinations, not on the
+number of rows. The order of codes depends on the values only: numbers by size, other values by code point, missing
+last. The combinations are sorted by their codes. So every engine yields the same frequency set, for any order of rows.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import TableError
-from shoal.runtime.threads import at_most, spread
+from shoal.runtime.threads import limit_threads, parallel_map
 from shoal.schema import Domain, Ladder, Schema
-from shoal.schema.arrow_strings import texts_of
-from shoal.schema.tree_hierarchies import MissingFromHierarchy
+from shoal.schema.arrow_strings import texts_from_arrow
+from shoal.schema.bound_hierarchy import MissingFromHierarchy
 from shoal.table.groups import Groups, group_keys, histogram, row_keys, sum_by
 
 if TYPE_CHECKING:
@@ -27,55 +26,47 @@ if TYPE_CHECKING:
 
     from shoal.io.engines.base import Engine, Relation
 
-__all__ = [
-    "Dictionary",
-    "FrequencySet",
-    "Spellings",
-    "encode_column",
-    "fold_column",
-    "plain_numbers",
-    "read_frequency_set",
-    "sort_values",
-]
-
 PLAIN_NUMBER = r"^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$"
-"""Numbers that everybody reads alike."""
-MANY = 100_000
-"""So many combinations are coded on several threads, a column each."""
-MOST_TOGETHER = 1 << 30
-"""Bytes of a column that are laid together."""
-FEW = 1000
-"""So many values are put in order one by one; more of them at once."""
+"""Numbers that every reader parses in the same way."""
+MIN_COMBINATIONS_FOR_THREADS = 100_000
+"""Number of combinations from which on columns are coded in parallel."""
+MAX_CONCATENATED_BYTES = 1 << 30
+"""Largest column in bytes whose chunks are concatenated."""
+MIN_VALUES_FOR_BULK_SORT = 1000
+"""Number of values from which on they are sorted by Arrow or NumPy."""
 
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The distinct values of a column, sorted: native (Arrow) and as text; ``missing`` tells if there are gaps."""
+    """The sorted distinct values of a column, as Arrow values and as text.
+
+    ``missing`` states whether the column has missing values.
+    """
 
     name: str
-    place: int
+    position: int
     values: pa.Array
     text: Sequence[str]
     missing: bool
 
     @property
     def size(self) -> int:
-        """How many codes there are, the one for missing included."""
+        """The number of codes, including the one for missing."""
         return len(self.text) + self.missing
 
 
 @dataclass(frozen=True)
 class Spellings:
-    """A sensitive column as it is written.
+    """A sensitive column in its written form.
 
     Attributes
     ----------
     written, counted
-        Its values as they stand in the table, and one for each that is counted.
+        Its distinct values as written, and one of them for each counted value.
     value
-        int32 (size,): what each code of ``written`` is counted as; -1 is missing.
+        int32 (size,): the counted value of each code of ``written``; -1 is missing.
     codes
-        int32 (n,): the cells, by code of ``written``.
+        int32 (n,): the cells, as codes of ``written``.
     """
 
     written: Dictionary
@@ -85,7 +76,7 @@ class Spellings:
 
     @property
     def folded(self) -> int:
-        """How many spellings were counted as another one."""
+        """The number of spellings that were counted as another one."""
         return int((self.value >= 0).sum()) - len(self.counted.text)
 
 
@@ -96,17 +87,17 @@ class FrequencySet:
     Attributes
     ----------
     sensitive
-        Of each sensitive column the values as they are counted, by the first spelling of each. Where a column says
-        whose rows they are, it is the last of them.
+        The counted values of each sensitive column, each in its first spelling. If a column names the person of each
+        row, it is the last of them.
     codes
         int32 (n, q): quasi-identifier codes; a missing value has the last code of its dictionary.
     secrets
         int32 (n, s): sensitive codes, equal for spellings of one value; -1 is missing.
     count
-        int64 (n,): how many rows of the table have this combination.
+        int64 (n,): the number of rows of the table with this combination.
     spellings
-        The sensitive values as they are written, by which the table's rows are found. Combinations that differ in
-        nothing but a spelling are entries of their own.
+        The sensitive values as written, by which the table's rows are found. Combinations that differ in a spelling
+        only are separate entries.
     """
 
     quasi: tuple[Dictionary, ...]
@@ -119,16 +110,16 @@ class FrequencySet:
 
     @property
     def rows(self) -> int:
-        """How many rows the table has."""
+        """The number of rows of the table."""
         return int(self.count.sum())
 
     @property
     def folded(self) -> dict[str, int]:
-        """How many spellings were counted as another one, of the sensitive columns where there are such."""
+        """The number of merged spellings, by sensitive column that has any."""
         return {part.written.name: part.folded for part in self.spellings if part.folded}
 
-    def of(self, rows: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> FrequencySet:
-        """Some of the combinations, with other counts."""
+    def select(self, rows: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> FrequencySet:
+        """Return some of the combinations, with other counts."""
         spellings = tuple(replace(part, codes=part.codes[rows]) for part in self.spellings)
         return replace(self, codes=self.codes[rows], secrets=self.secrets[rows], count=count, spellings=spellings)
 
@@ -141,13 +132,16 @@ class FrequencySet:
         return inverse, self.groups_of(inverse, count)
 
     def groups_of(self, inverse: npt.NDArray[np.int64], count: int) -> Groups:
-        """The groups of a partition that is given as one group number per combination (-1: in no group)."""
+        """Return the groups of a partition.
+
+        ``inverse`` is the group number of each combination (-1: in no group).
+        """
         chosen = inverse >= 0
-        every = bool(chosen.all())
-        inverse, rows = (inverse, self.count) if every else (inverse[chosen], self.count[chosen])
+        all_chosen = bool(chosen.all())
+        inverse, rows = (inverse, self.count) if all_chosen else (inverse[chosen], self.count[chosen])
         size = sum_by(inverse, rows, count)
         histograms = tuple(
-            histogram(inverse, self.secrets[:, s] if every else self.secrets[chosen, s], rows, count, domain)
+            histogram(inverse, self.secrets[:, s] if all_chosen else self.secrets[chosen, s], rows, count, domain)
             for s, domain in enumerate(self.domains)
         )
         return Groups(size, histograms)
@@ -155,7 +149,7 @@ class FrequencySet:
     def ladders(
         self, schema: Schema, engine: Engine | None = None, table: Relation | None = None
     ) -> tuple[Ladder, ...]:
-        """The hierarchies of the quasi-identifiers bound to their values."""
+        """Return the hierarchies of the quasi-identifiers, bound to their values."""
         ladders = []
         for dictionary in self.quasi:
             try:
@@ -163,7 +157,7 @@ class FrequencySet:
             except MissingFromHierarchy as error:
                 if engine is None or table is None:
                     raise
-                rows = engine.rows_holding(table, dictionary.place, error.lacking, 3)
+                rows = engine.find_row_numbers(table, dictionary.position, error.lacking, 3)
                 raise MissingFromHierarchy(error.column, error.lacking, rows) from None
         return tuple(ladders)
 
@@ -171,23 +165,25 @@ class FrequencySet:
 def read_frequency_set(
     engine: Engine | None, table: Relation, schema: Schema, *, ordered: bool = True, counted: pa.Table | None = None
 ) -> FrequencySet:
-    """Ask the engine for the combinations of a table's quasi-identifiers and sensitive values, and code them.
+    """Count and code a table's quasi-identifiers and sensitive values.
 
-    Costs one aggregation in the engine, and time and memory in proportion to the number of distinct
-    combinations. ``ordered=False`` leaves the combinations in the engine's order, where no one looks at it;
-    ``counted`` are the combinations, where an engine has been asked before or none is needed.
+    Costs one aggregation in the engine, and time and memory proportional to the number of distinct combinations.
+    ``ordered=False`` leaves the combinations in the engine's order, if the order does not matter; ``counted`` are the
+    combinations, if they were counted before or no engine is needed.
     """
     names = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
-    places = table.places(names)
+    positions = table.positions(names)
     if counted is None:
         assert engine is not None
-        counted = engine.frequencies(table, places)
+        counted = engine.frequencies(table, positions)
     count = _numpy(counted.column("n")).astype(np.int64, copy=False)
     if count.sum() == 0:
         raise TableError("The table has no rows; at least one is needed.")
-    columns = [(counted.column(f"c{place}"), name, place) for name, place in zip(names, places, strict=True)]
-    with at_most(None if len(count) >= MANY else 1):
-        coded = spread(lambda column: encode_column(*column), columns)
+    columns = [
+        (counted.column(f"c{position}"), name, position) for name, position in zip(names, positions, strict=True)
+    ]
+    with limit_threads(None if len(count) >= MIN_COMBINATIONS_FOR_THREADS else 1):
+        coded = parallel_map(lambda column: encode_column(*column), columns)
     q = len(schema.quasi_identifiers)
     quasi = tuple(dictionary for dictionary, _ in coded[:q])
     spellings = tuple(fold_column(written, codes, schema.columns[written.name].key) for written, codes in coded[q:])
@@ -195,8 +191,10 @@ def read_frequency_set(
     codes = _matrix([code for _, code in coded[:q]], len(count))
     secrets = _matrix([part.value[part.codes] for part in spellings], len(count))
     domains = tuple(
-        Domain(one.name, len(one.text)) if one.name in schema.person else schema.domain(one.name, one.text)
-        for one in sensitive
+        Domain(dictionary.name, len(dictionary.text))
+        if dictionary.name in schema.person
+        else schema.domain(dictionary.name, dictionary.text)
+        for dictionary in sensitive
     )
     found = FrequencySet(quasi, sensitive, domains, codes, secrets, count, spellings)
     if schema.person:
@@ -207,15 +205,18 @@ def read_frequency_set(
         return found
     sizes = [dictionary.size + 1 for dictionary in (*quasi, *sensitive)]
     keys = [codes, secrets + 1]
-    if found.folded:  # entries that are counted alike follow each other by their spelling
+    if found.folded:  # entries with equal counted values are ordered by spelling
         sizes += [part.written.size for part in spellings]
         keys += [part.codes[:, None] for part in spellings]
     order = np.argsort(row_keys(np.concatenate(keys, axis=1), sizes)[0])
-    return found.of(order, count[order])
+    return found.select(order, count[order])
 
 
 def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable[[str], str | None]) -> Spellings:
-    """What the values of a sensitive column are counted as. Costs one key per distinct value of text."""
+    """Merge the spellings of a sensitive column.
+
+    Costs one key per distinct value of text.
+    """
     import pyarrow as pa
 
     value = np.arange(written.size, dtype=np.int32)
@@ -223,17 +224,17 @@ def fold_column(written: Dictionary, codes: npt.NDArray[np.int32], key: Callable
     if pa.types.is_string(written.values.type) or pa.types.is_large_string(written.values.type):
         index: dict[str, int] = {}
         first: list[int] = []
-        for place, text in enumerate(written.text):
+        for position, text in enumerate(written.text):
             found = key(text)
             code = -1 if found is None else index.setdefault(found, len(index))
             if code == len(first):
-                first.append(place)
-            value[place] = code
+                first.append(position)
+            value[position] = code
         if len(first) < len(written.text):
             missing = written.missing or bool((value < 0).any())
             values = written.values.take(pa.array(first, pa.int64()))
-            texts = tuple(written.text[place] for place in first)
-            counted = Dictionary(written.name, written.place, values, texts, missing)
+            texts = tuple(written.text[position] for position in first)
+            counted = Dictionary(written.name, written.position, values, texts, missing)
     value[len(written.text) :] = -1
     return Spellings(written, counted, value, codes)
 
@@ -243,7 +244,7 @@ def _matrix(columns: list[npt.NDArray[np.int32]], rows: int) -> npt.NDArray[np.i
 
 
 def _numpy(array: pa.Array) -> npt.NDArray[Any]:
-    """A view of whole numbers without gaps."""
+    """Return a NumPy view of whole numbers without missing values."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):
@@ -251,8 +252,11 @@ def _numpy(array: pa.Array) -> npt.NDArray[Any]:
     return np.asarray(array.to_numpy())
 
 
-def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
-    """The sorted distinct values of a column, and the code of each of its cells (missing: the last code)."""
+def encode_column(column: pa.ChunkedArray, name: str, position: int) -> tuple[Dictionary, npt.NDArray[np.int32]]:
+    """Return the sorted distinct values of a column, and its cells' codes.
+
+    A missing cell has the last code.
+    """
     whole = _dictionary_of(column)
     values, text, order = sort_values(whole.dictionary)
     rank = np.empty(len(order) + 1, np.int32)
@@ -260,23 +264,23 @@ def encode_column(column: pa.ChunkedArray, name: str, place: int) -> tuple[Dicti
     rank[-1] = len(order)  # missing: the last code
     missing = whole.null_count > 0
     index = whole.indices.fill_null(len(order)) if missing else whole.indices
-    return Dictionary(name, place, values, text, missing), rank[_numpy(index)]
+    return Dictionary(name, position, values, text, missing), rank[_numpy(index)]
 
 
 def _dictionary_of(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    """A column by its distinct values, as one array."""
+    """Encode a column by its distinct values, as one array."""
     import pyarrow as pa
 
     chunks = column.chunks
-    if chunks and not pa.types.is_dictionary(column.type) and column.nbytes < MOST_TOGETHER:
-        return pa.concat_arrays(chunks).dictionary_encode()  # to unify the dictionaries of chunks takes far longer
+    if chunks and not pa.types.is_dictionary(column.type) and column.nbytes < MAX_CONCATENATED_BYTES:
+        return pa.concat_arrays(chunks).dictionary_encode()  # unifying the dictionaries of chunks takes far longer
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     chunks = encoded.unify_dictionaries().chunks
     return pa.concat_arrays(chunks) if chunks else pa.array([], encoded.type)
 
 
 def sort_values(values: pa.Array) -> tuple[pa.Array, Sequence[str], npt.NDArray[np.int64]]:
-    """Values in order, the same as text, and which place each had.
+    """Return values in order, the same as text, and their old positions.
 
     Numbers and dates are ordered by size, text that is all numbers by size too, other text by code point.
     """
@@ -284,22 +288,25 @@ def sort_values(values: pa.Array) -> tuple[pa.Array, Sequence[str], npt.NDArray[
     import pyarrow.compute as pc
 
     if not pa.types.is_string(values.type) and not pa.types.is_large_string(values.type):
-        places = pc.sort_indices(values)
-        values = values.take(places)
-        return values, texts_of(pc.cast(values, pa.string())), _numpy(places).astype(np.int64)
-    numbers = plain_numbers(values) if len(values) >= FEW else None
+        positions = pc.sort_indices(values)
+        values = values.take(positions)
+        return values, texts_from_arrow(pc.cast(values, pa.string())), _numpy(positions).astype(np.int64)
+    numbers = plain_numbers(values) if len(values) >= MIN_VALUES_FOR_BULK_SORT else None
     if numbers is not None:
         order = _order_of_numbers(values, numbers)
-    elif len(values) >= FEW and not _are_numbers(values.to_pylist()):
+    elif len(values) >= MIN_VALUES_FOR_BULK_SORT and not _are_numbers(values.to_pylist()):
         order = _numpy(pc.array_sort_indices(values)).astype(np.int64)  # bytes of UTF-8 are ordered as code points are
     else:
         order = _order_one_by_one(values.to_pylist())
     values = values.take(pa.array(order))
-    return values, texts_of(values), order
+    return values, texts_from_arrow(values), order
 
 
 def _order_one_by_one(text: list[str]) -> npt.NDArray[np.int64]:
-    """The order of texts: by size where all of them are numbers, by code point else and among equal numbers."""
+    """Sort texts by number if all are numbers, otherwise by code point.
+
+    Equal numbers are ordered by code point.
+    """
     keys = [(float(value), value) for value in text] if _are_numbers(text) else [(0.0, value) for value in text]
     return np.asarray(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
@@ -314,7 +321,10 @@ def _are_numbers(text: list[str]) -> bool:
 
 
 def plain_numbers(values: pa.Array) -> npt.NDArray[np.float64] | None:
-    """Texts without gaps as numbers, where all are written so plainly that Arrow reads them as Python does."""
+    """Parse texts as numbers, if Arrow reads all of them as Python does.
+
+    The texts have no missing values. Return None otherwise.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -326,14 +336,14 @@ def plain_numbers(values: pa.Array) -> npt.NDArray[np.float64] | None:
 
 
 def _order_of_numbers(values: pa.Array, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """The same order, of texts that are these numbers."""
+    """Sort texts by their numbers, as :func:`_order_one_by_one` does."""
     import pyarrow as pa
 
     order = np.argsort(numbers, kind="stable").astype(np.int64)
-    found = numbers[order]
-    edges = np.flatnonzero(np.r_[True, found[1:] != found[:-1], True])
-    for first in np.flatnonzero(np.diff(edges) > 1):  # numbers of several spellings
-        alike = order[edges[first] : edges[first + 1]]
-        texts = values.take(pa.array(alike)).to_pylist()
-        order[edges[first] : edges[first + 1]] = alike[sorted(range(len(texts)), key=texts.__getitem__)]
+    sorted_numbers = numbers[order]
+    edges = np.flatnonzero(np.r_[True, sorted_numbers[1:] != sorted_numbers[:-1], True])
+    for first in np.flatnonzero(np.diff(edges) > 1):  # a number with several spellings
+        equal = order[edges[first] : edges[first + 1]]
+        texts = values.take(pa.array(equal)).to_pylist()
+        order[edges[first] : edges[first + 1]] = equal[sorted(range(len(texts)), key=texts.__getitem__)]
     return order

@@ -1,14 +1,13 @@
-"""What a group publishes, given which rows form it.
+"""The labels that a group publishes.
 
-A partition comes from a method; what its groups show is a choice of its own, column by column:
+A method returns a partition; the labels of its groups are chosen column by column:
 
-* ``ancestor``: the lowest label of the hierarchy that all its values share;
-* ``range``: a range that covers its values, for columns whose values have an order, see
-  :mod:`shoal.table.group_ranges`;
-* ``star``: the value itself where all agree, `*` where they differ.
+* ``ancestor``: the lowest label of the hierarchy that covers all its values;
+* ``range``: a range that covers its values, for columns with an order, see :mod:`shoal.table.group_ranges`;
+* ``star``: the value itself if all rows agree, otherwise `*`.
 
-All return labels, how high each stands in its hierarchy (0 to 1), and which part of the domain it covers. Labels are
-made from the rows of the partition alone: what is left out is not heard in them.
+All return labels, the height of each in its hierarchy (0 to 1), and the share of the domain that it covers. Labels are
+made from the rows of the partition alone: suppressed rows do not influence them.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ import numpy.typing as npt
 from shoal.errors import PlanError
 from shoal.schema import TOP, Ladder
 from shoal.table.frequency_set import FrequencySet
-from shoal.table.group_ranges import Ends, show_ranges
+from shoal.table.group_ranges import RangeEnds, publish_ranges
 from shoal.table.recoding import ByGroup
-
-__all__ = ["REPRESENTATIVES", "Representative", "publish_groups"]
 
 Representative = Literal["ancestor", "range", "star"]
 REPRESENTATIVES: tuple[Representative, ...] = get_args(Representative)
 
-Shown = tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]
+GroupLabels = tuple[tuple[str | None, ...], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
 def publish_groups(
@@ -41,53 +38,53 @@ def publish_groups(
     count: npt.NDArray[np.int64],
     how: Representative | Sequence[Representative] = "ancestor",
     *,
-    ends: Ends = Ends(),  # noqa: B008 - frozen
+    ends: RangeEnds = RangeEnds(),  # noqa: B008 - frozen
     ranks: Sequence[npt.NDArray[np.int32] | None] | None = None,
     parts: bool = False,
 ) -> ByGroup:
-    """A recoding from a partition: of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``.
+    """Build a recoding from a partition.
 
-    Groups must be numbered 0, 1, ... without gaps. Entries are put in the order of ``row`` (then group), as
-    :class:`ByGroup` wants them. Two groups that come to show the same are one group to a reader, which is safe: what a
-    model says of both it says of their union only if it unites, so methods must use models that do. Cost: entries
-    times levels.
+    Of combination ``row[i]``, ``count[i]`` rows go to group ``group[i]``. Groups must be numbered 0, 1, ... without
+    gaps. Entries are sorted by ``row`` (then group), as :class:`ByGroup` requires. Two groups with the same labels are
+    one group to a reader. That is safe only for models that are closed under union, so methods must use such models.
+    Cost: entries times levels.
 
-    ``ranks`` gives the declared order of columns that show ranges, ``ends`` where these end. ``parts`` tells that the
-    partition is a part of one that leaves no row out, so that all values count as released.
+    ``ranks`` gives the declared order of columns with ranges, ``ends`` the ends of ranges. ``parts`` states that the
+    partition is a part of one without suppression, so that all values count as released.
     """
     order = np.lexsort((group, row))
     row, group, count = row[order], group[order], count[order]
     groups = int(group.max(initial=-1)) + 1
     kinds = [how] * len(ladders) if isinstance(how, str) else list(how)
-    shown = []
+    published = []
     for j, (whole, kind) in enumerate(zip(ladders, kinds, strict=True)):
         codes = frequencies.codes[row, j]
         present = np.full(len(whole.codes[0]), parts, np.bool_)
         present[codes] = True
         ladder = whole.released(present)
         if kind == "ancestor":
-            shown.append(_ancestors(codes, group, groups, ladder))
+            published.append(_ancestors(codes, group, groups, ladder))
         elif kind == "star":
-            shown.append(_stars(codes, group, groups, ladder))
+            published.append(_stars(codes, group, groups, ladder))
         elif kind == "range":
             rank = None if ranks is None else ranks[j]
-            shown.append(show_ranges(codes, count, group, groups, ladder, ends, rank, present))
+            published.append(publish_ranges(codes, count, group, groups, ladder, ends, rank, present))
         else:
             raise PlanError(f"What a group publishes must be one of {', '.join(REPRESENTATIVES)}; found {kind!r}.")
     return ByGroup(
         row,
         group,
         count,
-        tuple(labels for labels, _, _ in shown),
-        np.stack([height for _, height, _ in shown], axis=1),
-        np.stack([share for _, _, share in shown], axis=1),
+        tuple(labels for labels, _, _ in published),
+        np.stack([height for _, height, _ in published], axis=1),
+        np.stack([share for _, _, share in published], axis=1),
     )
 
 
 def _extent(
     codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """The least and the largest code of each group."""
+    """Return the smallest and the largest code of each group."""
     low = np.full(groups, np.iinfo(np.int32).max, np.int32)
     high = np.full(groups, -1, np.int32)
     np.minimum.at(low, group, codes)
@@ -95,7 +92,7 @@ def _extent(
     return low, high
 
 
-def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> GroupLabels:
     labels = np.full(groups, None, object)
     height = np.ones(groups)
     share = np.ones(groups)
@@ -112,7 +109,7 @@ def _ancestors(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], group
     return tuple(labels), height, share
 
 
-def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> Shown:
+def _stars(codes: npt.NDArray[np.int32], group: npt.NDArray[np.int64], groups: int, ladder: Ladder) -> GroupLabels:
     low, high = _extent(codes, group, groups)
     one = low == high
     labels = tuple(ladder.labels[0][code] if same else TOP for code, same in zip(low, one, strict=True))

@@ -1,4 +1,4 @@
-"""Numbers behind the values of a column, and the centre of a group's numbers as the column's own kind of value."""
+"""Numeric values of columns, and group means in the column's type."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import PlanError
-from shoal.runtime.validation import LARGEST_WHOLE
+from shoal.runtime.validation import MAX_INTEGER
 from shoal.table.frequency_set import Dictionary, plain_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["means", "numbers_of", "typed_as"]
-
 LARGEST_SQUARED = 1e150  # beyond it the sum of squares is infinite
-YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second that a calendar has
+YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799  # the first and the last second of the calendar
 
 
-def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
-    """The values of a column as numbers by code (dates as days), NaN for missing; None if they are no numbers."""
+def dictionary_numbers(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
+    """Return a column's values as numbers by code; None if not numeric.
+
+    Dates are days; NaN is missing.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -56,7 +57,7 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
             return None
     if not len(numbers):
         return None
-    if pa.types.is_decimal(kind) and np.abs(numbers).max() > LARGEST_WHOLE:
+    if pa.types.is_decimal(kind) and np.abs(numbers).max() > MAX_INTEGER:
         raise PlanError(
             f"Column {dictionary.name!r} holds numbers beyond 2^53, whose distances cannot be told apart. Declare it "
             f"as another role, or as text with a hierarchy."
@@ -73,48 +74,49 @@ def numbers_of(dictionary: Dictionary) -> npt.NDArray[np.float64] | None:
     return np.r_[numbers, np.nan] if dictionary.missing else numbers
 
 
-def means(
+def group_means(
     values: npt.NDArray[np.float64],
     count: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     groups: int,
     offset: float,
 ) -> npt.NDArray[np.float64]:
-    """The mean of each group's numbers, missing (NaN) where one is: no one is singled out by a number that is not told.
+    """Return the mean of each group's numbers.
 
-    Of number ``values[i]`` the group ``group[i]`` has ``count[i]``. Sums of large numbers lose digits, so that their
-    distances from ``offset`` are summed.
+    It is missing (NaN) if one of them is missing, so that a mean never reveals who has a value. The group ``group[i]``
+    has ``count[i]`` times the number ``values[i]``. Sums of large numbers lose digits, so distances from ``offset`` are
+    summed.
     """
     size = np.bincount(group, weights=count, minlength=groups)
     return np.asarray(offset + np.bincount(group, weights=(values - offset) * count, minlength=groups) / size)
 
 
-def typed_as(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
-    """Whole numbers stay whole, dates stay dates, text stays text."""
+def as_column_type(dictionary: Dictionary, centre: npt.NDArray[np.float64]) -> tuple[pa.Array, npt.NDArray[np.float64]]:
+    """Convert means to the column's type: integers, dates and text remain so."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = dictionary.values.type
-    gaps = np.isnan(centre)
-    whole = np.where(gaps, 0, np.rint(centre)).astype(np.int64)
+    missing = np.isnan(centre)
+    whole = np.where(missing, 0, np.rint(centre)).astype(np.int64)
     if pa.types.is_integer(kind):
-        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+        return pc.cast(pa.array(whole, mask=missing), kind), np.where(missing, np.nan, whole)
     if pa.types.is_date(kind):
-        days = pc.cast(pa.array(whole.astype(np.int32), mask=gaps), pa.date32())
-        return pc.cast(days, kind), np.where(gaps, np.nan, whole)
+        days = pc.cast(pa.array(whole.astype(np.int32), mask=missing), pa.date32())
+        return pc.cast(days, kind), np.where(missing, np.nan, whole)
     if pa.types.is_timestamp(kind):
-        return pc.cast(pa.array(whole, mask=gaps), kind), np.where(gaps, np.nan, whole)
+        return pc.cast(pa.array(whole, mask=missing), kind), np.where(missing, np.nan, whole)
     if pa.types.is_floating(kind):
-        return pc.cast(pa.array(centre, mask=gaps), kind), centre
+        return pc.cast(pa.array(centre, mask=missing), kind), centre
     if pa.types.is_decimal(kind):
-        return pa.array(centre, mask=gaps), centre
+        return pa.array(centre, mask=missing), centre
     integral = all(_is_whole(text) for text in dictionary.text)
-    shown = whole if integral else centre
+    published = whole if integral else centre
     texts = [
         None if gap else str(int(value)) if integral else repr(float(value))
-        for value, gap in zip(shown, gaps, strict=True)
+        for value, gap in zip(published, missing, strict=True)
     ]
-    return pa.array(texts, pa.string()), np.where(gaps, np.nan, shown.astype(np.float64))
+    return pa.array(texts, pa.string()), np.where(missing, np.nan, published.astype(np.float64))
 
 
 def _is_whole(text: str) -> bool:

@@ -1,6 +1,6 @@
-"""Groups: how many rows each has, and how often each sensitive value occurs in it.
+"""Groups: their sizes, and the counts of each sensitive value in them.
 
-Histograms are sparse: of a group only the values that it holds are kept, sorted by value code.
+Histograms are sparse: a group has entries only for the values that it contains, sorted by value code.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from shoal.schema import Domain
 
-__all__ = ["Groups", "Histogram", "different_keys", "group_keys", "histogram", "row_keys", "sum_by", "unique_pairs"]
-
 LARGEST_KEY = 2**62
 
 
@@ -26,13 +24,13 @@ class Histogram:
     Attributes
     ----------
     domain
-        What is known of the values.
+        Properties of the values.
     start
         int64 (g + 1,): the entries of group i are ``start[i]:start[i + 1]``.
     value, count
         int32 and int64 (entries,): value code and its count; missing values have no entry.
     known
-        int64 (g,): rows of the group whose value is not missing.
+        int64 (g,): rows of the group with a value that is not missing.
     total
         int64 (values,): counts over all groups.
     """
@@ -46,7 +44,7 @@ class Histogram:
 
     @property
     def distinct(self) -> npt.NDArray[np.int64]:
-        """How many different values each group holds."""
+        """The number of distinct values of each group."""
         return np.diff(self.start)
 
     @property
@@ -54,10 +52,10 @@ class Histogram:
         """The group of each entry."""
         return np.repeat(np.arange(len(self.known)), self.distinct)
 
-    def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
-        """How many different values each group holds, or different labels of its values.
+    def different(self, limit: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
+        """Count the distinct values, or labels of values, of each group.
 
-        By people (:class:`shoal.table.people.ByPeople`) it is counted no further than to ``most``.
+        For people (:class:`shoal.table.people.PeopleHistogram`) the count stops at ``limit``.
         """
         if labels is None:
             return self.distinct
@@ -65,13 +63,13 @@ class Histogram:
         return np.bincount(present, minlength=len(self.known)).astype(np.int64)
 
     def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-        """The sum over each group's rows of what their values weigh, in whole units."""
+        """Return the sum of the weights of each group's rows, in whole units."""
         largest = int(self.known.max(initial=0)) * int(units.max(initial=0))
         kind = np.int64 if largest < LARGEST_KEY else object
         return sum_by(self.owner, self.count.astype(kind) * units[self.value], len(self.known))
 
     def largest(self) -> npt.NDArray[np.int64]:
-        """The count of each group's most frequent value; 0 where none is known."""
+        """Return the count of each group's most frequent value; 0 without one."""
         top = np.zeros(len(self.known), np.int64)
         filled = self.distinct > 0
         if filled.any():
@@ -88,37 +86,46 @@ class Groups:
 
     @property
     def count(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return len(self.size)
 
     @property
     def people(self) -> Histogram | None:
-        """How many rows of each person every group has; None where no column says whose rows they are."""
+        """The number of rows of each person in every group; None without people."""
         return next((h for h in self.histograms if h.domain.people is not None), None)
 
     @property
     def rows(self) -> int:
-        """How many rows the groups hold together."""
+        """The number of rows in all groups."""
         return int(self.size.sum())
 
     def within(self, totals: Sequence[npt.NDArray[np.int64]]) -> Groups:
-        """The same groups as part of a larger table, whose counts of each value are given by sensitive column."""
+        """Return the groups as part of a larger table with these value counts.
+
+        ``totals`` are the table's counts of each value, by sensitive column.
+        """
         return Groups(self.size, tuple(replace(h, total=t) for h, t in zip(self.histograms, totals, strict=True)))
 
     def histogram(self, column: str) -> Histogram:
-        """The histogram of a sensitive column."""
+        """Return the histogram of a sensitive column."""
         return next(h for h in self.histograms if h.domain.name == column)
 
 
 def sum_by(owner: npt.NDArray[Any], amounts: npt.NDArray[Any], owners: int) -> npt.NDArray[Any]:
-    """What each owner has together, in the number type of the amounts: weights of ``bincount`` would be rounded."""
+    """Return the sum of amounts by owner, in the amounts' number type.
+
+    Weights of ``bincount`` would be rounded.
+    """
     sums = np.zeros(owners, amounts.dtype)
     np.add.at(sums, owner, amounts)
     return sums
 
 
 def different_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The different keys from low to high, and how often each occurs; sorted, which is quicker here than to hash."""
+    """Return the distinct keys in increasing order, and their counts.
+
+    They are sorted, which is faster here than hashing.
+    """
     keys = np.sort(keys)
     first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.zeros(0, np.int64)
     return keys[first], np.diff(np.r_[first, len(keys)])
@@ -127,7 +134,7 @@ def different_keys(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], 
 def unique_pairs(
     first: npt.NDArray[np.integer[Any]], second: npt.NDArray[np.integer[Any]]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The different pairs of codes in lexicographic order, and how often each is there.
+    """Return the distinct pairs of codes in lexicographic order, and counts.
 
     >>> [part.tolist() for part in unique_pairs(np.array([2, 0, 2]), np.array([-1, 3, -1]))]
     [[0, 2], [3, -1], [1, 2]]
@@ -143,12 +150,15 @@ def unique_pairs(
 
 
 def row_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
-    """One whole number per row of a code matrix, in lexicographic order of the rows, and a number above all of them."""
+    """Return one integer per row of a code matrix, and a number above all.
+
+    The integers follow the lexicographic order of the rows.
+    """
     key = np.zeros(len(codes), np.int64)
     span = 1
     for j, size in enumerate(sizes):
         size = max(int(size), 1)
-        if span * size >= LARGEST_KEY:  # the product no longer fits: number what there is, and go on from that
+        if span * size >= LARGEST_KEY:  # the product no longer fits: renumber the keys so far, and continue
             distinct, key = np.unique(key, return_inverse=True)
             span = len(distinct)
         key = key * size + codes[:, j]
@@ -159,8 +169,8 @@ def row_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tupl
 def group_keys(codes: npt.NDArray[np.signedinteger], sizes: Sequence[int]) -> tuple[npt.NDArray[np.int64], int]:
     """Number the distinct rows of a code matrix in lexicographic order.
 
-    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and how many there
-    are. Time n log n for n rows.
+    ``sizes[j]`` is larger than every code of column j. Returns the number of each row and the number of distinct rows.
+    Time n log n for n rows.
     """
     key, span = row_keys(codes, sizes)
     if span <= 4 * len(codes) + 1024:  # few possible keys: mark them instead of sorting
@@ -179,7 +189,10 @@ def histogram(
     groups: int,
     domain: Domain,
 ) -> Histogram:
-    """Count values by group; ``value`` -1 is missing and not counted. Time n log n for n combinations."""
+    """Count values by group; ``value`` -1 is missing and not counted.
+
+    Time n log n for n combinations.
+    """
     known = value >= 0
     if not known.all():
         group, value, count = group[known], value[known], count[known]
@@ -190,7 +203,7 @@ def histogram(
         present[key] = True
         found = np.flatnonzero(present)
         summed = sum_by(key, count, len(present))[found]
-    elif (count == 1).all():  # rows by themselves: nothing but their keys is to be sorted
+    elif (count == 1).all():  # single rows: only their keys are sorted
         found, summed = different_keys(key)
     else:
         order = np.argsort(key, kind="stable")

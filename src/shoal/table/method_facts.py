@@ -1,7 +1,7 @@
-"""What a method tells about its work, for the certificate: a dataclass of its own for each method.
+"""Facts that a method reports in the certificate: a dataclass per method.
 
-Whoever reads it asks for what it is (``facts.of(Search)``), not for a key. What several methods tell is a part of
-theirs, and stands among their own when it is written.
+A reader requests facts by type (``facts.get(SearchFacts)``), not by key. Facts that several methods share are a field
+of theirs, and are written among their own.
 """
 
 from __future__ import annotations
@@ -10,51 +10,55 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
-__all__ = ["AtLevels", "MethodFacts", "Search", "Warned"]
-
 Kind = TypeVar("Kind", bound="MethodFacts")
 
 
 @runtime_checkable
-class Telling(Protocol):
-    """What can be told as plain values."""
+class SupportsToDict(Protocol):
+    """Objects that convert to plain values."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """Return the object as plain values for JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MethodFacts:
-    """Base of what methods tell. A field that is None is not told; one that is such facts itself is a part of these."""
+    """Base class of the facts that methods report.
 
-    apart: ClassVar[bool] = False
-    """Whether this is an entry of the certificate's own, rather than one of its method."""
+    A field that is None is not reported; a field that is facts itself is a part of these.
+    """
 
-    def of(self, kind: type[Kind]) -> Kind | None:
-        """What is told of a kind, by these facts or a part of them; None where nothing is."""
+    top_level: ClassVar[bool] = False
+    """Whether these facts are an entry of the certificate itself, rather than of its method."""
+
+    def get(self, kind: type[Kind]) -> Kind | None:
+        """Return the facts of a type among these and their parts, or None."""
         if isinstance(self, kind):
             return self
-        return next((found for part in self._parts() if (found := part.of(kind)) is not None), None)
+        return next((found for part in self._parts() if (found := part.get(kind)) is not None), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """What stands under the method's name in the certificate, ready for JSON."""
-        return {} if self.apart else self.written()
+        """Return the entries under the method's name in the certificate.
+
+        They are ready for JSON.
+        """
+        return {} if self.top_level else self.written()
 
     def entries(self) -> dict[str, Any]:
-        """What stands in the certificate by itself."""
-        if self.apart:
+        """Return the top-level entries of the certificate."""
+        if self.top_level:
             return self.written()
-        told: dict[str, Any] = {}
+        found: dict[str, Any] = {}
         for part in self._parts():
-            told |= part.entries()
-        return told
+            found |= part.entries()
+        return found
 
     def written(self) -> dict[str, Any]:
-        """The fields for JSON, in their order."""
-        told: dict[str, Any] = {}
+        """Return the fields for JSON, in their order."""
+        found: dict[str, Any] = {}
         for name, value in self._fields():
-            told |= value.to_dict() if isinstance(value, MethodFacts) else {name: _plain(value)}
-        return told
+            found |= value.to_dict() if isinstance(value, MethodFacts) else {name: _plain(value)}
+        return found
 
     def _fields(self) -> Iterator[tuple[str, Any]]:
         values = ((part.name, getattr(self, part.name)) for part in fields(self))
@@ -65,24 +69,24 @@ class MethodFacts:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Telling):
+    if isinstance(value, SupportsToDict):
         return value.to_dict()
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtLevels(MethodFacts):
-    """The level at which each quasi-identifier is shown."""
+class LevelFacts(MethodFacts):
+    """The level at which each quasi-identifier is published."""
 
-    apart: ClassVar[bool] = True
+    top_level: ClassVar[bool] = True
     levels: Mapping[str, int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search(MethodFacts):
-    """How good the recoding is of all that the plan allows: what it loses, and the least that any can lose.
+class SearchFacts(MethodFacts):
+    """The loss of the recoding, and a lower bound for all recodings.
 
-    Both in the measure that the method minimizes.
+    The recodings are those that the plan allows. Both are in the measure that the method minimizes.
     """
 
     optimal: bool
@@ -91,7 +95,7 @@ class Search(MethodFacts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Warned(MethodFacts):
-    """What a reader of the release must know, in a sentence."""
+class WarningFacts(MethodFacts):
+    """A sentence that a reader of the release must know."""
 
     warning: str

@@ -1,14 +1,14 @@
-"""Groups of people in place of groups of rows: what models look at where several rows can be one person's.
+"""Groups of people instead of rows, if people have several rows.
 
 A group's size is then the number of different people in it. Each person counts once in its histograms, in equal parts
-on the different values that he or she has anywhere in the source; counts are in whole parts of a person, so that they
-are exact. Two figures are no sums over values and are taken from the people themselves:
+for the distinct values that he or she has anywhere in the source; counts are in whole parts of a person, so that they
+are exact. Two figures are not sums over values and are computed from the people themselves:
 
-* how many different values a group has is the least number of values such that everybody has one of them: to be told
-  that a person is in a group with p = 2 must not tell a value that all of them have;
+* the number of distinct values of a group is the smallest number of values such that everybody has one of them: the
+  knowledge that a person is in a group with p = 2 must not reveal a value that all of them have;
 * a person weighs as much as the lightest of his or her values.
 
-People of whom no value is known count for the group's size and for nothing else.
+People without a known value count for the group's size only.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import override
 
 from shoal.errors import PlanError, VerificationError
 from shoal.io.engines.base import Engine, Relation
@@ -33,13 +34,8 @@ from shoal.table.groups import LARGEST_KEY, Groups, Histogram, different_keys, s
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Numbered", "PeopleHistogram", "as_in_source", "by_people", "number_names", "number_people", "people_of",
-    "with_people",
-]  # fmt: skip
-
 PLAIN_WORD, PLAIN_NUMBER = "^[A-Za-z][A-Za-z0-9]*$", "^[0-9]{1,18}$"
-"""Keys of people that are compared without a look at each: but for the case of letters, and for zeros in front."""
+"""Keys of people that are compared in bulk: but for the case of letters, and leading zeros."""
 
 
 @dataclass(frozen=True)
@@ -57,35 +53,35 @@ class PeopleHistogram(Histogram):
     member: npt.NDArray[np.int64]
     sets: ValueSets
 
-    def different(self, most: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
-        """See :class:`shoal.table.groups.Histogram`."""
+    @override
+    def different(self, limit: int, labels: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int64]:
         if int(self.sets.size.max(initial=0)) <= 1:
-            return np.minimum(super().different(most, labels), most)
+            return np.minimum(super().different(limit, labels), limit)
         values = self.sets.value if labels is None else labels[self.sets.value]
-        people, most_of_them = self._commonest(values)
-        # the commonest value is everybody's, or so few have it that no fewer than so many values reach everybody
-        found = np.minimum(-(-people // np.maximum(most_of_them, 1)), most)
+        people, largest = self._commonest(values)
+        # a lower bound: each value covers at most as many people as the most frequent one
+        found = np.minimum(-(-people // np.maximum(largest, 1)), limit)
         first = np.searchsorted(self.member, np.arange(len(found) + 1))
-        for group in np.flatnonzero((found < most) & (most_of_them < people)):
+        for group in np.flatnonzero((found < limit) & (largest < people)):
             start = self.sets.start[first[group] : first[group + 1] + 1]
             sets = {frozenset(values[a:b].tolist()) for a, b in itertools.pairwise(start) if b > a}
-            found[group] = hitting_number(sets, most)
+            found[group] = hitting_number(sets, limit)
         return found
 
     def _commonest(self, values: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Of each group the people of whom a value is known, and how many of them have the commonest one."""
+        """Count each group's people with a known and with the commonest value."""
         groups, size = len(self.known), self.sets.size
         people = np.bincount(self.member[size > 0], minlength=groups).astype(np.int64)
         width = int(values.max(initial=0)) + 1
         # a person can have several values of one label, and counts once
         pair = different_keys(np.repeat(np.arange(len(size)), size) * width + values)[0]
         key, count = different_keys(self.member[pair // width] * width + pair % width)
-        most = np.zeros(groups, np.int64)
-        np.maximum.at(most, key // width, count)
-        return people, most
+        largest = np.zeros(groups, np.int64)
+        np.maximum.at(largest, key // width, count)
+        return people, largest
 
+    @override
     def weight(self, units: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-        """See :class:`shoal.table.groups.Histogram`."""
         known = self.sets.size > 0
         if not known.any():
             return np.zeros(len(self.known), np.int64)
@@ -93,19 +89,20 @@ class PeopleHistogram(Histogram):
         return sum_by(self.member[known], lightest, len(self.known))
 
 
-def hitting_number(sets: set[frozenset[int]], most: int) -> int:
-    """The least number of values such that every set has one of them, or ``most`` if it is not less.
+def hitting_number(sets: set[frozenset[int]], limit: int) -> int:
+    """Return the smallest number of values that hit every set.
 
-    Time: (values of the smallest sets) to the power of ``most`` - 1, at the worst.
+    It is at most ``limit``. A set is hit if it contains one of the values. Time: (values of the smallest sets) to the
+    power of ``limit`` - 1, in the worst case.
 
     >>> hitting_number({frozenset({1, 2}), frozenset({1, 3}), frozenset({4})}, 5)
     2
     """
     if not sets:
         return 0
-    needed = [one for one in sets if not any(other < one for other in sets)]  # who hits a part of it hits the whole
+    needed = [one for one in sets if not any(other < one for other in sets)]  # a value that hits a subset hits the set
     needed.sort(key=len)
-    return next((number for number in range(1, most) if _can_be_hit(needed, number)), most)
+    return next((number for number in range(1, limit) if _can_be_hit(needed, number)), limit)
 
 
 def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
@@ -117,46 +114,52 @@ def _can_be_hit(sets: Sequence[frozenset[int]], values: int) -> bool:
 
 
 def by_people(groups: Groups, columns: Collection[str] | None = None) -> Groups:
-    """The groups in people: sizes, and histograms of the sensitive columns, or of some of them."""
-    held = groups.people
-    assert held is not None
-    assert held.domain.people is not None
-    people = held.domain.people
+    """Convert groups to people: sizes, and histograms of some columns.
+
+    Without ``columns``, the histograms are those of all sensitive columns.
+    """
+    members = groups.people
+    assert members is not None
+    assert members.domain.people is not None
+    people = members.domain.people
     others = tuple(
-        _by_people(histogram, held, people.sets[histogram.domain.name])
+        _by_people(histogram, members, people.sets[histogram.domain.name])
         for histogram in groups.histograms
-        if histogram is not held and (columns is None or histogram.domain.name in columns)
+        if histogram is not members and (columns is None or histogram.domain.name in columns)
     )
-    return Groups(held.distinct, others)
+    return Groups(members.distinct, others)
 
 
-def _by_people(histogram: Histogram, held: Histogram, sets: ValueSets) -> PeopleHistogram:
-    member, person = held.owner, held.value.astype(np.int64)
-    groups, width = len(held.known), max(histogram.domain.size, 1)
-    own = sets.of(person)
-    present = np.flatnonzero(held.total)  # in the whole table, of which these may be some groups only
+def _by_people(histogram: Histogram, members: Histogram, sets: ValueSets) -> PeopleHistogram:
+    member, person = members.owner, members.value.astype(np.int64)
+    groups, width = len(members.known), max(histogram.domain.size, 1)
+    member_sets = sets.of(person)
+    present = np.flatnonzero(members.total)  # in the whole table; these may be some of its groups only
     parts = _parts(sets, present, histogram.domain.name)
-    share = np.where(own.size > 0, parts // np.maximum(own.size, 1), 0)
-    owner = np.repeat(member, own.size)
-    key, inverse = np.unique(owner * width + own.value, return_inverse=True)
+    share = np.where(member_sets.size > 0, parts // np.maximum(member_sets.size, 1), 0)
+    owner = np.repeat(member, member_sets.size)
+    key, inverse = np.unique(owner * width + member_sets.value, return_inverse=True)
     start = np.zeros(groups + 1, np.int64)
     np.cumsum(np.bincount(key // width, minlength=groups), out=start[1:])
-    everybody = sets.of(present)
-    everywhere = np.where(everybody.size > 0, parts // np.maximum(everybody.size, 1), 0)
+    present_sets = sets.of(present)
+    share_of_each = np.where(present_sets.size > 0, parts // np.maximum(present_sets.size, 1), 0)
     return PeopleHistogram(
         histogram.domain,
         start,
         (key % width).astype(np.int32),
-        sum_by(inverse.reshape(-1), np.repeat(share, own.size), len(key)),
-        sum_by(member, np.where(own.size > 0, parts, 0), groups),
-        sum_by(everybody.value.astype(np.int64), np.repeat(everywhere, everybody.size), histogram.domain.size),
+        sum_by(inverse.reshape(-1), np.repeat(share, member_sets.size), len(key)),
+        sum_by(member, np.where(member_sets.size > 0, parts, 0), groups),
+        sum_by(present_sets.value.astype(np.int64), np.repeat(share_of_each, present_sets.size), histogram.domain.size),
         member,
-        own,
+        member_sets,
     )
 
 
 def _parts(sets: ValueSets, people: npt.NDArray[np.int64], column: str) -> int:
-    """Into how many parts a person is divided, so that equal parts on his or her values are whole numbers."""
+    """Return the number of parts of a person, for equal parts on all values.
+
+    It is a multiple of each person's number of values, so that parts are whole numbers.
+    """
     sizes = np.unique(sets.size[people])
     parts = math.lcm(*(int(size) for size in sizes if size))
     if parts * max(len(people), 1) * 2 >= LARGEST_KEY:
@@ -167,13 +170,13 @@ def _parts(sets: ValueSets, people: npt.NDArray[np.int64], column: str) -> int:
     return parts
 
 
-def people_of(frequencies: FrequencySet, place: int) -> People:
-    """The people of a table: the sensitive column at ``place`` says whose rows they are."""
-    person = frequencies.secrets[:, place].astype(np.int64)
+def people_of(frequencies: FrequencySet, position: int) -> People:
+    """Return the people of a table, given the position of their column."""
+    person = frequencies.secrets[:, position].astype(np.int64)
     count = int(person.max(initial=-1)) + 1
     sets = {}
     for s, domain in enumerate(frequencies.domains):
-        if s == place:
+        if s == position:
             continue
         known = frequencies.secrets[:, s] >= 0
         width = max(domain.size, 1)
@@ -184,98 +187,103 @@ def people_of(frequencies: FrequencySet, place: int) -> People:
 
 
 def with_people(frequencies: FrequencySet) -> FrequencySet:
-    """The frequency set whose last sensitive column says whose rows they are, with these people known."""
-    place = frequencies.secrets.shape[1] - 1
-    domain = replace(frequencies.domains[place], people=people_of(frequencies, place))
-    return replace(frequencies, domains=(*frequencies.domains[:place], domain))
+    """Attach the people that the last sensitive column names."""
+    position = frequencies.secrets.shape[1] - 1
+    domain = replace(frequencies.domains[position], people=people_of(frequencies, position))
+    return replace(frequencies, domains=(*frequencies.domains[:position], domain))
 
 
-def as_in_source(found: FrequencySet, source: FrequencySet) -> FrequencySet:
-    """A table of some of the source's rows, with all that its people have in the source.
+def with_source_people(found: FrequencySet, source: FrequencySet) -> FrequencySet:
+    """Attach the source's people to a table of some of its rows.
 
-    Whose rows they are is told by the numbers of :func:`number_people`; nothing else that is sensitive is looked at.
+    The column of people has the numbers of :func:`number_people`; other sensitive columns are ignored.
     """
-    place = source.secrets.shape[1] - 1
-    numbers = np.asarray([int(text) for text in found.sensitive[place].text], np.int32)
-    person = found.secrets[:, place]
-    if (person < 0).any() or not np.isin(numbers, source.secrets[:, place]).all():
+    position = source.secrets.shape[1] - 1
+    numbers = np.asarray([int(text) for text in found.sensitive[position].text], np.int32)
+    person = found.secrets[:, position]
+    if (person < 0).any() or not np.isin(numbers, source.secrets[:, position]).all():
         raise VerificationError("A row is nobody's, or of a person whom the source does not have. A fault in shoal.")
     secrets = np.full_like(found.secrets, -1)
-    secrets[:, place] = numbers[person]
+    secrets[:, position] = numbers[person]
     return replace(found, domains=source.domains, secrets=secrets)
 
 
 @dataclass(frozen=True)
-class Numbered:
-    """A table with the people's numbers; how many rows are nobody's; and what names the people, by number."""
+class NumberedPeople:
+    """A table with the people's numbers, and their names by number.
+
+    ``rows_without_person`` counts the rows in which a name is missing.
+    """
 
     table: Relation
-    nobodys: int
+    rows_without_person: int
     named: pa.Array | Sequence[tuple[str, ...]]
 
     @cached_property
     def names(self) -> Sequence[tuple[str, ...]]:
-        """What names each person: one text for each of the columns that say it together."""
+        """The name of each person: one text for each of the naming columns."""
         if isinstance(self.named, Sequence):
             return self.named
         return [(fold(str(key)) or "",) for key in self.named.to_pylist()]
 
 
-def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> Numbered:
-    """The table with the people's numbers, from 0, in the first of the columns that say together whose rows they are.
+def number_people(engine: Engine, table: Relation, columns: Sequence[str]) -> NumberedPeople:
+    """Replace the first naming column by the people's numbers, from 0.
 
-    Numbers follow the names, of which spellings are one as those of a sensitive value are. Where a name is missing,
-    each row has a number of its own, above those with a name: who cannot be told to be the same may be another. Costs
-    one count of these columns, and memory for the different names.
+    The columns together name the person of each row. Numbers follow the names; spellings are merged as those of a
+    sensitive value. If a name is missing, each row has its own number, above those with a name: it may be another
+    person. Costs one count of these columns, and memory for the distinct names.
     """
     import pyarrow as pa
 
-    places = table.places(columns)
-    counted = engine.frequencies(table, places)
-    number, names = number_names(counted, places)
+    positions = table.positions(columns)
+    counted = engine.frequencies(table, positions)
+    number, names = number_names(counted, positions)
     rows = np.asarray(counted.column("n").to_numpy(), np.int64)
     copies = np.where(number >= 0, 1, rows)
     row = np.repeat(np.arange(len(number)), copies)
     named, person = len(names), number[row]
-    nobody = person < 0
-    person[nobody] = named + np.arange(int(nobody.sum()))
-    if not nobody.any() and len(places) == 1:
-        label = {places[0]: pa.table({"v": counted.column(f"c{places[0]}"), "label": pa.array(person)})}
+    unnamed = person < 0
+    person[unnamed] = named + np.arange(int(unnamed.sum()))
+    if not unnamed.any() and len(positions) == 1:
+        label = {positions[0]: pa.table({"v": counted.column(f"c{positions[0]}"), "label": pa.array(person)})}
         numbered = engine.recode_by_level(table, range(len(table.columns)), label, {}, None)
-        return Numbered(replace(numbered, ranked=()), 0, names)
-    data: dict[str, object] = {f"c{place}": counted.column(f"c{place}").take(pa.array(row)) for place in places}
+        return NumberedPeople(replace(numbered, ranked=()), 0, names)
+    data: dict[str, object] = {
+        f"c{position}": counted.column(f"c{position}").take(pa.array(row)) for position in positions
+    }
     data["g"] = pa.array(person)
-    if nobody.any():  # rows without a name are told apart by their place among those that are alike
+    if unnamed.any():  # rows without a name are distinguished by their position among equal rows
         low = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-        data["low"], data["high"] = pa.array(low), pa.array(np.where(nobody, low + 1, rows[row]))
-    every = np.arange(named + int(nobody.sum()), dtype=np.int64)
-    labels = {"g": every, f"c{places[0]}": every, "rank": every, "n": np.ones_like(every)}
+        data["low"], data["high"] = pa.array(low), pa.array(np.where(unnamed, low + 1, rows[row]))
+    numbers = np.arange(named + int(unnamed.sum()), dtype=np.int64)
+    labels = {"g": numbers, f"c{positions[0]}": numbers, "rank": numbers, "n": np.ones_like(numbers)}
     numbered = engine.recode_by_group(
         table, range(len(table.columns)), pa.table(data), pa.table({key: pa.array(v) for key, v in labels.items()})
     )
-    return Numbered(replace(numbered, ranked=()), int(nobody.sum()), names)
+    return NumberedPeople(replace(numbered, ranked=()), int(unnamed.sum()), names)
 
 
 def number_names(
-    counted: pa.Table, places: Sequence[int]
+    counted: pa.Table, positions: Sequence[int]
 ) -> tuple[npt.NDArray[np.int64], pa.Array | Sequence[tuple[str, ...]]]:
-    """The number of the person whom the columns at these places name together, in each row, and names by number.
+    """Return the number of each row's person, and the names by number.
 
-    -1 where one of the columns is missing. What people are called decides their numbers, not where their rows stand.
+    -1 if one of the naming columns is missing. Numbers depend on the names, not on the order of rows.
     """
-    if len(places) == 1 and (plain := _number_plain(counted.column(f"c{places[0]}"))) is not None:
+    if len(positions) == 1 and (plain := _number_plain(counted.column(f"c{positions[0]}"))) is not None:
         return plain
-    found = list(zip(*(_keys(counted.column(f"c{place}")) for place in places), strict=True))
+    found = list(zip(*(_keys(counted.column(f"c{position}")) for position in positions), strict=True))
     names: list[Any] = sorted({name for name in found if None not in name})
-    number = {name: place for place, name in enumerate(names)}
+    number = {name: position for position, name in enumerate(names)}
     return np.asarray([number.get(name, -1) for name in found], np.int64), names
 
 
 def _number_plain(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], pa.Array] | None:
-    """The same for whole numbers, and for keys of letters and digits that begin with a letter: all of them at once.
+    """Number names that are integers, or words of letters and digits, in bulk.
 
-    None where there are others. Of letters the case is folded, of digits zeros in front, as by :func:`fold`; numbers
-    follow the size of whole numbers.
+    Words begin with a letter. None if there are other names. The case of letters and leading zeros are folded, as by
+    :func:`fold`; integers are ordered by size.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -297,7 +305,10 @@ def _number_plain(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], pa.Ar
 
 
 def _keys(column: pa.ChunkedArray) -> list[str | None]:
-    """What a column's values are compared by, the same for numbers and their text; None is missing."""
+    """Return comparison keys of a column's values; None is missing.
+
+    They are the same for numbers and their text.
+    """
     import pyarrow as pa
 
     return [None if text is None else fold(text) for text in column.cast(pa.string()).to_pylist()]

@@ -1,11 +1,12 @@
-"""Keyed pseudonyms in place of identifiers: HMAC-SHA256 of column and value, cut to 128 bits.
+"""Keyed pseudonyms: HMAC-SHA256 of column and value, cut to 128 bits.
 
-Who has the key can make the pseudonym of a person again, and so link deliveries; who has not cannot tell it from
-chance, nor try names out. A plain hash would not do: names can be tried. The name of the column is part of what is
-hashed, so that one value in two columns has two pseudonyms.
+With the key, the pseudonym of a person can be computed again, so that deliveries can be linked; without it, a pseudonym
+is indistinguishable from chance, and names cannot be tried out. A plain hash would not do: names can be tried. The name
+of the column is part of the message, so that one value has different pseudonyms in two columns.
 
-A pseudonym links the rows of one person, within a release and between releases of one key. So that of an identifier
-must not repeat; one that does is a person's, and a plan says how many rows of a person others may know.
+A pseudonym links the rows of one person, within a release and between releases with one key. So the pseudonym of an
+identifier must not repeat; one that does repeat belongs to a person, and the plan states how many rows of a person
+others may know.
 
 Krawczyk, Bellare and Canetti, "HMAC", RFC 2104; Article 29 Working Party, Opinion 05/2014, section 4.
 """
@@ -26,8 +27,6 @@ from shoal.io.engines.base import Engine, Relation
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["KEY_VARIABLE", "name_people", "pseudonym", "read_key", "replace_identifiers"]
-
 KEY_VARIABLE = "SHOAL_PSEUDONYM_KEY"
 SHORTEST_KEY = 16
 LENGTH = 32
@@ -39,9 +38,9 @@ def read_key(path: Path | None, release: Path | None = None) -> bytes:
     Parameters
     ----------
     path
-        The file; where None, that which the environment variable SHOAL_PSEUDONYM_KEY names.
+        The file; if None, the one that the environment variable SHOAL_PSEUDONYM_KEY names.
     release
-        Where the release goes: the key must not lie in that folder.
+        The path of the release: the key must not be in that folder.
     """
     if path is None:
         named = os.environ.get(KEY_VARIABLE)
@@ -69,31 +68,34 @@ def read_key(path: Path | None, release: Path | None = None) -> bytes:
 
 
 def pseudonym(key: bytes, column: str, value: str) -> str:
-    """The pseudonym of a value.
+    """Return the pseudonym of a value.
 
     >>> pseudonym(b"k" * 16, "name", "Rick") == pseudonym(b"k" * 16, "name", "Rick")
     True
     >>> len(pseudonym(b"k" * 16, "name", "Rick"))
     32
     """
-    # the length of the name in front keeps two different pairs from being the same text
+    # the length prefix keeps two different pairs from having the same text
     message = f"{len(column)}:{column}{value}".encode()
     return hmac.new(key, message, hashlib.sha256).hexdigest()[:LENGTH]
 
 
 def name_people(names: Sequence[tuple[str, ...]], column: str, key: bytes) -> pa.Table:
-    """The pseudonyms (label) of people by their numbers (v); a person is named by one or several texts."""
+    """Return the pseudonyms (label) of people by their numbers (v).
+
+    A person is named by one or several texts.
+    """
     import pyarrow as pa
 
     texts = [name[0] if len(name) == 1 else "".join(f"{len(part)}:{part}" for part in name) for name in names]
-    made = pa.array([pseudonym(key, column, text) for text in texts], pa.string())
-    return pa.table({"v": pa.array(range(len(names)), pa.int64()), "label": made})
+    labels = pa.array([pseudonym(key, column, text) for text in texts], pa.string())
+    return pa.table({"v": pa.array(range(len(names)), pa.int64()), "label": labels})
 
 
 def replace_identifiers(engine: Engine, table: Relation, columns: Sequence[str], key: bytes) -> Relation:
-    """The table with pseudonyms in some columns; missing stays missing.
+    """Replace the values of some columns by pseudonyms.
 
-    Costs one count of each such column, and memory for its distinct values.
+    Missing values remain missing. Costs one count of each such column, and memory for its distinct values.
     """
     if not columns:
         return table
@@ -101,9 +103,9 @@ def replace_identifiers(engine: Engine, table: Relation, columns: Sequence[str],
     import pyarrow.compute as pc
 
     maps = {}
-    for name, place in zip(columns, table.places(columns), strict=True):
-        values = pc.drop_null(engine.frequencies(table, (place,)).column(f"c{place}").combine_chunks())
+    for name, position in zip(columns, table.positions(columns), strict=True):
+        values = pc.drop_null(engine.frequencies(table, (position,)).column(f"c{position}").combine_chunks())
         texts = pc.cast(values, pa.string()).to_pylist()
-        made = pa.array([pseudonym(key, name, text) for text in texts], pa.string())
-        maps[place] = pa.table({"v": values, "label": made})
+        labels = pa.array([pseudonym(key, name, text) for text in texts], pa.string())
+        maps[position] = pa.table({"v": values, "label": labels})
     return engine.recode_by_level(table, range(len(table.columns)), maps, {}, None)

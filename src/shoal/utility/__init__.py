@@ -1,1 +1,4 @@
-"""What a release lost, and what it is still good for; a release beside its original: :mod:`shoal.audit.compare`."""
+"""Information loss and utility of releases.
+
+:mod:`shoal.audit.compare` compares a release with its original.
+"""

@@ -1,12 +1,12 @@
-"""Is the release still good to learn from? Accuracy of classifiers trained on it and tested on original rows.
+"""Accuracy on original rows of classifiers trained on the release.
 
-Cross-validation on the release would test generalized rows, so the test rows are original ones: the whole original,
-or a test table that the release never saw. Beside it stand the accuracy of the same classifier trained on the
-original, and of always naming the most frequent class.
+Cross-validation on the release would test generalized rows, so the test rows are original ones: the whole original, or
+a test table that the release was not made from. For comparison there are the accuracy of the same classifier trained on
+the original, and of always naming the most frequent class.
 
-Armengol and Torra, "Generalization-based k-anonymization", section 4, whose classifier is C4.5; ours are
-scikit-learn's (``pip install shoal[learn]``). Generalized values are drawn from what they cover, by a seed, so that a
-row of America trains as USA or as Canada; numbers are the means of their cells.
+Armengol and Torra, "Generalization-based k-anonymization", section 4, use C4.5; here the classifiers are scikit-learn's
+(``pip install shoal[learn]``). Generalized values are drawn from the values that they cover, by a seed, so that a row
+of America trains as USA or as Canada; numbers are the means of their cells.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from shoal.errors import PlanError, TableError
 from shoal.utility.coded_tables import CodedColumn
 from shoal.utility.label_distributions import ColumnReading, draw_rows
 
-__all__ = ["CLASSIFIERS", "Accuracy", "Classifier", "classification"]
-
 Classifier = Literal["tree", "logistic", "forest"]
 CLASSIFIERS: tuple[Classifier, ...] = get_args(Classifier)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Parts of the test rows that are classified right.
+    """Shares of the test rows that are classified correctly.
 
     Attributes
     ----------
@@ -48,16 +46,16 @@ class Accuracy:
     released: float
 
     @property
-    def kept(self) -> float | None:
-        """Which part of what the original teaches beyond the majority the release still teaches.
+    def retained(self) -> float | None:
+        """Share of the original's gain over the majority that is retained.
 
-        Negative where the release misleads; None where the original teaches nothing.
+        Negative where the release misleads; None where the original has no gain.
         """
         gain = self.original - self.majority
         return (self.released - self.majority) / gain if gain > 0 else None
 
     def to_dict(self) -> dict[str, float | int | str | None]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {
             "target": self.target,
             "classifier": self.classifier,
@@ -65,7 +63,7 @@ class Accuracy:
             "majority": self.majority,
             "original": self.original,
             "released": self.released,
-            "kept": self.kept,
+            "kept": self.retained,
         }
 
 
@@ -77,7 +75,7 @@ def classification(
     test: tuple[Sequence[CodedColumn], CodedColumn] | None = None,
     seed: int = 0,
 ) -> Accuracy:
-    """Train on both tables, test on originals.
+    """Train on both tables, test on original rows.
 
     Parameters
     ----------
@@ -92,24 +90,24 @@ def classification(
     """
     before, after = target
     labels = [value for value in before.values if value is not None]
-    place = {value: code for code, value in enumerate(labels)}
-    strange = sum(value is not None and value not in place for value in after.values)
+    code_by_class = {value: code for code, value in enumerate(labels)}
+    strange = sum(value is not None and value not in code_by_class for value in after.values)
     if strange:
         raise TableError(
             f"The class column {before.name!r} must be published as it is to learn from the release; {strange} of its "
             f"released values are none of the original's."
         )
     random = np.random.default_rng(seed)
-    crisp = np.stack([column.original for column in columns], axis=1)
+    original_cells = np.stack([column.original for column in columns], axis=1)
     drawn = draw_rows(columns, random)
-    features = _Features(columns, np.concatenate([crisp, drawn]))
-    known, wanted = _classes(before, place)
-    known_after, wanted_after = _classes(after, place)
+    features = _Features(columns, np.concatenate([original_cells, drawn]))
+    known, wanted = _classes(before, code_by_class)
+    known_after, wanted_after = _classes(after, code_by_class)
     if len(np.unique(wanted)) < 2 or not len(wanted_after):
         raise TableError(f"The class column {before.name!r} must have at least two classes, and rows in both tables.")
-    test_cells, test_classes = crisp[known], wanted
+    test_cells, test_classes = original_cells[known], wanted
     if test is not None:
-        there, test_classes = _classes(test[1], place)
+        there, test_classes = _classes(test[1], code_by_class)
         cells = [column.cells_of(other) for column, other in zip(columns, test[0], strict=True)]
         test_cells = np.stack(cells, axis=1)[there]
         if not len(test_classes):
@@ -117,22 +115,27 @@ def classification(
     rows = features.matrix(test_cells)
     scores = [
         _score(classifier, features.matrix(cells), classes, rows, test_classes, seed)
-        for cells, classes in ((crisp[known], wanted), (drawn[known_after], wanted_after))
+        for cells, classes in ((original_cells[known], wanted), (drawn[known_after], wanted_after))
     ]
-    most = int(np.bincount(wanted).argmax())
-    return Accuracy(before.name, classifier, len(rows), float((test_classes == most).mean()), scores[0], scores[1])
+    majority_class = int(np.bincount(wanted).argmax())
+    return Accuracy(
+        before.name, classifier, len(rows), float((test_classes == majority_class).mean()), scores[0], scores[1]
+    )
 
 
-def _classes(column: CodedColumn, place: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Rows with a known class, and their classes."""
-    code = np.asarray([-1 if value is None else place.get(value, -1) for value in column.values], np.int64)
+def _classes(column: CodedColumn, code_by_class: dict[str, int]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the rows with a known class, and their classes."""
+    code = np.asarray([-1 if value is None else code_by_class.get(value, -1) for value in column.values], np.int64)
     classes = code[column.code]
     known = np.flatnonzero(classes >= 0)
     return known, classes[known]
 
 
 class _Features:
-    """Cells as a matrix: a number column by the means of its cells, another by indicators of the cells that occur."""
+    """Feature matrix of cells.
+
+    A number column has the means of its cells, another column indicators of the cells that occur.
+    """
 
     def __init__(self, columns: Sequence[ColumnReading], cells: npt.NDArray[np.int32]) -> None:
         self._columns = columns
@@ -160,13 +163,13 @@ def _score(
     truth: npt.NDArray[np.int64],
     seed: int,
 ) -> float:
-    if len(np.unique(classes)) == 1:  # a release of one class teaches that class
+    if len(np.unique(classes)) == 1:  # a release of one class predicts that class
         return float((truth == classes[0]).mean())
-    model = _make(name, seed).fit(rows, classes)
+    model = _make_classifier(name, seed).fit(rows, classes)
     return float((model.predict(test) == truth).mean())
 
 
-def _make(name: Classifier, seed: int) -> Any:
+def _make_classifier(name: Classifier, seed: int) -> Any:
     try:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.linear_model import LogisticRegression
@@ -180,7 +183,7 @@ def _make(name: Classifier, seed: int) -> Any:
         ) from None
     match name:
         case "tree":
-            # leaves of a few rows learn by heart; C4.5 prunes for the same reason
+            # leaves of few rows overfit; C4.5 prunes for the same reason
             return DecisionTreeClassifier(min_samples_leaf=10, random_state=seed)
         case "logistic":
             return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

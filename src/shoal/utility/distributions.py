@@ -1,11 +1,12 @@
-"""How far the release's distributions are from the original's: of columns, of pairs of columns, and their associations.
+"""Distances of distributions between original and release.
 
-Both are over the cells of :mod:`shoal.utility.label_distributions`; a row that was suppressed counts as one that shows ``*`` in
-every column, as in all losses of shoal.
+They are computed for columns and pairs of columns, over the cells of :mod:`shoal.utility.label_distributions`, together
+with the associations of columns. A suppressed row counts as a row with ``*`` in every column, as in all losses of
+shoal.
 
 * total variation: ½ Σ |p - q|, 0 to 1.
 * Kullback-Leibler divergence of the original p from the release q: Σ p ln(p / q), in nats; infinite where the release
-  rules out what is there. Kifer and Gehrke, SIGMOD 2006.
+  rules out a value that occurs. Kifer and Gehrke, SIGMOD 2006.
 * association of two columns: Cramér's V, 0 to 1. Cramér, "Mathematical methods of statistics", 1946, section 21.9.
 """
 
@@ -22,24 +23,22 @@ import numpy.typing as npt
 
 from shoal.utility.label_distributions import ColumnReading
 
-__all__ = ["Distance", "PairDistances", "column_distance", "cramers_v", "divergence", "pair_distances", "variation"]
-
 
 @dataclass(frozen=True)
 class Distance:
-    """Total variation and Kullback-Leibler divergence (nats) of two distributions."""
+    """Total variation and Kullback-Leibler divergence (in nats)."""
 
     variation: float
     divergence: float
 
     def to_dict(self) -> dict[str, float | str]:
-        """For JSON, where infinity is text."""
+        """Return the distances for JSON, where infinity is text."""
         return {"total_variation": self.variation, "kl_divergence": _plain(self.divergence)}
 
 
 @dataclass(frozen=True)
 class PairDistances:
-    """Over all pairs of columns: means and the worst."""
+    """Means and maxima of distances over all pairs of columns."""
 
     pairs: int
     mean_variation: float
@@ -48,10 +47,10 @@ class PairDistances:
     mean_association_change: float
     highest_association_change: float
     associations: tuple[tuple[str, str, float, float], ...] = ()
-    """Of every pair: the two columns, and their association in the original and in the release."""
+    """For every pair: the two columns, and their association in the original and in the release."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the distances for JSON."""
         return {
             "pairs": self.pairs,
             "mean_total_variation": self.mean_variation,
@@ -68,7 +67,7 @@ def _plain(number: float) -> float | str:
 
 
 def variation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """½ Σ |p - q|.
+    """Return the total variation ½ Σ |p - q|.
 
     >>> variation(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     0.5
@@ -77,7 +76,7 @@ def variation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> f
 
 
 def divergence(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
-    """Σ p ln(p / q); infinite where q is 0 and p is not."""
+    """Return Σ p ln(p / q); infinite where q is 0 and p is not."""
     there = one > 0
     if (other[there] <= 0).any():
         return math.inf
@@ -85,24 +84,24 @@ def divergence(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> 
 
 
 def column_distance(column: ColumnReading) -> Distance:
-    """Of one column."""
+    """Return the distance of one column."""
     before, after = _marginals(column)
     return Distance(variation(before, after), divergence(before, after))
 
 
 def _marginals(column: ColumnReading) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     before = np.bincount(column.original, minlength=column.cells) / len(column.original)
-    labels = np.bincount(column.released, minlength=len(column.spread))
-    return before, _with_suppressed(labels @ column.spread, [column])
+    labels = np.bincount(column.released, minlength=len(column.cell_mass))
+    return before, _with_suppressed(labels @ column.cell_mass, [column])
 
 
 def _with_suppressed(mass: npt.NDArray[np.float64], columns: Sequence[ColumnReading]) -> npt.NDArray[np.float64]:
-    """Shares, after rows that the release lacks were added as rows of ``*``."""
-    lacking = len(columns[0].original) - len(columns[0].released)
-    if lacking > 0:
-        # `*` is spread over the original's values, as many as each cell has
+    """Return shares, with suppressed rows added as rows of ``*``."""
+    missing_rows = len(columns[0].original) - len(columns[0].released)
+    if missing_rows > 0:
+        # the mass of `*` is divided over the original's values, in proportion to the values of each cell
         even = _top(columns[0]) if len(columns) == 1 else np.outer(_top(columns[0]), _top(columns[1]))
-        mass = mass + lacking * even
+        mass = mass + missing_rows * even
     return np.asarray(mass / mass.sum())
 
 
@@ -112,16 +111,19 @@ def _top(column: ColumnReading) -> npt.NDArray[np.float64]:
 
 
 def pair_distances(columns: Sequence[ColumnReading]) -> PairDistances | None:
-    """Of all pairs of columns; None where there is no pair. Cost per pair: rows, and labels times cells."""
-    found, together = [], []
+    """Return the distances of all pairs of columns; None without a pair.
+
+    Cost per pair: rows, and labels times cells.
+    """
+    found, associations = [], []
     for one, other in combinations(columns, 2):
         before, after = _joint(one, other)
         found.append((variation(before, after), divergence(before, after)))
-        together.append((one.name, other.name, cramers_v(before), cramers_v(after)))
+        associations.append((one.name, other.name, cramers_v(before), cramers_v(after)))
     if not found:
         return None
     distances = np.asarray(found)
-    change = [abs(before - after) for _, _, before, after in together]
+    change = [abs(before - after) for _, _, before, after in associations]
     return PairDistances(
         len(found),
         float(distances[:, 0].mean()),
@@ -129,22 +131,22 @@ def pair_distances(columns: Sequence[ColumnReading]) -> PairDistances | None:
         float(distances[:, 1].mean()),
         float(np.mean(change)),
         float(np.max(change)),
-        tuple(together),
+        tuple(associations),
     )
 
 
 def _joint(one: ColumnReading, other: ColumnReading) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     shape = (one.cells, other.cells)
     before = np.bincount(one.original.astype(np.int64) * shape[1] + other.original, minlength=shape[0] * shape[1])
-    # labels by pairs, each pair spread over the product of its cells
-    width = len(other.spread)
-    pairs = np.bincount(one.released.astype(np.int64) * width + other.released, minlength=len(one.spread) * width)
-    after = one.spread.T @ pairs.reshape(len(one.spread), width) @ other.spread
+    # counts of label pairs, the mass of each divided over the product of its cells
+    width = len(other.cell_mass)
+    pairs = np.bincount(one.released.astype(np.int64) * width + other.released, minlength=len(one.cell_mass) * width)
+    after = one.cell_mass.T @ pairs.reshape(len(one.cell_mass), width) @ other.cell_mass
     return before.reshape(shape) / len(one.original), _with_suppressed(after, [one, other])
 
 
 def cramers_v(joint: npt.NDArray[np.float64]) -> float:
-    """Cramér's V of a joint distribution (shares); 0 where a column has one value.
+    """Return Cramér's V of a joint distribution; 0 if a column is constant.
 
     >>> cramers_v(np.array([[0.5, 0.0], [0.0, 0.5]]))
     1.0

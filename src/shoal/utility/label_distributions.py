@@ -1,10 +1,10 @@
-"""How a reader understands a released column: each label as a distribution over cells of the original's values.
+"""Released columns as distributions over cells of the original's values.
 
-A label says that the value is one of those it covers and no more, so the mass of a row is spread evenly over the
-covered values (Kifer and Gehrke, "Injecting utility into anonymized datasets", SIGMOD 2006, section 2). Values are
-gathered in cells, so that measures cost little: a number column of many values has cells of about equally many
-original rows, a text column of many values one cell for each of the most frequent ones and one for the rest. Missing
-is a cell of its own, and what the original never holds goes to one further cell, *elsewhere*.
+A label only says which values it covers, so the mass of a row is divided evenly over the covered values (Kifer and
+Gehrke, "Injecting utility into anonymized datasets", SIGMOD 2006, section 2). Values are grouped in cells to keep the
+measures cheap: a number column of many values has cells with about equally many original rows, a text column of many
+values one cell for each of the most frequent ones and one for the rest. Missing values have a cell of their own, and
+values that the original does not have go to one further cell, *elsewhere*.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ import numpy.typing as npt
 from shoal.errors import TableError
 from shoal.schema import Hierarchy, Schema
 from shoal.utility.coded_tables import CodedColumn
-from shoal.utility.labels import number_of, read_label, read_labels
+from shoal.utility.labels import parse_number, read_label, read_labels
 
-__all__ = ["ColumnReading", "draw_rows", "read_columns"]
-
-NUMBER_CELLS = 32
-TEXT_CELLS = 200
+MAX_NUMBER_CELLS = 32
+MAX_TEXT_CELLS = 200
 
 
 @dataclass(frozen=True)
 class ColumnReading:
-    """One column of both tables, in cells 0, 1, ...; the last cell is *elsewhere*.
+    """Column of both tables in cells 0, 1, ...; the last one is *elsewhere*.
 
     Attributes
     ----------
@@ -36,14 +34,14 @@ class ColumnReading:
         int32 (n,): the cell of each original row.
     released
         int32 (m,): the label of each released row.
-    spread
-        float64 (labels, cells): how a label's mass lies on the cells; rows sum to 1.
+    cell_mass
+        float64 (labels, cells): the distribution of a label's mass over the cells; rows sum to 1.
     cell_of
         The cell of each original value, for other tables of the same columns.
     middle
         float64 (cells,): for numbers, the mean of the original rows of a cell (NaN where it has none); else None.
     exact
-        float64 (n,): the original numbers, NaN where missing; None where the column is no number.
+        float64 (n,): the original numbers, NaN where missing; None where the column is not numeric.
     number
         float64 (labels,): a label as one number: itself, or the middle of its interval; None as above.
     """
@@ -51,7 +49,7 @@ class ColumnReading:
     name: str
     original: npt.NDArray[np.int32]
     released: npt.NDArray[np.int32]
-    spread: npt.NDArray[np.float64]
+    cell_mass: npt.NDArray[np.float64]
     cell_of: dict[str | None, int]
     cuts: npt.NDArray[np.float64] | None
     middle: npt.NDArray[np.float64] | None
@@ -60,23 +58,23 @@ class ColumnReading:
 
     @property
     def cells(self) -> int:
-        """How many cells there are, *elsewhere* included."""
-        return int(self.spread.shape[1])
+        """Number of cells, *elsewhere* included."""
+        return int(self.cell_mass.shape[1])
 
     @property
     def numeric(self) -> bool:
-        """Whether all original values are numbers (or missing)."""
+        """Return whether all original values are numbers or missing."""
         return self.exact is not None
 
     def cells_of(self, column: CodedColumn) -> npt.NDArray[np.int32]:
-        """The cells of a third table's rows."""
+        """Return the cells of the rows of a third table."""
         cells = np.asarray([self._cell(value) for value in column.values], np.int32)
         return np.asarray(cells[column.code])
 
     def _cell(self, value: str | None) -> int:
         if value in self.cell_of:
             return self.cell_of[value]
-        number = number_of(value)
+        number = parse_number(value)
         if self.cuts is not None and number is not None:
             return int(np.searchsorted(self.cuts, number, side="right"))
         return self.cells - 1
@@ -85,7 +83,10 @@ class ColumnReading:
 def read_columns(
     original: Sequence[CodedColumn], released: Sequence[CodedColumn], schema: Schema
 ) -> tuple[ColumnReading, ...]:
-    """Read the same columns of two tables. Cost: rows, and labels times values."""
+    """Read the same columns of two tables.
+
+    Cost: rows, and labels times values.
+    """
     return tuple(
         _read(before, after, schema.columns[before.name].hierarchy if before.name in schema.columns else None)
         for before, after in zip(original, released, strict=True)
@@ -93,7 +94,7 @@ def read_columns(
 
 
 def _read(before: CodedColumn, after: CodedColumn, hierarchy: Hierarchy | None) -> ColumnReading:
-    numbers = [number_of(value) for value in before.values]
+    numbers = [parse_number(value) for value in before.values]
     numeric = all(number is not None for number, value in zip(numbers, before.values, strict=True) if value is not None)
     numeric = numeric and any(number is not None for number in numbers)
     count = before.count
@@ -107,40 +108,43 @@ def _read(before: CodedColumn, after: CodedColumn, hierarchy: Hierarchy | None) 
     read = read_labels(after.values, before.values, hierarchy, before.name)
     low, high = (float(np.nanmin(as_float)), float(np.nanmax(as_float))) if numeric else (0.0, 0.0)
     middles = np.full(len(after.values), np.nan)
-    spread = np.zeros((len(after.values), cells))
+    cell_mass = np.zeros((len(after.values), cells))
     for label in range(len(after.values)):
         covered = np.flatnonzero(read.rows(label, label + 1)[0])
         middles[label] = _as_number(after.values[label], as_float[covered], low, high) if numeric else np.nan
         if len(covered):
-            spread[label] = np.bincount(cell[covered], minlength=cells) / len(covered)
+            cell_mass[label] = np.bincount(cell[covered], minlength=cells) / len(covered)
         else:
-            spread[label, _foreign(after.values[label], cuts, cells)] = 1.0
+            cell_mass[label, _cell_of_unknown(after.values[label], cuts, cells)] = 1.0
     middle = exact = number = None
     if numeric:
         exact = as_float[before.code]
         known = ~np.isnan(as_float)
-        held = np.bincount(cell[known], weights=count[known], minlength=cells)
+        rows_by_cell = np.bincount(cell[known], weights=count[known], minlength=cells)
         sums = np.bincount(cell[known], weights=count[known] * as_float[known], minlength=cells)
-        middle = np.divide(sums, held, out=np.full(cells, np.nan), where=held > 0)
+        middle = np.divide(sums, rows_by_cell, out=np.full(cells, np.nan), where=rows_by_cell > 0)
         number = middles
-    places = {value: int(cell[place]) for place, value in enumerate(before.values)}
+    cell_of = {value: int(cell[index]) for index, value in enumerate(before.values)}
     return ColumnReading(
-        before.name, cell[before.code].astype(np.int32), after.code, spread, places, cuts, middle, exact, number
+        before.name, cell[before.code].astype(np.int32), after.code, cell_mass, cell_of, cuts, middle, exact, number
     )
 
 
 def _number_cells(
     numbers: npt.NDArray[np.float64], count: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Cells of numbers by the original's quantiles, and the cuts between them; missing (NaN) has the last cell."""
+    """Divide numbers into cells by quantiles; return cells and cut points.
+
+    Missing numbers (NaN) have the last cell.
+    """
     known = ~np.isnan(numbers)
     order = np.argsort(numbers[known], kind="stable")
     values, rows = numbers[known][order], count[known][order]
-    if len(values) <= NUMBER_CELLS:
+    if len(values) <= MAX_NUMBER_CELLS:
         cuts = (values[1:] + values[:-1]) / 2
     else:
         reached = np.cumsum(rows) / rows.sum()
-        ends = np.searchsorted(reached, np.arange(1, NUMBER_CELLS) / NUMBER_CELLS)
+        ends = np.searchsorted(reached, np.arange(1, MAX_NUMBER_CELLS) / MAX_NUMBER_CELLS)
         ends = np.unique(np.minimum(ends, len(values) - 2))
         cuts = (values[ends] + values[ends + 1]) / 2
     cell = np.full(len(numbers), len(cuts) + 1, np.int64)
@@ -149,28 +153,38 @@ def _number_cells(
 
 
 def _text_cells(values: Sequence[str | None], count: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """A cell for each value, or for each of the most frequent ones and one for the rest; missing never joins."""
-    if len(values) <= TEXT_CELLS:
+    """Return a cell for each value, or for each of the most frequent ones.
+
+    The other values share a cell; missing values have their own.
+    """
+    if len(values) <= MAX_TEXT_CELLS:
         return np.arange(len(values))
     order = np.argsort(-count, kind="stable")
-    order = np.asarray([place for place in order if values[place] is not None])
-    cell = np.full(len(values), TEXT_CELLS - 1, np.int64)
-    cell[order[: TEXT_CELLS - 1]] = np.arange(TEXT_CELLS - 1)
+    order = np.asarray([index for index in order if values[index] is not None])
+    cell = np.full(len(values), MAX_TEXT_CELLS - 1, np.int64)
+    cell[order[: MAX_TEXT_CELLS - 1]] = np.arange(MAX_TEXT_CELLS - 1)
     if None in values:
-        cell[values.index(None)] = TEXT_CELLS
+        cell[values.index(None)] = MAX_TEXT_CELLS
     return cell
 
 
-def _foreign(label: str | None, cuts: npt.NDArray[np.float64] | None, cells: int) -> int:
-    """The cell of a label that covers no original value: of a number, such as a mean, the one where it lies."""
-    number = number_of(label)
+def _cell_of_unknown(label: str | None, cuts: npt.NDArray[np.float64] | None, cells: int) -> int:
+    """Return the cell of a label that covers no original value.
+
+    A number, such as a mean, has the cell that contains it.
+    """
+    number = parse_number(label)
     if cuts is None or number is None:
         return cells - 1
     return int(np.searchsorted(cuts, number, side="right"))
 
 
 def _as_number(label: str | None, covered: npt.NDArray[np.float64], low: float, high: float) -> float:
-    """A label as one number: itself, the middle of its interval within the original's range, or of what it covers."""
+    """Return a label as one number.
+
+    It is the number itself, the middle of its interval within the original's range, or the middle of the covered
+    values.
+    """
     if label is None:
         return float("nan")
     region = read_label(label)
@@ -187,23 +201,23 @@ def _as_number(label: str | None, covered: npt.NDArray[np.float64], low: float, 
 def draw_rows(
     readings: Sequence[ColumnReading], random: np.random.Generator, rows: npt.NDArray[np.int64] | None = None
 ) -> npt.NDArray[np.int32]:
-    """Cells (rows, columns) of released rows, each drawn from what its labels cover: the release as microdata.
+    """Draw the cells (rows, columns) of released rows from their labels.
 
-    ``rows`` chooses released rows; all by default.
+    This turns the release into microdata. ``rows`` selects released rows; all by default.
     """
     if not readings:
         raise TableError("The two tables must share at least one column to be compared; they share none.")
     drawn = []
     for one in readings:
         labels = one.released if rows is None else one.released[rows]
-        steps = np.cumsum(one.spread, axis=1)
+        steps = np.cumsum(one.cell_mass, axis=1)
         steps[:, -1] = 1.0
-        # a label of one cell is that cell; a draw u takes the first cell whose cumulated mass exceeds u
+        # a label of one cell is that cell; a draw u selects the first cell with a cumulative mass above u
         u = random.random(len(labels))
         cell = np.zeros(len(labels), np.int32)
         order = np.argsort(labels, kind="stable")
-        start = np.searchsorted(labels[order], np.arange(len(one.spread) + 1))
-        for label in range(len(one.spread)):
+        start = np.searchsorted(labels[order], np.arange(len(one.cell_mass) + 1))
+        for label in range(len(one.cell_mass)):
             mine = order[start[label] : start[label + 1]]
             cell[mine] = np.searchsorted(steps[label], u[mine], side="right")
         drawn.append(np.minimum(cell, one.cells - 1))

@@ -1,11 +1,10 @@
-"""What a published label stands for: which values of the original it covers.
+"""Published labels, and the values of the original that they cover.
 
-A reader of a release sees ``20..24``, ``<30``, ``>=90``, ``20..<24.5``, ``142**``, ``low..mid``, ``{a, b}``, ``*`` or a
-label of a hierarchy, and must know which persons it may be. Rules, in this order: a label of the column's hierarchy
-covers what the hierarchy puts under it; ``*`` covers everything, a missing value too; the same text (or the same
-number) covers itself; else the label is read as an interval, a masked prefix, a range or a set. A label that is none
-of these covers only its own text. A missing label covers only missing. Intervals as other programs write them, such as
-``20-24`` and ``[20, 24.5)``, are read too.
+A release has labels such as ``20..24``, ``<30``, ``>=90``, ``20..<24.5``, ``142**``, ``low..mid``, ``{a, b}``, ``*`` or
+a label of a hierarchy. The rules, in this order: a label of the column's hierarchy covers the values below it; ``*``
+covers everything, a missing value too; the same text (or the same number) covers itself; otherwise the label is parsed
+as an interval, a masked prefix, a range or a set. Any other label covers only its own text. A missing label covers only
+missing values. Intervals as other programs write them, such as ``20-24`` and ``[20, 24.5)``, are parsed too.
 
 A text such as ``3*`` covers 33 and 3 but not 345: a mask hides characters, it does not add them.
 """
@@ -23,10 +22,8 @@ import numpy.typing as npt
 from shoal.errors import HierarchyError
 from shoal.schema import TOP, Hierarchy
 from shoal.schema.arrow_strings import Texts
-from shoal.schema.tree_hierarchies import MissingFromHierarchy
+from shoal.schema.bound_hierarchy import MissingFromHierarchy
 from shoal.table.frequency_set import plain_numbers
-
-__all__ = ["Labels", "Region", "number_of", "numbers_in", "read_label", "read_labels"]
 
 _NUMBER = r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?"
 _DOTS = re.compile(rf"({_NUMBER})\.\.(<?)({_NUMBER})")
@@ -34,14 +31,14 @@ _DASH = re.compile(rf"({_NUMBER})\s*[-–]\s*({_NUMBER})")
 _BRACKETS = re.compile(rf"([\[(])\s*({_NUMBER}|-?inf)\s*[,;]\s*({_NUMBER}|\+?inf)\s*([\])])")
 _ONE_SIDED = re.compile(rf"(<=|>=|<|>|≤|≥)\s*({_NUMBER})")
 _MASKED = re.compile(r"([^*]+)(\*+)")
-_FILLER = "\0"  # stands for a masked character that no value has
+_FILLER = "\0"  # represents a masked character that no value has
 _SET = re.compile(r"\{(.*)\}", re.DOTALL)
 
 
-def number_of(text: str | None) -> float | None:
-    """The finite number that a text writes, or None.
+def parse_number(text: str | None) -> float | None:
+    """Return the finite number that a text represents, or None.
 
-    >>> number_of("27"), number_of("2e1"), number_of("nan"), number_of("x")
+    >>> parse_number("27"), parse_number("2e1"), parse_number("nan"), parse_number("x")
     (27.0, 20.0, None, None)
     """
     if text is None or not re.fullmatch(rf"\s*{_NUMBER}\s*", text):
@@ -50,10 +47,12 @@ def number_of(text: str | None) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def numbers_in(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
-    """What :func:`number_of` says of each text, NaN for None; at once where all are written plainly.
+def parse_numbers(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
+    """Parse texts like :func:`parse_number`, with NaN for None.
 
-    >>> numbers_in(["27", None, " 2e1", "x"]).tolist()
+    Texts that are all plain numbers are parsed at once.
+
+    >>> parse_numbers(["27", None, " 2e1", "x"]).tolist()
     [27.0, nan, 20.0, nan]
     """
     import pyarrow as pa
@@ -62,7 +61,7 @@ def numbers_in(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
     known = np.asarray(column.is_valid())
     plain = plain_numbers(column.drop_null())
     if plain is None:
-        return np.asarray([math.nan if (one := number_of(text)) is None else one for text in texts], np.float64)
+        return np.asarray([math.nan if (one := parse_number(text)) is None else one for text in texts], np.float64)
     found = np.full(len(known), math.nan)
     found[known] = np.where(np.isfinite(plain), plain, math.nan)
     return found
@@ -70,11 +69,11 @@ def numbers_in(texts: Sequence[str | None]) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Region:
-    """What a label covers, read from its text alone.
+    """Values that a label covers, parsed from its text alone.
 
-    Exactly one form is set: ``everything``; an interval of numbers from ``low`` to ``high``; a ``prefix`` of values
-    of at most ``length`` characters; a range of texts ``first`` to ``last`` by code point; ``members`` of a set; or
-    none of them, and the label covers its own text.
+    Exactly one form is set: ``everything``; an interval of numbers from ``low`` to ``high``; a ``prefix`` of values of
+    at most ``length`` characters; a range of texts ``first`` to ``last`` by code point; ``members`` of a set; or none
+    of them, and the label covers its own text.
     """
 
     text: str
@@ -91,16 +90,19 @@ class Region:
 
     @property
     def interval(self) -> bool:
-        """Whether the label is an interval of numbers."""
+        """Return whether the label is an interval of numbers."""
         return self.low is not None
 
     @property
     def plain(self) -> bool:
-        """Whether the label covers its own text only."""
+        """Return whether the label covers its own text only."""
         return not (self.everything or self.interval or self.prefix or self.first is not None or self.members)
 
     def covers(self, value: str | None, number: float | None) -> bool:
-        """Whether a value (and the number that it writes, if any) may stand behind the label."""
+        """Return whether the label covers a value.
+
+        ``number`` is the number that the value represents, if any.
+        """
         if self.everything:
             return True
         if value is None:
@@ -118,8 +120,11 @@ class Region:
             return self.first <= value <= self.last
         return False
 
-    def witnesses(self) -> list[tuple[str, float | None]]:
-        """Values at the rim of the region: a region that covers them all covers the region."""
+    def boundary_values(self) -> list[tuple[str, float | None]]:
+        """Return values at the boundary of the region.
+
+        Another region that covers all of them covers the region.
+        """
         if self.everything:
             return [(f"{_FILLER}anything", None)]
         if self.low is not None and self.high is not None:
@@ -131,16 +136,16 @@ class Region:
             )
             return [(f"{_FILLER}number", end) for end in ends]
         if self.prefix is not None:
-            return [(self.prefix, number_of(self.prefix)), (self.prefix.ljust(self.length, _FILLER), None)]
+            return [(self.prefix, parse_number(self.prefix)), (self.prefix.ljust(self.length, _FILLER), None)]
         if self.first is not None and self.last is not None:
             return [(self.first, None), (self.last, None)]
         if self.members:
-            return [(member, number_of(member)) for member in sorted(self.members)]
-        return [(self.text, number_of(self.text))]
+            return [(member, parse_number(member)) for member in sorted(self.members)]
+        return [(self.text, parse_number(self.text))]
 
 
 def read_label(label: str) -> Region:
-    """What a label covers, by its text.
+    """Parse the text of a label into the region that it covers.
 
     >>> read_label("142**").covers("14248", 14248), read_label("20..<24.5").covers("24.5", 24.5)
     (True, False)
@@ -150,12 +155,12 @@ def read_label(label: str) -> Region:
     text = label.strip()
     if text == TOP:
         return Region(label, everything=True)
-    number = number_of(text)
+    number = parse_number(text)
     if number is not None:
         return Region(label, low=number, high=number)
     if match := _DASH.fullmatch(text):
         low, high = float(match[1]), float(match[2])
-        # 2024-02 is a month, not an interval that ends before it starts
+        # 2024-02 is a month, not an interval with reversed ends
         return Region(label, low=low, high=high) if low <= high else Region(label)
     if match := _BRACKETS.fullmatch(text):
         low, high = float(match[2]), float(match[3])
@@ -182,7 +187,7 @@ def read_label(label: str) -> Region:
 
 
 class Labels:
-    """The labels of one published column against values; what is asked for is worked out then.
+    """Labels of one published column, matched with values on demand.
 
     Use :func:`read_labels`.
     """
@@ -194,52 +199,61 @@ class Labels:
         self._values = tuple(values)
         self._chains = chains
         self._regions = [None if label is None else read_label(label) for label in labels]
-        self._numbers = [number_of(value) for value in values]
+        self._numbers = [parse_number(value) for value in values]
         self._as_float = np.asarray([math.nan if number is None else number for number in self._numbers])
-        self._place = {value: index for index, value in enumerate(values)}
+        self._index = {value: index for index, value in enumerate(values)}
         self._in_hierarchy = np.asarray([value in chains for value in values], np.bool_)
         self._under: dict[str, list[int]] = {}
         for value, chain in chains.items():
             for name in {value, *chain}:
-                self._under.setdefault(name, []).append(self._place[value])
+                self._under.setdefault(name, []).append(self._index[value])
 
     @property
     def covers(self) -> npt.NDArray[np.bool_]:
-        """Whether each label covers each value, as a whole matrix: bool (labels, values)."""
+        """bool (labels, values): whether each label covers each value."""
         return self.rows(0, len(self.labels))
 
     def rows(self, low: int, high: int) -> npt.NDArray[np.bool_]:
-        """The same for the labels from ``low`` up to ``high``: bool (labels, values)."""
+        """Return the rows ``low`` to ``high`` of :attr:`covers`."""
         chosen = range(low, min(high, len(self.labels)))
         covers = np.zeros((len(chosen), len(self._values)), np.bool_)
-        for row, place in enumerate(chosen):
-            self._cover(self.labels[place], self._regions[place], covers[row])
+        for row, index in enumerate(chosen):
+            self._cover(self.labels[index], self._regions[index], covers[row])
         return covers
 
     def bits(self) -> npt.NDArray[np.uint8]:
-        """The matrix turned around and packed: uint8 (values, labels / 8)."""
+        """Return the transposed matrix in packed bits: uint8 (values, labels / 8)."""
         step = max(8, (1 << 24) // max(len(self._values), 1) // 8 * 8)
         parts = [np.packbits(self.rows(low, low + step).T, axis=1) for low in range(0, len(self.labels), step)]
         return np.concatenate(parts, axis=1)
 
     @property
     def overlap(self) -> bool:
-        """Whether a label may lie within another: not where all are single values."""
+        """Return whether a label may lie within another.
+
+        It cannot where all labels are single values.
+        """
         return any(
             region is not None and not region.plain and (region.low is None or region.low != region.high)
             for region in self._regions
-        ) or any(label in self._under and label not in self._place for label in self.labels if label is not None)
+        ) or any(label in self._under and label not in self._index for label in self.labels if label is not None)
 
     @property
     def within(self) -> npt.NDArray[np.bool_]:
-        """bool (labels, labels): ``within[a, b]`` tells that b covers everything that a covers."""
+        """bool (labels, labels): whether the second label covers the first.
+
+        ``within[a, b]``: b covers everything that a covers.
+        """
         return _within(self.labels, self._regions, self._chains)
 
     def _cover(self, label: str | None, region: Region | None, row: npt.NDArray[np.bool_]) -> None:
-        """Mark what one label covers; the hierarchy has the last word on the values and labels that it knows."""
+        """Mark the values that one label covers.
+
+        The hierarchy takes precedence for the values and labels that it has.
+        """
         if label is None or region is None:
-            if None in self._place:
-                row[self._place[None]] = True
+            if None in self._index:
+                row[self._index[None]] = True
             return
         if region.everything:
             row[:] = True
@@ -248,8 +262,8 @@ class Labels:
             row[:] = _inside(region, self._as_float)
         elif not region.plain:
             row[:] = [region.covers(value, number) for value, number in zip(self._values, self._numbers, strict=True)]
-        if label in self._place:
-            row[self._place[label]] = True
+        if label in self._index:
+            row[self._index[label]] = True
         if label in self._under:
             row[self._in_hierarchy] = False
             row[self._under[label]] = True
@@ -258,14 +272,14 @@ class Labels:
 def read_labels(
     labels: Sequence[str | None], values: Sequence[str | None], hierarchy: Hierarchy | None = None, column: str = ""
 ) -> Labels:
-    """Which values each label covers, and which labels lie within which.
+    """Match labels with the values that they cover, and with each other.
 
     Parameters
     ----------
     labels, values
         Distinct published labels and distinct original values; None is missing.
     hierarchy
-        The column's hierarchy, where the plan has one; values that it does not know are matched by text alone.
+        The column's hierarchy, where the plan has one; values that it does not have are matched by text alone.
 
     Cost: labels times (labels + values), in vector steps where labels are intervals.
 
@@ -282,14 +296,17 @@ def read_labels(
 def _within(
     labels: Sequence[str | None], regions: Sequence[Region | None], chains: Mapping[str, list[str]]
 ) -> npt.NDArray[np.bool_]:
-    """Which label lies within which: by the hierarchy where it knows both, else by the values at the rim."""
+    """Return which label lies within which.
+
+    The hierarchy decides where it has both labels, otherwise the boundary values.
+    """
     above: dict[str, set[str]] = {}
     for chain in chains.values():
         for level, name in enumerate(chain):
             above.setdefault(name, set()).update(chain[level:])
     within = np.eye(len(labels), dtype=np.bool_)
-    rims = [[] if region is None or region.everything else region.witnesses() for region in regions]
-    # two numbers at the rim of every label; a rim that is no number lies in no interval
+    rims = [[] if region is None or region.everything else region.boundary_values() for region in regions]
+    # two boundary numbers of every label; a boundary that is not a number lies in no interval
     rim_numbers = np.full((len(labels), 2), math.nan)
     for row, (region, rim) in enumerate(zip(regions, rims, strict=True)):
         if region is not None and (region.interval or region.plain):
@@ -323,7 +340,7 @@ def _inside(region: Region, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 
 def _chains(hierarchy: Hierarchy | None, values: list[str], column: str) -> dict[str, list[str]]:
-    """For each value that the hierarchy knows: its labels, level by level."""
+    """Return the labels of each value of the hierarchy, level by level."""
     if hierarchy is None or not values:
         return {}
     try:
@@ -331,7 +348,7 @@ def _chains(hierarchy: Hierarchy | None, values: list[str], column: str) -> dict
     except MissingFromHierarchy as error:
         lacking = set(error.lacking)
         return _chains(hierarchy, [value for value in values if value not in lacking], column)
-    except HierarchyError:  # no value fits: the hierarchy says nothing about this table
+    except HierarchyError:  # no value fits: the hierarchy does not apply to this table
         return {}
     return {
         value: [str(ladder.labels[level][ladder.codes[level][leaf]]) for level in range(ladder.height + 1)]

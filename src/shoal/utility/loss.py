@@ -1,20 +1,21 @@
-"""What a recoding lost, as single figures between 0 (nothing) and 1 (all), unless said otherwise.
+"""Information loss of a recoding, from 0 (none) to 1 (all) unless noted.
 
 A suppressed row counts as fully generalized. For rows i, quasi-identifiers j with height H_j and |D_j| leaf values:
 
-* distortion_ratio: how many levels values went up, over how many they could: sum h_ij / (rows · sum H_j).
+* distortion_ratio: generalized levels as a share of all possible ones: sum h_ij / (rows · sum H_j).
   Sun, Wang, Li and Truta, 2008, section 4.
 * precision: the mean of h_ij / H_j (Sweeney's precision is 1 minus this).
 * ncp: ARX's Loss. Per column the mean share of the domain that the published value covers, scaled so that a value
   itself counts 0 and `*` counts 1; over columns the geometric mean of (loss + 1), minus 1.
-* discernibility: every row pays its group's size, a suppressed row the table's (not scaled). Bayardo and Agrawal, 2005.
+* discernibility: every row costs its group's size, a suppressed row the table's (not scaled). Bayardo and Agrawal,
+  2005.
 * average_group_size: rows per group (not scaled).
-* sse_sst, il1s: of numbers that are published as other numbers, how far they moved: the squared change as part of the
-  variance, each column by itself and their mean; and the mean change in units of sqrt(2) standard deviations. A number
-  that is published as missing costs in sse_sst as if the column's mean were shown in its place, and is left out of
-  il1s. A column that is constant is left out: it has nothing to lose.
+* sse_sst, il1s: change of numbers that are published as other numbers: the squared change as a share of the variance,
+  for each column and averaged; and the mean change in units of sqrt(2) standard deviations. A number that is published
+  as missing costs in sse_sst as if the column's mean were published, and is left out of il1s. A constant column is left
+  out: it has nothing to lose.
 
-All are made of sums over rows, so that a table may be measured in parts; one that is here is one part.
+All are computed from sums over rows, so that a table may be measured in parts; a local table is one part.
 """
 
 from __future__ import annotations
@@ -30,20 +31,15 @@ import numpy.typing as npt
 from shoal.schema import Ladder
 from shoal.table import ByGroup, ByLevel, FrequencySet, Recoding, recode_codes
 
-__all__ = [
-    "LOSSES", "LossName", "Moved", "Published", "RecodingLoss", "Sums", "distances", "losses", "measures", "moved",
-    "published", "weighted_sums",
-]  # fmt: skip
-
 RecodingLoss = Literal["ncp", "distortion_ratio", "precision", "discernibility", "average_group_size"]
-"""What every recoding has."""
+"""Losses that every recoding has."""
 LossName = Literal[RecodingLoss, "sse_sst", "il1s"]
 LOSSES: tuple[str, ...] = get_args(LossName)
 
 
 @dataclass(frozen=True)
 class Published:
-    """What becomes of the rows, entry by entry: ``count`` rows share a fate.
+    """Published form of the rows, by entry of ``count`` rows.
 
     Attributes
     ----------
@@ -52,9 +48,9 @@ class Published:
     group
         int64 (e,): their group; -1 is suppressed.
     height
-        float64 (e, q): levels above the value, as part of the hierarchy's height.
+        float64 (e, q): levels above the value, as a share of the hierarchy's height.
     share
-        float64 (e, q): part of the domain's leaf values that the published value covers.
+        float64 (e, q): share of the domain's leaf values that the published value covers.
     """
 
     count: npt.NDArray[np.int64]
@@ -64,7 +60,7 @@ class Published:
 
 
 def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> Published:
-    """The fate of every row under a recoding."""
+    """Return the published form of every row under a recoding."""
     if isinstance(recoding, ByLevel):
         codes, _ = recode_codes(frequencies.codes, ladders, recoding.levels)
         part = [level / ladder.height for ladder, level in zip(ladders, recoding.levels, strict=True)]
@@ -79,36 +75,42 @@ def published(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: 
     np.subtract.at(left, recoding.row, recoding.count)
     group = np.r_[recoding.group, -1]
     return Published(
-        np.r_[recoding.count, int(left.sum())], group, _of_rows(recoding.height, group), _of_rows(recoding.share, group)
+        np.r_[recoding.count, int(left.sum())],
+        group,
+        _repeat_for_rows(recoding.height, group),
+        _repeat_for_rows(recoding.share, group),
     )
 
 
-def _of_rows(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """What groups have, float64 (g, q), for each row; 1 for the last, which stands for those that are left out."""
+def _repeat_for_rows(values: npt.NDArray[np.float64], group: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Repeat the values of groups, float64 (g, q), for each row.
+
+    The last row, which stands for the suppressed rows, has 1.
+    """
     found = np.ones((len(group), values.shape[1]))
-    np.take(values, group[:-1], axis=0, out=found[:-1], mode="wrap")  # else it is laid aside first
+    np.take(values, group[:-1], axis=0, out=found[:-1], mode="wrap")  # the default mode would buffer the output
     return found
 
 
 def weighted_sums(count: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The sum of each column of values, float64 (n, q), each row as often as it counts.
+    """Sum each column of values, float64 (n, q), weighted by count.
 
-    Added in the order of rows: a matrix product may be shared out to threads, as many as a machine has, and the last
-    digits of a certificate must not hang on that.
+    The sum runs in the order of rows: a matrix product may be divided over as many threads as a machine has, and the
+    last digits of a certificate must not depend on that.
     """
     return np.asarray((count[:, None] * values).sum(axis=0))
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What the measures need of a part of a table.
+class LossSums:
+    """Sums over a part of a table from which the measures are computed.
 
     Attributes
     ----------
     rows, released
-        All of them, and those that are in a group.
+        All rows, and those that are in a group.
     groups, squares
-        How many there are, and the sum of their squared sizes.
+        The number of groups, and the sum of their squared sizes.
     height, share
         float64 (q,): sums over rows, as in :class:`Published`.
     """
@@ -121,8 +123,8 @@ class Sums:
     share: npt.NDArray[np.float64]
 
     @classmethod
-    def of(cls, fate: Published) -> Sums:
-        """The sums of the rows of some entries; every group is whole in them."""
+    def of(cls, fate: Published) -> LossSums:
+        """Sum over the rows of some entries, which contain whole groups."""
         inside = fate.group >= 0
         size = np.bincount(fate.group[inside], weights=fate.count[inside]).astype(np.int64)
         return cls(
@@ -135,10 +137,10 @@ class Sums:
         )
 
 
-def measures(parts: Sequence[Sums], heights: Sequence[float], leaf: Sequence[float]) -> dict[str, float]:
-    """The measures of a table, of the parts that it has.
+def measures(parts: Sequence[LossSums], heights: Sequence[float], leaf: Sequence[float]) -> dict[str, float]:
+    """Compute the measures of a table from the sums of its parts.
 
-    ``heights`` are those of the columns' hierarchies, ``leaf`` the part of its domain that one value of each covers.
+    ``heights`` are those of the columns' hierarchies, ``leaf`` the share of its domain that one value of each covers.
     """
     rows, released = sum(part.rows for part in parts), sum(part.released for part in parts)
     height, covered = (
@@ -158,55 +160,70 @@ def measures(parts: Sequence[Sums], heights: Sequence[float], leaf: Sequence[flo
 
 
 def losses(frequencies: FrequencySet, ladders: tuple[Ladder, ...], recoding: Recoding) -> dict[str, float]:
-    """Every measure that applies to the recoding."""
-    fate = Sums.of(published(frequencies, ladders, recoding))
+    """Compute every measure that applies to the recoding."""
+    fate = LossSums.of(published(frequencies, ladders, recoding))
     heights, leaf = [ladder.height for ladder in ladders], [float(ladder.share[0].min()) for ladder in ladders]
     return {**(recoding.loss if isinstance(recoding, ByGroup) else {}), **measures([fate], heights, leaf)}
 
 
 @dataclass(frozen=True)
-class Moved:
-    """Of the rows of a part that have a number: how many, sums of their distances from a centre and their squares; the
-    same of those that show none; and of the others the sums of the squared change, and of the change."""
+class NumericChange:
+    """Sums over the numbers of a part of a column.
+
+    ``rows``, ``deviation`` and ``squares`` are the count of known numbers and the sums of their deviations from a
+    centre and of the squares; ``hidden``, ``hidden_deviation`` and ``hidden_squares`` are the same for the numbers that
+    are published as missing. ``change`` and ``absolute`` are, for the others, the sums of the squared and of the
+    absolute change.
+    """
 
     rows: int
-    apart: float
+    deviation: float
     squares: float
     hidden: int
-    hidden_apart: float
+    hidden_deviation: float
     hidden_squares: float
     change: float
     absolute: float
 
 
-def moved(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], centre: float | None = None) -> Moved:
-    """How far numbers moved; ``centre``, near their mean, is the same for all parts of a column (their own without)."""
+def measure_change(
+    before: npt.NDArray[np.float64], after: npt.NDArray[np.float64], centre: float | None = None
+) -> NumericChange:
+    """Sum up the change of numbers.
+
+    ``centre``, near their mean, must be the same for all parts of a column; by default it is the mean of ``before``.
+    """
     known = ~np.isnan(before)
     before, after = before[known], after[known]
     if centre is None:
         centre = float(before.mean()) if len(before) else 0.0
-    shown = ~np.isnan(after)
-    distance, change = before - centre, (before - after)[shown]
-    hidden = distance[~shown]
-    return Moved(
+    is_published = ~np.isnan(after)
+    distance, change = before - centre, (before - after)[is_published]
+    hidden = distance[~is_published]
+    return NumericChange(
         *(len(before), float(distance.sum()), float((distance**2).sum())),
         *(len(hidden), float(hidden.sum()), float((hidden**2).sum())),
         *(float((change**2).sum()), float(np.abs(change).sum())),
     )
 
 
-def distances(columns: Mapping[str, Sequence[Moved]]) -> tuple[dict[str, float], dict[str, float]]:
-    """sse_sst and il1s over all columns, and SSE/SST of each, of the parts that each column has."""
+def distances(columns: Mapping[str, Sequence[NumericChange]]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return sse_sst and il1s over all columns, and SSE/SST of each column.
+
+    ``columns`` has the sums of all parts of each column.
+    """
     per_column: dict[str, float] = {}
     absolute = []
     for name, parts in columns.items():
         rows = sum(part.rows for part in parts)
-        apart = math.fsum(part.apart for part in parts)
-        total = math.fsum(part.squares for part in parts) - apart * apart / rows if rows else 0.0
+        deviation = math.fsum(part.deviation for part in parts)
+        total = math.fsum(part.squares for part in parts) - deviation * deviation / rows if rows else 0.0
         if total > 0:
-            mean, hidden = apart / rows, sum(part.hidden for part in parts)
-            # the squared distances from the mean of what is hidden, of those from the centre
-            price = math.fsum(part.hidden_squares - 2 * mean * part.hidden_apart for part in parts) + hidden * mean**2
+            mean, hidden = deviation / rows, sum(part.hidden for part in parts)
+            # the squared deviations of hidden numbers from the mean, computed from those from the centre
+            price = (
+                math.fsum(part.hidden_squares - 2 * mean * part.hidden_deviation for part in parts) + hidden * mean**2
+            )
             per_column[name] = (math.fsum(part.change for part in parts) + max(price, 0.0)) / total
             change = math.fsum(part.absolute for part in parts) / max(rows - hidden, 1)
             absolute.append(change / math.sqrt(2 * total / max(rows - 1, 1)))

@@ -1,15 +1,15 @@
-"""Measures of loss for whole searches: what a row loses in each column, and how columns add up.
+"""Loss measures for searches: loss of a row per column, and aggregation.
 
 A measure is *by column* where the loss of a row in a column depends only on the level and the published value. Then
-the loss of a lattice node, rows that must be suppressed aside, is known without counting a single group, and it is a
-lower bound of the true loss: a suppressed row loses all. The two others depend on the sizes of groups.
+the loss of a lattice node, apart from suppressed rows, is known without counting a single group, and it is a lower
+bound of the true loss: a suppressed row loses everything. The two others depend on the sizes of groups.
 
-| measure | what a row loses | over columns |
+| measure | loss of a row | over columns |
 |---|---|---|
 | ncp | share of the domain's leaf values that its value covers (ARX's Loss) | sum, mean, maximum, geometric |
-| distortion-ratio | levels it went up | sum over columns, by the sum of heights |
-| precision | levels it went up, by the column's height | mean |
-| entropy | log of how often its value occurs (non-uniform entropy) | mean |
+| distortion-ratio | levels of generalization | sum over columns, by the sum of heights |
+| precision | levels of generalization, by the column's height | mean |
+| entropy | log of the frequency of its value (non-uniform entropy) | mean |
 | height | levels of the column, suppressed rows or not | sum, by the sum of heights |
 | discernibility | the size of its group; all rows if suppressed | |
 | average-class-size | rows per group, the suppressed rows being one more group | |
@@ -30,8 +30,6 @@ from shoal.errors import PlanError
 from shoal.schema import Ladder
 from shoal.table import FrequencySet
 
-__all__ = ["AGGREGATES", "MEASURES", "AggregateName", "Measure", "MeasureName", "make_measure"]
-
 AggregateName = Literal["sum", "mean", "maximum", "geometric"]
 MeasureName = Literal[
     "ncp", "distortion-ratio", "precision", "entropy", "height", "discernibility", "average-class-size",
@@ -42,18 +40,18 @@ MEASURES: tuple[str, ...] = get_args(MeasureName)
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure bound to a table.
+    """Measure bound to a table.
 
     Attributes
     ----------
     rows
-        How many rows the table has.
+        The number of rows of the table.
     cost
-        ``cost[a][level][code]``: what a row loses in column a; empty for the measures by group.
+        ``cost[a][level][code]``: the loss of a row in column a; empty for the measures by group.
     leaf, top
-        float64 (a,): the loss of a row that keeps its value, and of one that is suppressed, on average.
+        float64 (a,): the mean loss of a row that keeps its value, and of a suppressed row.
     weight
-        float64 (a,): how much each column counts.
+        float64 (a,): the weight of each column.
     generalization, suppression
         The factors of kept and suppressed rows.
     """
@@ -70,13 +68,16 @@ class Measure:
 
     @property
     def by_column(self) -> bool:
-        """Whether loss is known from levels and values alone."""
+        """Return whether the loss is known from levels and values alone."""
         return self.name not in ("discernibility", "average-class-size")
 
     def scale(self, sums: npt.NDArray[np.float64], suppressed: npt.NDArray[np.int64] | int) -> npt.NDArray[np.float64]:
-        """Loss per column (..., a) from the summed costs of kept rows (..., a) and the suppressed rows (...)."""
+        """Return the loss per column (..., a) from summed costs.
+
+        ``sums`` (..., a) are the summed costs of kept rows, ``suppressed`` (...) the numbers of suppressed rows.
+        """
         out = np.asarray(suppressed, np.float64)[..., None]
-        if self.name == "height":  # the kept rows all have the node's levels; the others do not count
+        if self.name == "height":  # all kept rows have the node's levels; suppressed rows do not count
             return np.asarray(sums / np.maximum(self.rows - out, 1))
         mean = (self.generalization * sums + self.suppression * out * self.top) / self.rows
         low = self.generalization * self.leaf
@@ -85,7 +86,7 @@ class Measure:
         return np.maximum(scaled, 0.0)
 
     def combine(self, columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """One figure from the loss per column (..., a)."""
+        """Aggregate the loss per column (..., a) into one figure."""
         total = self.weight.sum()
         match self.aggregate:
             case "sum":
@@ -98,7 +99,11 @@ class Measure:
                 return np.asarray(np.expm1((np.log1p(columns) * self.weight).sum(axis=-1) / total))
 
     def value(self, sums: npt.NDArray[np.float64], suppressed: int, groups: int, squares: float) -> float:
-        """The loss of a node from its figures: kept sums per column, suppressed rows, kept groups, their squares."""
+        """Return the loss of a node.
+
+        The arguments are the summed costs per column of kept rows, the number of suppressed rows, the number of kept
+        groups, and the sum of their squared sizes.
+        """
         if self.name == "discernibility":
             return squares + float(suppressed) * self.rows
         if self.name == "average-class-size":
@@ -106,7 +111,10 @@ class Measure:
         return float(self.combine(self.scale(sums, suppressed)))
 
     def floor(self, groups: int, squares: float) -> float:
-        """For the measures by group: the least loss of a node, and of all above it, from all its groups."""
+        """Return a lower bound of the loss of a node and all nodes above it.
+
+        It is for the measures by group; ``groups`` and ``squares`` are over all groups of the node.
+        """
         return squares if self.name == "discernibility" else self.rows / max(groups, 1)
 
 
@@ -142,8 +150,8 @@ def make_measure(
             if name == "ncp":
                 per_level.append(ladder.share[level])
             elif name == "entropy":
-                held = np.bincount(ladder.codes[level], weights=counts, minlength=ladder.size(level))
-                per_level.append(np.log2(np.maximum(held, 1)))
+                rows_by_label = np.bincount(ladder.codes[level], weights=counts, minlength=ladder.size(level))
+                per_level.append(np.log2(np.maximum(rows_by_label, 1)))
             else:
                 per_level.append(np.full(ladder.size(level), level / ladder.height))
         cost.append(tuple(per_level))
@@ -153,7 +161,7 @@ def make_measure(
             for ladder, counts, parts in zip(ladders, leaf_counts, cost, strict=True)
         ]
     )
-    if name == "ncp":  # the domain may be larger than the data, so the least share is the leaf's
+    if name == "ncp":  # the domain may be larger than the data, so the smallest share is the leaf's
         leaf = np.asarray([ladder.share[0].min() for ladder in ladders])
     top = np.asarray([parts[-1].max() for parts in cost])
     weight = given * heights if name in ("distortion-ratio", "height") else given

@@ -1,13 +1,13 @@
-"""What numbers lost: squared error, IL1s, and how correlations moved.
+"""Numeric loss: squared error, IL1s, and change of correlations.
 
-* SSE/SST: the squared distance of rows to what is published for them, over that to the mean; columns standardized.
+* SSE/SST: the squared distance of rows to their published values, over that to the mean; columns standardized.
   Domingo-Ferrer and Mateo-Sanz, "Practical data-oriented microaggregation", TKDE 14, 2002.
 * IL1s: the mean of |x - x'| / (√2 S_j). Yancey, Winkler and Creecy, "Disclosure risk assessment in perturbative
   microdata protection", 2002; Mateo-Sanz, Domingo-Ferrer and Sebé, 2005.
 
-Both compare a row with its own release. Where rows are not aligned, each original row is compared with the released row
-that is nearest to it: the least that any alignment can give, and close to the truth for microaggregated data, whose
-groups are where the rows are.
+Both compare a row with its own published row. Where rows are not aligned, each original row is compared with the
+nearest released row: a lower bound over all alignments, and close to the true loss for microaggregated data, whose
+groups are near their rows.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ import numpy.typing as npt
 
 from shoal.utility.label_distributions import ColumnReading
 
-__all__ = ["NumericLoss", "correlation_change", "nearest_points", "numeric_loss"]
-
-CHUNK = 1 << 22
-MOST_PAIRS = 1 << 29
-"""So many pairs of rows are compared at most; beyond, a seeded sample of the original rows stands for all."""
+CELLS_PER_BLOCK = 1 << 22
+MAX_PAIRS = 1 << 29
+"""Maximum number of compared pairs of rows; beyond it, a seeded sample represents the original rows."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class NumericLoss:
     sse_sst, il1s
         See the module.
     aligned
-        Whether rows were compared with their own release; otherwise the figures are lower bounds.
+        Whether rows were compared with their own published rows; otherwise the figures are lower bounds.
     correlation_mean, correlation_highest
         Mean and largest change of Pearson's correlation over pairs of columns; None where there is one column only.
     """
@@ -49,7 +47,7 @@ class NumericLoss:
     correlation_highest: float | None
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {
             "columns": list(self.columns),
             "sse_sst": self.sse_sst,
@@ -61,7 +59,7 @@ class NumericLoss:
 
 
 def numeric_loss(columns: Sequence[ColumnReading], *, aligned: bool = False, seed: int = 0) -> NumericLoss | None:
-    """Loss of the columns that hold numbers; None where there is none.
+    """Compute the loss of the number columns; None where there is none.
 
     Rows with a missing number, before or after, are left out. Cost where rows are not aligned: original rows times
     distinct released rows times columns.
@@ -71,22 +69,22 @@ def numeric_loss(columns: Sequence[ColumnReading], *, aligned: bool = False, see
         return None
     before = np.stack([column.exact for column in chosen if column.exact is not None], axis=1)
     after = np.stack([column.number[column.released] for column in chosen if column.number is not None], axis=1)
-    whole = np.isfinite(before).all(axis=1), np.isfinite(after).all(axis=1)
+    is_complete = np.isfinite(before).all(axis=1), np.isfinite(after).all(axis=1)
     if aligned:
-        whole = (whole[0] & whole[1],) * 2
-    before, after = before[whole[0]], after[whole[1]]
+        is_complete = (is_complete[0] & is_complete[1],) * 2
+    before, after = before[is_complete[0]], after[is_complete[1]]
     if len(before) < 2 or not len(after):
         return None
     centre, deviation = before.mean(axis=0), before.std(axis=0, ddof=1)
     scale = np.where(deviation > 0, deviation, 1.0)
-    rows, own = before, after
+    rows, counterparts = before, after
     if not aligned:
         points = np.unique(after, axis=0)
-        most = max(1000, MOST_PAIRS // len(points))
-        if len(before) > most:
-            rows = before[np.random.default_rng(seed).choice(len(before), most, replace=False)]
-        own = np.concatenate([points[near.argmax(axis=1)] for _, near in nearest_points(rows, points, scale)])
-    error = (rows - own) / scale
+        max_rows = max(1000, MAX_PAIRS // len(points))
+        if len(before) > max_rows:
+            rows = before[np.random.default_rng(seed).choice(len(before), max_rows, replace=False)]
+        counterparts = np.concatenate([points[near.argmax(axis=1)] for _, near in nearest_points(rows, points, scale)])
+    error = (rows - counterparts) / scale
     total = float((((rows - centre) / scale) ** 2).sum())
     mean, highest = correlation_change(before, after) if len(chosen) > 1 else (None, None)
     return NumericLoss(
@@ -102,19 +100,25 @@ def numeric_loss(columns: Sequence[ColumnReading], *, aligned: bool = False, see
 def nearest_points(
     rows: npt.NDArray[np.float64], points: npt.NDArray[np.float64], scale: npt.NDArray[np.float64]
 ) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
-    """Blocks of rows: the number of the first, and for each which points are at the least distance (bool matrix)."""
-    step = max(1, CHUNK // len(points))
+    """Yield blocks of rows with their nearest points.
+
+    A block is the number of its first row, and a bool matrix of the points at minimum distance for each row.
+    """
+    step = max(1, CELLS_PER_BLOCK // len(points))
     for low in range(0, len(rows), step):
         part = rows[low : low + step]
         distance = np.zeros((len(part), len(points)))
-        for column in range(points.shape[1]):  # scaled after the difference, or rounding would break ties
+        for column in range(points.shape[1]):  # scaled after the difference, because rounding would break ties
             difference = (part[:, column, None] - points[None, :, column]) / scale[column]
             distance += difference * difference
         yield low, distance == distance.min(axis=1, keepdims=True)
 
 
 def correlation_change(before: npt.NDArray[np.float64], after: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The mean and the largest change of Pearson's correlation over pairs of columns (constant columns: 0)."""
+    """Return the mean and largest change of Pearson's correlation.
+
+    They are over pairs of columns; constant columns have correlation 0.
+    """
     one, other = _correlation(before), _correlation(after)
     upper = np.triu_indices(before.shape[1], 1)
     change = np.abs(one - other)[upper]

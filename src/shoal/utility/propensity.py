@@ -1,13 +1,13 @@
-"""pMSE: can a model tell released rows from original ones?
+"""pMSE: propensity score mean squared error of a release.
 
-Rows of both tables are put together and a logistic regression predicts which table each is from. If the release is as
-good as the original, it can only say c, the part of released rows, for everyone: the mean squared distance of its
-predictions from c is 0, and about its expectation under no difference; at worst it is c (1 - c).
+Rows of both tables are pooled, and a logistic regression predicts from which table each row is. If the release is as
+good as the original, the model can only predict c, the share of released rows, for every row: the mean squared distance
+of its predictions from c is 0, or about its expectation under no difference; at worst it is c (1 - c).
 
 Woo, Reiter, Oganian and Karr, "Global measures of data utility for microdata masked for disclosure limitation", Journal
 of Privacy and Confidentiality 1, 2009; the expectation: Snoke, Raab, Nowok, Dibben and Slavkovic, "General and specific
-utility measures for synthetic data", JRSS A 181, 2018. Generalized values are drawn from what they cover, by a seed;
-predictors are the cells of all columns (main effects).
+utility measures for synthetic data", JRSS A 181, 2018. Generalized values are drawn from the values that they cover, by
+a seed; predictors are the cells of all columns (main effects).
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import numpy.typing as npt
 
 from shoal.utility.label_distributions import ColumnReading, draw_rows
 
-__all__ = ["Propensity", "fit_logistic", "propensity"]
-
-MOST_ROWS = 50_000
+MAX_ROWS = 50_000
 RIDGE = 1e-8
 
 
 @dataclass(frozen=True)
 class Propensity:
-    """pMSE, its expectation where the tables do not differ, and the ratio of the two (1: no difference seen)."""
+    """pMSE, its expectation without a difference, and their ratio.
+
+    A ratio of 1 means that no difference is detected.
+    """
 
     pmse: float
     expected: float
@@ -36,22 +37,23 @@ class Propensity:
 
     @property
     def ratio(self) -> float:
-        """pMSE over its expectation; 0 where nothing can be told apart at all."""
+        """pMSE over its expectation; 0 where the tables cannot differ."""
         return self.pmse / self.expected if self.expected else 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """For JSON."""
+        """Return the figures for JSON."""
         return {"pmse": self.pmse, "expected": self.expected, "ratio": self.ratio, "worst": self.worst}
 
 
 def propensity(columns: Sequence[ColumnReading], seed: int = 0) -> Propensity:
-    """Fit the model and take its predictions apart. Cost of a step: rows times pairs of columns, and all cells cubed.
+    """Fit the propensity model and compute its pMSE.
 
-    Of each table at most 50,000 rows are used, drawn by the seed.
+    Cost of a step: rows times pairs of columns, and all cells cubed. At most 50,000 rows of each table are used, drawn
+    by the seed.
     """
     random = np.random.default_rng(seed)
-    before_rows = _some(len(columns[0].original), random)
-    after_rows = _some(len(columns[0].released), random)
+    before_rows = _sample_rows(len(columns[0].original), random)
+    after_rows = _sample_rows(len(columns[0].released), random)
     before = np.stack([column.original[before_rows] for column in columns], axis=1)
     after = draw_rows(columns, random, after_rows)
     cells = np.concatenate([before, after])
@@ -63,18 +65,19 @@ def propensity(columns: Sequence[ColumnReading], seed: int = 0) -> Propensity:
     return Propensity(pmse, expected, share * (1 - share))
 
 
-def _some(rows: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    if rows <= MOST_ROWS:
+def _sample_rows(rows: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    if rows <= MAX_ROWS:
         return np.arange(rows, dtype=np.int64)
-    return np.sort(random.choice(rows, MOST_ROWS, replace=False)).astype(np.int64)
+    return np.sort(random.choice(rows, MAX_ROWS, replace=False)).astype(np.int64)
 
 
 def fit_logistic(cells: npt.NDArray[np.int32], outcome: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
-    """Predictions of a logistic regression on cells, and how many parameters it has.
+    """Fit a logistic regression on cells; return predictions and size.
 
-    Predictors are a constant and, for each column, an indicator of every cell that occurs but the first. They are never
-    laid out: sums over rows are counts by cell and by pair of cells. Newton's steps, halved where the likelihood would
-    fall; a tiny ridge keeps tables that can be told apart from running away.
+    The second result is the number of parameters. Predictors are a constant and, for each column, an indicator of every
+    occurring cell but the first. The design matrix is never materialized: sums over rows are counts by cell and by pair
+    of cells. Newton's steps are halved where the likelihood would fall; a tiny ridge keeps the weights of separable
+    tables finite.
 
     >>> predicted, parameters = fit_logistic(np.array([[0], [0], [7], [7]], np.int32), np.array([0.0, 1, 1, 1]))
     >>> predicted.round(2).tolist(), parameters
@@ -124,17 +127,20 @@ def _curvature(
     start: npt.NDArray[np.int64],
     weight: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Σ weight · x xᵀ over rows: by cell beside the constant, by pair of cells elsewhere."""
+    """Return Σ weight · x xᵀ over rows.
+
+    The first row and column, of the constant, are sums by cell; the others are sums by pair of cells.
+    """
     whole = np.zeros((start[-1], start[-1]))
     whole[0, 0] = weight.sum()
-    for i, (one, many) in enumerate(zip(codes, sizes, strict=True)):
-        alone = np.bincount(one, weights=weight, minlength=many)
+    for i, (one, size) in enumerate(zip(codes, sizes, strict=True)):
+        alone = np.bincount(one, weights=weight, minlength=size)
         mine = slice(start[i], start[i + 1])
         whole[0, mine] = whole[mine, 0] = alone
         whole[mine, mine] = np.diag(alone)
         for j in range(i):
-            both = np.bincount(one * sizes[j] + codes[j], weights=weight, minlength=many * sizes[j])
+            both = np.bincount(one * sizes[j] + codes[j], weights=weight, minlength=size * sizes[j])
             other = slice(start[j], start[j + 1])
-            whole[mine, other] = both.reshape(many, sizes[j])
+            whole[mine, other] = both.reshape(size, sizes[j])
             whole[other, mine] = whole[mine, other].T
     return whole

@@ -1,1 +1,1 @@
-"""Check a table against models, and verify every release a second time before it is published."""
+"""Checks of tables against models, and independent verification."""

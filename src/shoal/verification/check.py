@@ -1,7 +1,8 @@
-"""Does a table meet models? Its rows are grouped again by what they show, and every group is assessed.
+"""Check whether a table meets privacy models.
 
-How the table was made plays no part. A table that no one machine holds is assessed in parts, in each of which its
-groups are whole; a table that is here is one part.
+The rows of the table are grouped again by their published quasi-identifiers, and every group is assessed. The method
+that made the table plays no part. A distributed table is assessed in parts, each of which contains whole groups; a
+local table is one part.
 """
 
 from __future__ import annotations
@@ -18,27 +19,25 @@ from shoal.errors import PlanError, counted
 from shoal.io.engines.base import Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.base import Assessment, Condition
-from shoal.models.by_people import ByPeople, counting_people
-from shoal.models.partial_knowledge import Limited, SetsVerdict, assess_sets, limited
-from shoal.render import Grid, Sheet, Shown
+from shoal.models.by_people import ByPeople, as_people_models
+from shoal.models.partial_knowledge import PartialKnowledge, SetsVerdict, assess_sets, partial_knowledge_models
+from shoal.render import Displayable, Grid, Summary
 from shoal.schema import TOP, Schema
 from shoal.table import FrequencySet, Groups, read_frequency_set
-from shoal.table.canonical import two_zeros
-from shoal.table.column_subsets import read_facts
+from shoal.table.canonical import negative_zero_as_text
+from shoal.table.column_subsets import read_subset_counters
 from shoal.table.groups import Histogram
-from shoal.table.linked_rows import link
-from shoal.table.people import as_in_source
-from shoal.table.wildcard_matches import certain_candidates, crowd
+from shoal.table.linked_rows import add_crowds
+from shoal.table.people import with_source_people
+from shoal.table.wildcard_matches import count_certain_candidates, smallest_candidate_count
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CheckResult", "Crowds", "ModelVerdict", "Part", "answer", "assess_groups", "assess_part", "check_relation"]
-
 
 @dataclass(frozen=True)
 class ModelVerdict:
-    """One model's answer: whether it holds, where it fails, and what the table really reaches."""
+    """Verdict of one model: whether it holds, where it fails, what is reached."""
 
     name: str
     parameters: dict[str, Any]
@@ -47,17 +46,17 @@ class ModelVerdict:
     failing_groups: int
     failing_rows: int
     counts: str = "rows"
-    """What the model counts: rows or people."""
+    """Unit that the model counts: rows or people."""
     judged_by: str | None = None
-    """Of a release: whether the gate has judged it too, or the model alone."""
+    """For a release: whether the independent verification evaluated the model too, or the model alone did."""
     facts: Mapping[str, Any] | None = None
-    """Of a model for few known columns: what was looked at, and with what."""
+    """For a model of partial knowledge: which column sets were examined, and with which tables."""
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; infinite figures become text, fractions too."""
-        told: dict[str, Any] = {} if self.judged_by is None else {"judged_by": self.judged_by}
+        """Return the verdict for JSON; infinite figures and fractions become text."""
+        optional: dict[str, Any] = {} if self.judged_by is None else {"judged_by": self.judged_by}
         if self.facts is not None:
-            told["facts"] = dict(self.facts)
+            optional["facts"] = dict(self.facts)
         return {
             "name": self.name,
             "parameters": {key: _plain(value) for key, value in self.parameters.items()},
@@ -66,52 +65,55 @@ class ModelVerdict:
             "failing_groups": self.failing_groups,
             "failing_rows": self.failing_rows,
             **({} if self.counts == "rows" else {"counts": self.counts}),
-            **told,
+            **optional,
         }
 
 
 @dataclass(frozen=True)
-class Crowds:
-    """The people of a table, in all; in its smallest group; and in all groups together, some of them several times.
+class PeopleCounts:
+    """Numbers of people in a table and in its groups.
 
-    Where rows of a person can be linked: in the smallest crowd of those who share what is known; and the mean, over
-    people, of one over the smallest crowd that each is in.
+    ``total`` counts each person once, ``smallest_group`` the people of the smallest group, and ``memberships`` the
+    people of all groups added up, so that a person in several groups counts several times.
+
+    Where the rows of a person can be linked, ``smallest_crowd`` is the size of the smallest set of people who share the
+    known rows, and ``mean_risk`` the mean over people of one over the smallest such set that contains each.
     """
 
     total: int
     smallest_group: int
-    together: int
+    memberships: int
     smallest_crowd: int | None = None
     mean_risk: float = 0.0
 
     @classmethod
-    def of(cls, groups: Groups, held: Histogram, model: AllOf) -> Crowds:
-        """The people of groups, as the models look at them."""
-        counted = (len(np.unique(held.value)), int(held.distinct.min()), int(held.distinct.sum()))
-        linked = next((part for part in model.parts if isinstance(part, ByPeople) and part.only_people), None)
+    def from_groups(cls, groups: Groups, people: Histogram, model: AllOf) -> PeopleCounts:
+        """Count the people of groups in the way that the models count them."""
+        counted = (len(np.unique(people.value)), int(people.distinct.min()), int(people.distinct.sum()))
+        linked = next((part for part in model.parts if isinstance(part, ByPeople) and part.requires_people), None)
         if linked is None:
             return cls(*counted)
-        both = link(groups, linked.known_rows)[0].people
-        assert both is not None
-        smallest = np.full(int(both.value.max()) + 1, np.iinfo(np.int64).max)
-        np.minimum.at(smallest, both.value, both.distinct[both.owner])
-        own = smallest[np.unique(both.value)]
-        return cls(*counted, int(own.min()), float((1 / own).mean()))
+        linked_people = add_crowds(groups, linked.known_rows)[0].people
+        assert linked_people is not None
+        smallest = np.full(int(linked_people.value.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, linked_people.value, linked_people.distinct[linked_people.owner])
+        smallest_of_person = smallest[np.unique(linked_people.value)]
+        return cls(*counted, int(smallest_of_person.min()), float((1 / smallest_of_person).mean()))
 
     def to_dict(self) -> dict[str, int]:
-        """For JSON."""
-        told = {} if self.smallest_crowd is None else {"smallest_crowd": self.smallest_crowd}
-        return {"total": self.total, "smallest_group": self.smallest_group, **told}
+        """Return the counts for JSON."""
+        optional = {} if self.smallest_crowd is None else {"smallest_crowd": self.smallest_crowd}
+        return {"total": self.total, "smallest_group": self.smallest_group, **optional}
 
 
 @dataclass(frozen=True, repr=False)
-class CheckResult(Shown):
-    """The answer for a table.
+class CheckResult(Displayable):
+    """Result of checking a table.
 
-    Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the failing groups'
-    sizes, from small to large. ``found`` are the groups themselves, where the models looked at these. ``folded`` tells
-    of sensitive columns how many spellings were counted as another one. ``average`` is the mean over rows of one over
-    the rows that could be taken for it; groups over rows where it is not given.
+    Failing groups and rows are those that fail at least one model; ``failing_sizes`` are the sizes of the failing
+    groups in ascending order. ``found`` are the groups themselves, where the models assessed them directly. ``folded``
+    gives, for each sensitive column, how many spellings were counted as another one. ``average`` is the mean over rows
+    of one over the number of candidate rows; without it, the average risk is groups over rows.
     """
 
     rows: int
@@ -124,16 +126,16 @@ class CheckResult(Shown):
     found: Groups | None = field(default=None, repr=False, compare=False)
     folded: Mapping[str, int] = field(default_factory=dict)
     average: float | None = None
-    people: Crowds | None = None
-    """Where people were counted: how many there are, in all and in the groups."""
+    people: PeopleCounts | None = None
+    """Numbers of people, where people were counted."""
 
     @property
     def holds(self) -> bool:
-        """Whether every group meets every model."""
+        """Return whether every group meets every model."""
         return all(model.holds for model in self.models)
 
-    def sheet(self) -> Sheet:
-        """The verdict, and what the table really reaches."""
+    def summary(self) -> Summary:
+        """Return the verdict and the parameters that the table reaches."""
         rows = [
             (
                 model.name,
@@ -148,20 +150,20 @@ class CheckResult(Shown):
         ]
         figures = (("rows", self.rows), ("groups", self.groups), ("rows in the smallest", self.smallest_group))
         title = "The table meets the models" if self.holds else "The table does not meet the models"
-        return Sheet(title, figures, (), [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)])
+        return Summary(title, figures, (), [Grid("Models", ("model", "asked for", "holds", "has", "failing"), rows)])
 
     @property
     def risk(self) -> dict[str, float]:
-        """How likely a person is found, at most and on average, by one who knows all quasi-identifiers."""
+        """Highest and average prosecutor risk, given all quasi-identifiers."""
         if self.people is not None and self.people.smallest_crowd is not None:
             return {"highest": 1 / self.people.smallest_crowd, "average": self.people.mean_risk}
         if self.people is not None:
-            return {"highest": 1 / self.people.smallest_group, "average": self.groups / self.people.together}
+            return {"highest": 1 / self.people.smallest_group, "average": self.groups / self.people.memberships}
         average = self.groups / self.rows if self.average is None or self.found is not None else self.average
         return {"highest": 1 / self.smallest_group, "average": average}
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the result for JSON."""
         return {
             "holds": self.holds,
             "rows": self.rows,
@@ -193,47 +195,54 @@ def check_relation(
     wildcard: str | None = None,
     counted: pa.Table | None = None,
     source: FrequencySet | None = None,
-    told: Sequence[Sequence[str | None]] = (),
+    released_labels: Sequence[Sequence[str | None]] = (),
 ) -> CheckResult:
-    """Check a table against models. Costs one aggregation over its rows, unless the combinations are ``counted``:
-    then no engine is asked.
+    """Check a table against models.
 
-    ``wildcard`` is a label that may stand for any value. With ``source``, the original, a group is then as large as the
-    smaller of two numbers: the people who can be behind it, and the rows that can be theirs. Without it, as what is
-    certain whatever the label stands for, which is never more. Only k-anonymity has such a reading.
+    This costs one aggregation over the rows, unless the combinations are already ``counted``; then no engine is used.
 
-    Where the schema says whose rows they are, by the numbers of :func:`shoal.table.people.number_people`, people are
-    counted, with all that they have in ``source``, or in the table itself without it.
+    ``wildcard`` is a label that may stand for any value. With ``source``, the original table, the size of a group is
+    then the smaller of two numbers: the people who match its rows, and the rows that match each of these people.
+    Without ``source`` it is the number of candidates that is certain whatever the wildcard stands for, which is never
+    larger. Only k-anonymity can be checked with a wildcard.
 
-    Models for few known columns ask the source for its people; ``told[j]`` are the labels that the release has for the
-    codes of its column j. Without a source, of their second condition a lower bound is told, which decides nothing.
+    If the schema has a person column, which holds the numbers of :func:`shoal.table.people.number_people`, people are
+    counted, with all values that they have in ``source``, or in the table itself without a source.
+
+    Models of partial knowledge need the people of the source; ``released_labels[j]`` are the labels that the release
+    has for the codes of its column j. Without a source only a lower bound of their second condition is reported, which
+    decides nothing.
     """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
-    looked_at = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
-    require_columns(table, looked_at)
+    required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
+    require_columns(table, required)
     model = models if isinstance(models, AllOf) else combine(models)
     if schema.person and not isinstance(models, AllOf):
-        model = counting_people(model)
+        model = as_people_models(model)
     if counted is None:
         assert engine is not None
-        table = two_zeros(engine, table, schema)
+        table = negative_zero_as_text(engine, table, schema)
     frequencies = read_frequency_set(engine, table, schema, ordered=False, counted=counted)
     if schema.person and source is not None:
-        frequencies = as_in_source(frequencies, source)
+        frequencies = with_source_people(frequencies, source)
     model.check(frequencies.domains)
     inverse, groups = frequencies.group(frequencies.codes, [dictionary.size for dictionary in frequencies.quasi])
-    if limited(model):
-        result = assess_groups(groups, AllOf(tuple(part for part in model.parts if not isinstance(part, Limited))))
-        return replace(_with_sets(result, frequencies, inverse, groups, model, source, told), folded=frequencies.folded)
+    if partial_knowledge_models(model):
+        result = assess_groups(
+            groups, AllOf(tuple(part for part in model.parts if not isinstance(part, PartialKnowledge)))
+        )
+        return replace(
+            _with_sets(result, frequencies, inverse, groups, model, source, released_labels), folded=frequencies.folded
+        )
     if wildcard is None:
         return replace(assess_groups(groups, model), folded=frequencies.folded)
     if not model.sizes_only:
         if schema.person:
             raise PlanError("People cannot be counted where a label may stand for any value.")
         raise PlanError("Only k-anonymity can be checked where a label may stand for any value.")
-    seen = _matching(frequencies, inverse, groups, wildcard, source)
-    return replace(assess_groups(groups, model, seen), folded=frequencies.folded)
+    matching = _matching_groups(frequencies, inverse, groups, wildcard, source)
+    return replace(assess_groups(groups, model, matching), folded=frequencies.folded)
 
 
 def _with_sets(
@@ -243,20 +252,23 @@ def _with_sets(
     groups: Groups,
     model: AllOf,
     source: FrequencySet | None,
-    told: Sequence[Sequence[str | None]],
+    released_labels: Sequence[Sequence[str | None]],
 ) -> CheckResult:
-    """The answer of the models for all columns at once, with that of the models for few in their places."""
+    """Merge the verdicts of the models of partial knowledge into a result.
+
+    ``result`` has the verdicts of the other models; every verdict takes the position of its model.
+    """
     names = tuple(dictionary.name for dictionary in frequencies.quasi)
-    shown, known = read_facts(frequencies, TOP, source, told)
+    released_facts, known = read_subset_counters(frequencies, TOP, source, released_labels)
     fails = np.zeros(groups.count, np.bool_)
     others = iter(result.models)
     verdicts = []
     for part in model.parts:
-        if not isinstance(part, Limited):
+        if not isinstance(part, PartialKnowledge):
             verdicts.append(next(others))
             continue
         part.require(names)
-        found = assess_sets(shown, frequencies, part, names, known)
+        found = assess_sets(released_facts, frequencies, part, names, known)
         fails[inverse[found.failing]] = True
         rows = int(frequencies.count[found.failing].sum())
         verdicts.append(
@@ -268,11 +280,11 @@ def _with_sets(
                 found.failing_groups,
                 rows,
                 part.counts,
-                facts=_told_of_sets(found, known is not None),
+                facts=_describe_sets(found, known is not None),
             )
         )
     for verdict, part in zip(verdicts, model.parts, strict=True):
-        if not isinstance(part, Limited) and not verdict.holds:
+        if not isinstance(part, PartialKnowledge) and not verdict.holds:
             fails |= ~part.assess(groups).holds
     failing = np.sort(groups.size[fails]).tolist()
     return replace(
@@ -284,11 +296,14 @@ def _with_sets(
     )
 
 
-def _told_of_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
-    """What was looked at, and with what: the second condition of a model for few columns needs the original."""
-    rows: bool | str = found.people_hold
+def _describe_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
+    """Describe which column sets were examined, and with which tables.
+
+    The second condition of a model of partial knowledge can only be decided with the original.
+    """
+    rows: bool | str = found.enough_candidates
     if not with_source:
-        rows = True if found.people_hold else "not to be told from the release alone"
+        rows = True if found.enough_candidates else "not to be told from the release alone"
     return {
         "sets": found.sets,
         "row_to_people": not found.failing_groups,
@@ -299,36 +314,41 @@ def _told_of_sets(found: SetsVerdict, with_source: bool) -> dict[str, Any]:
     }
 
 
-def _matching(
+def _matching_groups(
     frequencies: FrequencySet,
     inverse: npt.NDArray[np.int64],
     groups: Groups,
     wildcard: str,
     source: FrequencySet | None,
 ) -> Groups:
-    """The groups, each with as many rows as could be taken for one of its own."""
+    """Return the groups, each with the number of candidate rows as its size."""
     codes = np.zeros((groups.count, len(frequencies.quasi)), np.int32)
     codes[inverse] = frequencies.codes
     known = None if source is None else np.zeros_like(source.codes)
     for j, dictionary in enumerate(frequencies.quasi):
-        # empty text and a missing value are the same to a reader of a CSV
+        # a CSV reader cannot distinguish empty text from a missing value
         texts: list[str | None] = [text or None for text in dictionary.text] + [None]
-        place: dict[str | None, int] = {}
-        own = np.asarray([-1 if text == wildcard else place.setdefault(text, len(place)) for text in texts], np.int32)
-        codes[:, j] = own[codes[:, j]]
+        code_by_text: dict[str | None, int] = {}
+        recoded = np.asarray(
+            [-1 if text == wildcard else code_by_text.setdefault(text, len(code_by_text)) for text in texts], np.int32
+        )
+        codes[:, j] = recoded[codes[:, j]]
         if source is not None and known is not None:
             texts = [text or None for text in source.quasi[j].text] + [None]
-            known[:, j] = np.asarray([place.setdefault(text, len(place)) for text in texts], np.int32)[
+            known[:, j] = np.asarray([code_by_text.setdefault(text, len(code_by_text)) for text in texts], np.int32)[
                 source.codes[:, j]
             ]
     if source is None or known is None:
-        return Groups(certain_candidates(codes, groups.size))
-    return Groups(crowd(known, source.count, codes, groups.size))
+        return Groups(count_certain_candidates(codes, groups.size))
+    return Groups(smallest_candidate_count(known, source.count, codes, groups.size))
 
 
 @dataclass(frozen=True)
-class Part:
-    """What the groups of a part of a table say: of each model failing groups and rows, and its worst figures."""
+class PartialCheck:
+    """Assessment of the groups of one part of a table.
+
+    It has, for each model, the failing groups and rows and the worst figures.
+    """
 
     rows: int
     groups: int
@@ -336,17 +356,20 @@ class Part:
     failing: tuple[tuple[int, int], ...]
     conditions: tuple[tuple[Condition, ...], ...]
     sizes: tuple[int, ...]
-    """Of the groups that fail some model, from small to large."""
+    """Sizes of the groups that fail some model, in ascending order."""
 
 
-def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> Part:
-    """Assess groups; ``seen`` is what the models shall look at, if it differs."""
+def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> PartialCheck:
+    """Assess the groups of a part.
+
+    ``seen`` replaces the groups that the models assess, where it is given.
+    """
     seen = seen or groups
     assessed = [part.assess(seen) for part in model.parts]
     fails = np.zeros(groups.count, np.bool_)
     for one in assessed:
         fails |= ~one.holds
-    return Part(
+    return PartialCheck(
         groups.rows,
         groups.count,
         int(seen.size.min()),
@@ -359,10 +382,10 @@ def assess_part(groups: Groups, model: AllOf, seen: Groups | None = None) -> Par
     )
 
 
-def answer(parts: Sequence[Part], model: AllOf) -> CheckResult:
-    """The answer for a table, of the parts that it has."""
+def merge_parts(parts: Sequence[PartialCheck], model: AllOf) -> CheckResult:
+    """Merge the assessments of all parts into the result for the table."""
     verdicts = []
-    for number, asked in enumerate(model.parts):
+    for number, submodel in enumerate(model.parts):
         merged = tuple(
             replace(same[0], value=np.concatenate([condition.value for condition in same]))
             for same in zip(*(part.conditions[number] for part in parts), strict=True)
@@ -370,7 +393,9 @@ def answer(parts: Sequence[Part], model: AllOf) -> CheckResult:
         groups, rows = (sum(part.failing[number][i] for part in parts) for i in (0, 1))
         effective = Assessment(np.zeros(0, np.bool_), merged).effective
         verdicts.append(
-            ModelVerdict(asked.name, dict(asked.parameters), groups == 0, effective, groups, rows, asked.counts)
+            ModelVerdict(
+                submodel.name, dict(submodel.parameters), groups == 0, effective, groups, rows, submodel.counts
+            )
         )
     failing = sorted(itertools.chain.from_iterable(part.sizes for part in parts))
     return CheckResult(
@@ -385,13 +410,16 @@ def answer(parts: Sequence[Part], model: AllOf) -> CheckResult:
 
 
 def assess_groups(groups: Groups, model: AllOf, seen: Groups | None = None) -> CheckResult:
-    """The answer for groups that are already counted, all of a table; ``seen`` as in :func:`assess_part`."""
+    """Assess the counted groups of a whole table.
+
+    ``seen`` is as in :func:`assess_part`.
+    """
     seen = seen or groups
-    held = groups.people
-    crowds = None if held is None else Crowds.of(groups, held, model)
+    people = groups.people
+    people_counts = None if people is None else PeopleCounts.from_groups(groups, people, model)
     return replace(
-        answer([assess_part(groups, model, seen)], model),
+        merge_parts([assess_part(groups, model, seen)], model),
         found=groups if seen is groups else None,
         average=float((groups.size / np.maximum(seen.size, 1)).sum()) / groups.rows,
-        people=crowds,
+        people=people_counts,
     )

@@ -1,7 +1,8 @@
-"""Every release is verified before it is written: by the models, and by a second opinion.
+"""Verify every release before it is written, by the models and again.
 
-It starts from the released table and knows nothing of the search (:mod:`shoal.verification.check`). The second opinion counts and
-judges for itself (:mod:`shoal.verification.independent`); where the two differ in anything, nothing is written.
+The verification starts from the released table and knows nothing of the search (:mod:`shoal.verification.check`). The
+independent verification counts and evaluates with code of its own (:mod:`shoal.verification.independent`). If the two
+differ in any figure, nothing is written.
 """
 
 from __future__ import annotations
@@ -16,40 +17,38 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import VerificationError
-from shoal.io.engines.base import Engine, Relation, Spread, require_columns
+from shoal.io.engines.base import DistributedTable, Engine, Relation, require_columns
 from shoal.models import AllOf, Model, combine
 from shoal.models.by_people import ByPeople
-from shoal.models.partial_knowledge import Limited, limited
-from shoal.risk.patterns import INDIFFERENT, PatternExposure, expose_patterns
+from shoal.models.partial_knowledge import PartialKnowledge, partial_knowledge_models
+from shoal.risk.patterns import WILDCARD_CODE, PatternExposure, expose_patterns
 from shoal.schema import TOP, Ladder, Schema
 from shoal.table import ByPattern, FrequencySet
-from shoal.table.canonical import two_zeros
+from shoal.table.canonical import negative_zero_as_text
 from shoal.table.distributed import SensitiveLists, list_sensitive
 from shoal.table.frequency_set import encode_column
 from shoal.table.groups import group_keys
-from shoal.verification.check import CheckResult, ModelVerdict, Part, answer, assess_part, check_relation
+from shoal.verification.check import CheckResult, ModelVerdict, PartialCheck, assess_part, check_relation, merge_parts
 from shoal.verification.independent import (
-    Judgement,
-    Sensitive,
+    SensitiveColumn,
+    TableEvaluation,
     columns_needed,
-    count_fitting,
     count_groups,
-    count_loosely,
+    count_groups_with_wildcards,
+    count_matching_records,
     differences,
+    evaluate_column_sets,
+    evaluate_column_sets_by_people,
+    evaluate_people,
     judge,
-    judge_people,
-    judge_sets,
-    judge_sets_of_people,
+    list_sensitive_columns,
+    merge_evaluations,
+    read_released_rows,
     read_texts,
-    show_rows,
-    together,
 )
-from shoal.verification.independent import list_sensitive as list_sensitive_again
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["PatternCheck", "people_of_source", "require_same_rows", "verify", "verify_patterns", "verify_spread"]
 
 
 def verify(
@@ -61,65 +60,74 @@ def verify(
     wildcard: str | None = None,
     source: FrequencySet | None = None,
     people: pa.Table | None = None,
-    told: Sequence[Sequence[str | None]] = (),
+    released_labels: Sequence[Sequence[str | None]] = (),
 ) -> CheckResult:
-    """Check a release before it leaves, twice; ``rows`` is how many the method meant to release.
+    """Verify a release twice before it is written.
 
-    Where the schema says whose rows they are, the release still has that column, and ``people`` are
-    those of :func:`people_of_source`.
+    ``rows`` is the number of rows that the method meant to release. If the schema has a person column, the release
+    still contains it, and ``people`` is the result of :func:`read_source_people`. ``released_labels`` are as in
+    :func:`shoal.verification.check.check_relation`.
     """
-    looked_at = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
-    require_columns(released, looked_at)
-    released = two_zeros(engine, released, schema)
-    counted = engine.frequencies(released, released.places(looked_at))
+    required = (*schema.quasi_identifiers, *schema.sensitive, *schema.person)
+    require_columns(released, required)
+    released = negative_zero_as_text(engine, released, schema)
+    counted = engine.frequencies(released, released.positions(required))
     model = models if isinstance(models, AllOf) else combine(models)
-    if limited(model) and (source is None or not told):
+    if partial_knowledge_models(model) and (source is None or not released_labels):
         raise VerificationError(
             "Models for few known columns need the original. A fault in shoal; nothing was written."
         )
-    result = check_relation(engine, released, schema, model, wildcard, counted, source, told)
+    result = check_relation(engine, released, schema, model, wildcard, counted, source, released_labels)
     if schema.person:
-        own = _second_opinion_on_people(counted, released, schema, model, people, source, told)
+        independent = _evaluate_people_again(counted, released, schema, model, people, source, released_labels)
     else:
-        own = _second_opinion(counted, released, schema, model, wildcard, source, told)
-    return _require(result, own, model, rows)
+        independent = _evaluate_again(counted, released, schema, model, wildcard, source, released_labels)
+    return _require_agreement(result, independent, model, rows)
 
 
-def _second_opinion(
+def _evaluate_again(
     counted: pa.Table,
     released: Relation,
     schema: Schema,
     model: AllOf,
     wildcard: str | None,
     source: FrequencySet | None = None,
-    told: Sequence[Sequence[str | None]] = (),
-) -> Judgement:
-    """What the gate finds in the combinations of a release, with their counts."""
-    places = released.places(schema.quasi_identifiers)
+    released_labels: Sequence[Sequence[str | None]] = (),
+) -> TableEvaluation:
+    """Evaluate the counted combinations of a release independently."""
+    positions = released.positions(schema.quasi_identifiers)
     if wildcard is not None:
         assert source is not None
-        people = _people(source, [(*dictionary.text, None) for dictionary in source.quasi])
-        return judge(count_loosely(counted, places, wildcard, people), (), model.parts)
+        people = _count_source_labels(source, [(*dictionary.text, None) for dictionary in source.quasi])
+        return judge(count_groups_with_wildcards(counted, positions, wildcard, people), (), model.parts)
     columns = {
-        name: (place, counted.column(f"c{place}"), counted.column("n"))
+        name: (position, counted.column(f"c{position}"), counted.column("n"))
         for name in columns_needed(model.parts, schema.sensitive)
-        for place in released.places((name,))
+        for position in released.positions((name,))
     }
-    sensitive = list_sensitive_again(columns, schema)
-    plain = [part for part in model.parts if not isinstance(part, Limited)]
-    own = judge(count_groups(counted, places, sensitive), sensitive, plain)
+    sensitive = list_sensitive_columns(columns, schema)
+    plain = [part for part in model.parts if not isinstance(part, PartialKnowledge)]
+    independent = judge(count_groups(counted, positions, sensitive), sensitive, plain)
     if len(plain) == len(model.parts):
-        return own
+        return independent
     assert source is not None
-    quasi = dict(zip(schema.quasi_identifiers, places, strict=True))
-    shown = show_rows(counted, quasi, sensitive, _people(source, told), TOP)
-    others = iter(own.opinions)
-    opinions = [judge_sets(shown, part) if isinstance(part, Limited) else next(others) for part in model.parts]
-    return replace(own, opinions=tuple(opinions))
+    quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
+    released_rows = read_released_rows(counted, quasi, sensitive, _count_source_labels(source, released_labels), TOP)
+    others = iter(independent.evaluations)
+    evaluations = [
+        evaluate_column_sets(released_rows, part) if isinstance(part, PartialKnowledge) else next(others)
+        for part in model.parts
+    ]
+    return replace(independent, evaluations=tuple(evaluations))
 
 
-def _people(source: FrequencySet, labels: Sequence[Sequence[str | None]]) -> Counter[tuple[str | None, ...]]:
-    """The rows of the source by label, empty text as missing; ``labels[j]`` are those of the codes of column j."""
+def _count_source_labels(
+    source: FrequencySet, labels: Sequence[Sequence[str | None]]
+) -> Counter[tuple[str | None, ...]]:
+    """Count the rows of the source by label; empty text is missing.
+
+    ``labels[j]`` are the labels of the codes of column j.
+    """
     texts = [[text or None for text in column] for column in labels]
     people: Counter[tuple[str | None, ...]] = Counter()
     for codes, count in zip(source.codes.tolist(), source.count.tolist(), strict=True):
@@ -127,108 +135,118 @@ def _people(source: FrequencySet, labels: Sequence[Sequence[str | None]]) -> Cou
     return people
 
 
-def _second_opinion_on_people(
+def _evaluate_people_again(
     counted: pa.Table,
     released: Relation,
     schema: Schema,
     model: AllOf,
     people: pa.Table | None,
     source: FrequencySet | None,
-    told: Sequence[Sequence[str | None]],
-) -> Judgement:
-    """The same in people, of whom the gate is told what the source has."""
+    released_labels: Sequence[Sequence[str | None]],
+) -> TableEvaluation:
+    """Evaluate a release independently in people.
+
+    ``people`` are the values that the people of the source have.
+    """
     models = [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
-    (person,) = released.places(schema.person)
-    places = released.places(schema.quasi_identifiers)
+    (person,) = released.positions(schema.person)
+    positions = released.positions(schema.quasi_identifiers)
     known_rows = next((part.known_rows for part in model.parts if isinstance(part, ByPeople)), 1)
-    own = judge_people(counted, people, places, person, schema, models, known_rows)
+    independent = evaluate_people(counted, people, positions, person, schema, models, known_rows)
     if len(models) == len(model.parts):
-        return own
+        return independent
     assert source is not None
-    quasi = dict(zip(schema.quasi_identifiers, places, strict=True))
-    shown = show_rows(counted, quasi, (), _people(source, told), TOP)
-    others = iter(own.opinions)
-    opinions = [
-        judge_sets_of_people(shown, counted, people, person, schema, part.of_rows)
-        if isinstance(part, Limited)
+    quasi = dict(zip(schema.quasi_identifiers, positions, strict=True))
+    released_rows = read_released_rows(counted, quasi, (), _count_source_labels(source, released_labels), TOP)
+    others = iter(independent.evaluations)
+    evaluations = [
+        evaluate_column_sets_by_people(released_rows, counted, people, person, schema, part.of_rows)
+        if isinstance(part, PartialKnowledge)
         else next(others)
         for part in model.parts
     ]
-    return replace(own, opinions=tuple(opinions))
+    return replace(independent, evaluations=tuple(evaluations))
 
 
-def people_of_source(engine: Engine, source: Relation, schema: Schema, model: AllOf) -> pa.Table | None:
-    """What the people of the source have, by the names of its columns: for the gate, which takes no code from us.
+def read_source_people(engine: Engine, source: Relation, schema: Schema, model: AllOf) -> pa.Table | None:
+    """Read the values of the source's people for independent verification.
 
-    None where no model looks at what people have.
+    The table has the column names of the schema and values, not codes, so that the independent verification shares no
+    encoding with the models. None where no model looks at the values of people.
     """
-    asked = [part.of_rows.of for part in model.parts if isinstance(part, Limited)]
-    asked += [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
-    needed = columns_needed(asked, schema.sensitive)
+    conditions = [part.of_rows.of for part in model.parts if isinstance(part, PartialKnowledge)]
+    conditions += [part.of_rows for part in model.parts if isinstance(part, ByPeople)]
+    needed = columns_needed(conditions, schema.sensitive)
     if not needed:
         return None
     names = (*schema.person, *needed)
-    places = source.places(names)
-    found = engine.frequencies(source, places)
-    return found.select([*(f"c{place}" for place in places), "n"]).rename_columns([*names, "n"])
+    positions = source.positions(names)
+    found = engine.frequencies(source, positions)
+    return found.select([*(f"c{position}" for position in positions), "n"]).rename_columns([*names, "n"])
 
 
 def require_same_rows(
-    engine: Engine, written: Relation, verified: Relation, shown: Mapping[str, Mapping[str, str]] | None = None
+    engine: Engine, written: Relation, verified: Relation, replacements: Mapping[str, Mapping[str, str]] | None = None
 ) -> None:
-    """Raise unless a table is what was verified, without the column that says whose rows they are.
+    """Raise unless a written table has the rows of the verified table.
 
-    ``shown`` are, by column, the texts that were written in place of what was verified; missing where there is none.
+    The person column is not compared. ``replacements`` are, by column, the texts that were written in place of the
+    verified ones; a text without a replacement is missing.
     """
-    told = _rows_of(engine, written, written.columns, {})
-    if told != _rows_of(engine, verified, written.columns, shown or {}):
+    written_rows = _count_rows(engine, written, written.columns, {})
+    if written_rows != _count_rows(engine, verified, written.columns, replacements or {}):
         raise VerificationError(
             "The rows that were written are not those that were verified by people. This is a fault in shoal; nothing "
             "was published."
         )
 
 
-def _rows_of(
-    engine: Engine, table: Relation, names: Sequence[str], shown: Mapping[str, Mapping[str, str]]
+def _count_rows(
+    engine: Engine, table: Relation, names: Sequence[str], replacements: Mapping[str, Mapping[str, str]]
 ) -> Counter[tuple[Any, ...]]:
-    """How often each row stands in some columns of a table, with other texts in some of them."""
-    places = table.places(names)
-    counted = engine.frequencies(table, places)
-    cells = [counted.column(f"c{place}").to_pylist() for place in places]
-    for name, texts in shown.items():
-        at = names.index(name)
-        cells[at] = [texts.get(str(cell)) for cell in cells[at]]
+    """Count each distinct row of some columns, with replaced texts in some."""
+    positions = table.positions(names)
+    counted = engine.frequencies(table, positions)
+    cells = [counted.column(f"c{position}").to_pylist() for position in positions]
+    for name, texts in replacements.items():
+        index = names.index(name)
+        cells[index] = [texts.get(str(cell)) for cell in cells[index]]
     found: Counter[tuple[Any, ...]] = Counter()
     for row, times in zip(zip(*cells, strict=True), counted.column("n").to_pylist(), strict=True):
         found[row] += times
     return found
 
 
-def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> CheckResult:
-    """Raise unless the models hold, no row is too many or too few, and the gate agrees in every figure."""
-    if not result.rows == own.rows == rows or rows < 1:
+def _require_agreement(result: CheckResult, independent: TableEvaluation, model: AllOf, rows: int) -> CheckResult:
+    """Raise unless the models hold and the independent verification agrees.
+
+    The number of rows must be the expected one, and both verifications must agree in every figure.
+    """
+    if not result.rows == independent.rows == rows or rows < 1:
         raise VerificationError(
-            f"The release has {result.rows} rows ({own.rows} when counted again) where the method accounted for "
-            f"{rows}. This is a fault in shoal; nothing was written."
+            f"The release has {result.rows} rows ({independent.rows} when counted again) where the method accounted "
+            f"for {rows}. This is a fault in shoal; nothing was written."
         )
     smallest, unit = result.smallest_group, "rows"
     if result.people is not None:
         smallest, unit = result.people.smallest_group, "people"
-    if (result.groups, smallest) != (own.groups, own.smallest):
+    if (result.groups, smallest) != (independent.groups, independent.smallest):
         raise VerificationError(
-            f"The release has {result.groups} groups of at least {smallest} {unit}, but {own.groups} of at "
-            f"least {own.smallest} when counted again. This is a fault in shoal; nothing was written."
+            f"The release has {result.groups} groups of at least {smallest} {unit}, but {independent.groups} of at "
+            f"least {independent.smallest} when counted again. This is a fault in shoal; nothing was written."
         )
     verdicts = []
-    for part, told, opinion in zip(model.parts, result.models, own.opinions, strict=True):
-        asked = part.of_rows if isinstance(part, ByPeople | Limited) else part
-        differ = [] if opinion is None else differences(opinion, asked, told.holds, told.effective)
-        if differ:
+    for part, verdict, evaluation in zip(model.parts, result.models, independent.evaluations, strict=True):
+        condition = part.of_rows if isinstance(part, ByPeople | PartialKnowledge) else part
+        differing = [] if evaluation is None else differences(evaluation, condition, verdict.holds, verdict.effective)
+        if differing:
             raise VerificationError(
-                f"Two ways to judge {part.name} differ in {' and in '.join(differ)}. This is a fault in shoal; nothing "
-                f"was written."
+                f"Two ways to judge {part.name} differ in {' and in '.join(differing)}. This is a fault in shoal; "
+                f"nothing was written."
             )
-        verdicts.append(replace(told, judged_by="the model alone" if opinion is None else "the model and the gate"))
+        verdicts.append(
+            replace(verdict, judged_by="the model alone" if evaluation is None else "the model and the gate")
+        )
     if not result.holds:
         failing = ", ".join(model.name for model in result.models if not model.holds)
         raise VerificationError(
@@ -238,58 +256,75 @@ def _require(result: CheckResult, own: Judgement, model: AllOf, rows: int) -> Ch
     return replace(result, models=tuple(verdicts))
 
 
-def verify_spread(counted: Spread, released: Relation, schema: Schema, model: AllOf, rows: int) -> CheckResult:
-    """Check a release that no one machine holds, where it is: group by group, each group in one place.
+def verify_distributed(
+    counted: DistributedTable, released: Relation, schema: Schema, model: AllOf, rows: int
+) -> CheckResult:
+    """Verify a distributed release where it is stored, group by group.
 
-    The values of the sensitive columns come to the driver, and one verdict for each part of the table.
+    Every group is evaluated in one partition. The driver receives the values of the sensitive columns and one verdict
+    for each part of the table.
     """
     sensitive = list_sensitive(counted, released, schema)
     model.check(sensitive.domains)
-    places = released.places(schema.quasi_identifiers)
+    positions = released.positions(schema.quasi_identifiers)
     columns = {}
     for name in columns_needed(model.parts, schema.sensitive):
-        (place,) = released.places((name,))
-        values = counted.values(place)
-        columns[name] = (place, values.column(f"c{place}"), values.column("n"))
-    again = list_sensitive_again(columns, schema)
-    judged: list[tuple[Part, Judgement]] = counted.gather_by(
-        places, functools.partial(_judge_part, places, sensitive, again, model)
+        (position,) = released.positions((name,))
+        values = counted.values(position)
+        columns[name] = (position, values.column(f"c{position}"), values.column("n"))
+    independent_sensitive = list_sensitive_columns(columns, schema)
+    evaluated: list[tuple[PartialCheck, TableEvaluation]] = counted.gather_by(
+        positions, functools.partial(_evaluate_part, positions, sensitive, independent_sensitive, model)
     )
-    result = replace(answer([part for part, _ in judged], model), folded=sensitive.folded)
-    return _require(result, together([own for _, own in judged], model.parts), model, rows)
+    result = replace(merge_parts([part for part, _ in evaluated], model), folded=sensitive.folded)
+    return _require_agreement(
+        result, merge_evaluations([independent for _, independent in evaluated], model.parts), model, rows
+    )
 
 
-def _judge_part(
-    places: Sequence[int], sensitive: SensitiveLists, again: tuple[Sensitive, ...], model: AllOf, table: pa.Table
-) -> tuple[Part, Judgement]:
-    """Both verdicts on the groups of one part, where it is; every group is whole in its part."""
-    coded = [encode_column(table.column(f"c{place}"), "", place) for place in places]
+def _evaluate_part(
+    positions: Sequence[int],
+    sensitive: SensitiveLists,
+    independent_sensitive: tuple[SensitiveColumn, ...],
+    model: AllOf,
+    table: pa.Table,
+) -> tuple[PartialCheck, TableEvaluation]:
+    """Evaluate the groups of one part twice; every group is whole in it."""
+    coded = [encode_column(table.column(f"c{position}"), "", position) for position in positions]
     inverse, count = group_keys(np.stack([codes for _, codes in coded], axis=1), [d.size for d, _ in coded])
     rows = np.asarray(table.column("n").to_numpy(), np.int64)
     secrets = sensitive.codes(table)
     entries = FrequencySet((), (), sensitive.domains, secrets[:, :0], secrets, rows)
     groups = entries.groups_of(inverse, count).within(sensitive.totals)
-    return assess_part(groups, model), judge(count_groups(table, places, again), again, model.parts)
+    return assess_part(groups, model), judge(
+        count_groups(table, positions, independent_sensitive), independent_sensitive, model.parts
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatternCheck(CheckResult):
-    """The answer for a set of overlapping patterns: groups are patterns, rows are the records that fit one."""
+    """Result for overlapping patterns: groups are patterns, rows are records.
+
+    The rows are the records that match at least one pattern.
+    """
 
     least: int
     exposure: PatternExposure
 
     @property
     def risk(self) -> dict[str, float]:
-        """What the patterns tell, with the smallest set of records that their supports can single out."""
-        told = self.exposure
+        """Disclosure by the patterns and by subtracting their supports.
+
+        The highest risk is one over the smallest set of records that the supports can single out.
+        """
+        exposure = self.exposure
         return {
-            "highest": 1 / int(told.cells.min()),
-            "average": len(told.cells) / told.fitting,
-            "records_in_cells_below_k": int(told.cells[told.cells < self.least].sum()),
-            "patterns_below_k_own_records": int((told.own < self.least).sum()),
-            "patterns_without_own_records": int((told.own == 0).sum()),
-            "disclosed_records": told.disclosed,
+            "highest": 1 / int(exposure.cells.min()),
+            "average": len(exposure.cells) / exposure.fitting,
+            "records_in_cells_below_k": int(exposure.cells[exposure.cells < self.least].sum()),
+            "patterns_below_k_own_records": int((exposure.own < self.least).sum()),
+            "patterns_without_own_records": int((exposure.own == 0).sum()),
+            "disclosed_records": exposure.disclosed,
         }
 
 
@@ -301,11 +336,13 @@ def verify_patterns(
     recoding: ByPattern,
     model: AllOf,
 ) -> PatternCheck:
-    """Check a pattern set before it leaves: at least as many records of the source fit each pattern as it says, and k.
+    """Verify a pattern set before it is written.
 
-    Starts from the published table and the source; it claims nothing else of the set, but measures what it discloses.
-    Empty text and missing values look alike in a CSV, and so does a value `*` and what is not shown: both are taken
-    as a reader must take them.
+    At least as many records of the source must match each pattern as its support says, and at least k.
+
+    The verification starts from the published table and the source. It asserts nothing else about the set, but measures
+    what it discloses. In a CSV, empty text and missing values look the same, and so do a value `*` and a hidden value:
+    both are read as a reader has to read them.
     """
     least = max(getattr(part, "k", 1) for part in model.parts)
     table = engine.to_arrow(released)
@@ -314,7 +351,7 @@ def verify_patterns(
         labels = ladder.labels[level]
         code_of, by_code = _same_text(labels)
         codes.append(by_code[ladder.codes[level][source.codes[:, j]]])
-        code_of = {**code_of, TOP: INDIFFERENT}
+        code_of = {**code_of, TOP: WILDCARD_CODE}
         patterns.append([code_of.get(text, len(labels)) for text in _column_text(table, dictionary.name)])
     secrets, pattern_secrets = [], []
     for s, dictionary in enumerate(source.sensitive):
@@ -325,25 +362,28 @@ def verify_patterns(
     both = np.concatenate([_stack(secrets, rows), _stack(pattern_secrets, size)]) + 1
     classes, _ = group_keys(both, (both.max(axis=0, initial=0) + 1).tolist())
     stacked = _stack(codes, rows), _stack(patterns, size)
-    told = expose_patterns(stacked[0], classes[:rows], source.count, stacked[1], classes[rows:])
+    exposure = expose_patterns(stacked[0], classes[:rows], source.count, stacked[1], classes[rows:])
     support = np.asarray([int(text or 0) for text in _column_text(table, recoding.support)], np.int64)
-    bad = (support < least) | (support > told.support)
-    if bad.any() or not size or told.fitting != recoding.count.sum():
+    bad = (support < least) | (support > exposure.support)
+    if bad.any() or not size or exposure.fitting != recoding.count.sum():
         raise VerificationError(
             f"Of {size} patterns, {int(bad.sum())} do not have the records they say they have, or fewer than {least}; "
-            f"{told.fitting} records fit one where the method accounted for {int(recoding.count.sum())}. This is a "
+            f"{exposure.fitting} records fit one where the method accounted for {int(recoding.count.sum())}. This is a "
             f"fault in shoal; nothing was written."
         )
-    _require_same_count(table, source, ladders, recoding, told)
+    _require_same_support(table, source, ladders, recoding, exposure)
     smallest = int(support.min())
     verdict = ModelVerdict("pattern-support", {"k": least}, True, {"k": smallest}, 0, 0)
-    return PatternCheck(told.fitting, size, smallest, (verdict,), 0, 0, least=least, exposure=told)
+    return PatternCheck(exposure.fitting, size, smallest, (verdict,), 0, 0, least=least, exposure=exposure)
 
 
-def _require_same_count(
-    table: pa.Table, source: FrequencySet, ladders: Sequence[Ladder], recoding: ByPattern, told: PatternExposure
+def _require_same_support(
+    table: pa.Table, source: FrequencySet, ladders: Sequence[Ladder], recoding: ByPattern, exposure: PatternExposure
 ) -> None:
-    """Raise unless the gate, which looks every record up by its labels, finds as many that fit."""
+    """Raise unless independent counting finds the same supports.
+
+    The independent count looks every record up by its labels.
+    """
     names = [dictionary.name for dictionary in (*source.quasi, *source.sensitive)]
     labels = [
         [ladder.labels[level][code] for code in ladder.codes[level].tolist()]
@@ -351,10 +391,13 @@ def _require_same_count(
     ]
     labels += [[*dictionary.text, None] for dictionary in source.sensitive]
     codes = [*source.codes.T.tolist(), *source.secrets.T.tolist()]
-    records = [[column[code] or None for code in place] for column, place in zip(labels, codes, strict=True)]
+    records = [
+        [column_labels[code] or None for code in column_codes]
+        for column_labels, column_codes in zip(labels, codes, strict=True)
+    ]
     patterns = [read_texts(table.column(name)) for name in names]
-    support, fitting = count_fitting(patterns, records, source.count.tolist(), len(source.quasi), TOP)
-    if support != told.support.tolist() or fitting != told.fitting:
+    support, fitting = count_matching_records(patterns, records, source.count.tolist(), len(source.quasi), TOP)
+    if support != exposure.support.tolist() or fitting != exposure.fitting:
         raise VerificationError(
             f"Two ways to count the records that fit {len(support)} patterns differ. This is a fault in shoal; nothing "
             f"was written."
@@ -362,14 +405,17 @@ def _require_same_count(
 
 
 def _column_text(table: Any, name: str) -> list[str | None]:
-    """A column of an Arrow table as text, empty text as missing."""
+    """Return a column of an Arrow table as text; empty text is missing."""
     import pyarrow as pa
 
     return [text or None for text in table.column(name).cast(pa.string()).to_pylist()]
 
 
 def _same_text(labels: Sequence[str | None]) -> tuple[dict[str | None, int], npt.NDArray[np.int32]]:
-    """The code of each text, and for each label the code of its text; empty and missing have one."""
+    """Number texts: the code of each text, and for each label its text's code.
+
+    Empty and missing text share a code.
+    """
     code_of: dict[str | None, int] = {}
     return code_of, np.asarray([code_of.setdefault(label or None, len(code_of)) for label in labels], np.int32)
 

@@ -1,6 +1,6 @@
-"""The page of ``shoal serve``: an editor of a plan in a browser, and the same as an HTTP API.
+"""Plan editor of ``shoal serve``: web pages, and the same as an HTTP API.
 
-The state of the page is a plan file in a project's folder, so that whatever is done here can be run on the command line
-with the same bytes. Nothing is computed here: every figure comes from a process of its own (:mod:`shoal.web.worker`) that
-calls what the commands call. Needs ``shoal[web]``.
+The state of the page is a plan file in a project's folder, so the command line can run the same bytes. The server
+computes nothing itself: a separate worker process (:mod:`shoal.web.worker`) produces every figure with the functions
+that the commands call. Needs ``shoal[web]``.
 """

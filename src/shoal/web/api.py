@@ -1,7 +1,8 @@
-"""The HTTP API, which the page uses too: projects, their plans, runs with their events, and releases.
+"""HTTP API of the server: projects, plans, runs with events, releases.
 
-Every endpoint stands in :data:`ENDPOINTS`, from which the routes and the OpenAPI document are made. A wrong request is
-answered by 422 and a sentence that says what to try; what is not there, or is somebody else's, by 404.
+The pages use it too. :data:`ENDPOINTS` lists every endpoint; the routes and the OpenAPI document are built from it. An
+invalid request gets status 422 and a sentence with advice; a resource that does not exist, or belongs to another
+session, gets 404.
 """
 
 from __future__ import annotations
@@ -21,29 +22,27 @@ from starlette.routing import Route
 
 from shoal import __version__
 from shoal.errors import InputError, ShoalError
-from shoal.web.file_access import UPLOADED, list_folder, plain_name
-from shoal.web.plan_edits import apply, locate
-from shoal.web.projects import PLAN, Project, Projects, private
+from shoal.web.file_access import UPLOAD_SUFFIXES, list_folder, sanitize_name
+from shoal.web.plan_edits import apply_changes, locate
+from shoal.web.projects import PLAN_FILE, Project, Projects, open_private
 from shoal.web.runs import Run, Runs
-from shoal.web.security import REPORT_POLICY, TooLong, TooSlow
-from shoal.web.translations import LANGUAGES, say_error, say_sentence
-
-__all__ = ["ACTIONS", "ENDPOINTS", "Api", "language_of", "openapi"]
+from shoal.web.security import REPORT_SECURITY_POLICY, TooLong, TooSlow
+from shoal.web.translations import LANGUAGES, translate_error, translate_sentence
 
 ACTIONS = ("look", "check", "levels", "release", "explore", "minimal", "compare", "attack")
-ONE_AT_A_TIME = ("look", "check", "levels", "explore", "minimal")
-"""A later one of these makes the earlier one useless."""
-PACKED = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
-SIGNS = max(map(len, PACKED))
-"""So many bytes tell whether something is packed."""
-ROOM_LEFT = 500_000_000
-"""So many bytes of the disk an upload leaves free."""
+REPLACEABLE_ACTIONS = ("look", "check", "levels", "explore", "minimal")
+"""Actions of which a new run makes the earlier one obsolete."""
+COMPRESSION_SIGNATURES = (b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf")
+MAX_SIGNATURE_BYTES = max(map(len, COMPRESSION_SIGNATURES))
+"""Number of leading bytes that identify a compressed file."""
+MIN_FREE_DISK_BYTES = 500_000_000
+"""Disk space in bytes that an upload must leave free."""
 
 Handler = Callable[["Api", Request], Awaitable[Response]]
 
 
 def language_of(request: Request) -> str:
-    """The language that a visitor has chosen, or the browser asks for; English for whoever says nothing."""
+    """Return the visitor's chosen or preferred language, or English."""
     for given in (request.query_params.get("lang"), request.cookies.get("shoal-language")):
         if given in LANGUAGES:
             return str(given)
@@ -52,37 +51,37 @@ def language_of(request: Request) -> str:
 
 
 class Api:
-    """The endpoints, over the projects and runs of a server."""
+    """Handlers of all endpoints, over the projects and runs of a server."""
 
     def __init__(self, projects: Projects, runs: Runs) -> None:
         self.projects = projects
         self.runs = runs
 
     def routes(self) -> list[Route]:
-        """One route for each endpoint."""
-        return [Route(f"/api{e.path}", self._answering(e.handler), methods=[e.method]) for e in ENDPOINTS]
+        """Build one route per endpoint."""
+        return [Route(f"/api{e.path}", self._with_error_responses(e.handler), methods=[e.method]) for e in ENDPOINTS]
 
-    def _answering(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        async def answer(request: Request) -> Response:
+    def _with_error_responses(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        async def respond(request: Request) -> Response:
             try:
                 return await handler(self, request)
             except LookupError:
-                told, status = "There is no such thing here.", 404
+                message, status = "There is no such thing here.", 404
             except ShoalError as error:
-                said = say_error(str(error), language_of(request))
-                return JSONResponse({"error": said, "kind": type(error).__name__}, 422)
+                translated = translate_error(str(error), language_of(request))
+                return JSONResponse({"error": translated, "kind": type(error).__name__}, 422)
             except TooLong:
-                told, status = "The body is longer than it may be here.", 413
+                message, status = "The body is longer than it may be here.", 413
             except TooSlow:
-                told, status = "The body did not come in time.", 408
+                message, status = "The body did not come in time.", 408
             except OSError as error:
-                told, status = f"The disk says: {error.strerror}.", 507
-            return JSONResponse({"error": say_error(told, language_of(request))}, status)
+                message, status = f"The disk says: {error.strerror}.", 507
+            return JSONResponse({"error": translate_error(message, language_of(request))}, status)
 
-        return answer
+        return respond
 
     def project(self, request: Request) -> Project:
-        """The project that a path names, if it is this session's."""
+        """Return the project named in the path, if the session may open it."""
         return self.projects.get(request.path_params["project"], request.scope["session"])
 
     # -- projects ----------------------------------------------------------------------------------
@@ -93,25 +92,25 @@ class Api:
 
     async def list_projects(self, request: Request) -> Response:
         """The projects of this session, and those that nobody has opened yet."""
-        return JSONResponse({"projects": self.projects.listed(request.scope["session"])})
+        return JSONResponse({"projects": self.projects.list_names(request.scope["session"])})
 
     async def make_project(self, request: Request) -> Response:
         """A project for a table or a plan below the root, or for a sample."""
-        given = await _object(request)
+        given = await _json_object(request)
         session = request.scope["session"]
         if "sample" in given:
             project = self.projects.open_sample(str(given["sample"]), session)
         else:
-            place = self.projects.root / str(given.get("path", ""))
-            project = await run_in_threadpool(self.projects.open_path, place, session)
-        return self._made(project)
+            path = self.projects.root / str(given.get("path", ""))
+            project = await run_in_threadpool(self.projects.open_path, path, session)
+        return self._created(project)
 
-    def _made(self, project: Project) -> Response:
+    def _created(self, project: Project) -> Response:
         run = self.draft(project)
         return JSONResponse({"project": project.name, "run": run and run.id}, 201)
 
     def draft(self, project: Project) -> Run | None:
-        """Have a plan drafted where there is none yet."""
+        """Start a run that drafts a plan, if the project has none yet."""
         if project.text or project.table is None:
             return None
         job = {"action": "draft", "table": str(project.table), "folder": str(project.folder)}
@@ -119,10 +118,13 @@ class Api:
             job["sample"] = "census"
 
         def drafted(run: Run) -> None:
-            """The plan is there before the pictures are: a large table is shown as soon as it was looked at."""
+            """Save the plan before the charts are drawn.
+
+            A large table is displayed as soon as its columns are profiled.
+            """
             if not project.text and run.partial is not None:
                 project.save(run.partial["plan"])
-                project.asked_of["look"] = project.digest
+                project.plan_digests["look"] = project.digest
                 self._remember(project, "look", run)
 
         return self._remember(project, "draft", self.runs.start(project.name, job, project.log, drafted))
@@ -133,9 +135,9 @@ class Api:
 
     async def upload(self, request: Request) -> Response:
         """A table as the body of the request, straight to the disk of a new project."""
-        name = plain_name(request.query_params.get("name", ""), "table.csv")
-        if Path(name).suffix.lower() not in UPLOADED:
-            raise InputError(f"A table must be one of {', '.join(UPLOADED)}, by its name.")
+        name = sanitize_name(request.query_params.get("name", ""), "table.csv")
+        if Path(name).suffix.lower() not in UPLOAD_SUFFIXES:
+            raise InputError(f"A table must be one of {', '.join(UPLOAD_SUFFIXES)}, by its name.")
         project = self.projects.make(Path(name).stem, request.scope["session"])
         project.table = project.folder / name
         try:
@@ -143,14 +145,14 @@ class Api:
         except BaseException:
             self.projects.remove(project)
             raise
-        return self._made(project)
+        return self._created(project)
 
     async def state(self, request: Request) -> Response:
         """A project: its plan, what is wrong with it, its releases, and its latest runs."""
         return JSONResponse(self.state_of(self.project(request)))
 
     def state_of(self, project: Project) -> dict[str, Any]:
-        """Where a project stands."""
+        """Return the current state of a project."""
         return {
             "project": project.name,
             "plan": project.text,
@@ -174,82 +176,87 @@ class Api:
             raise InputError("A plan must be UTF-8 text.") from None
         fault = project.save(text)
         if fault is not None:
-            said = say_error(fault["text"], language_of(request))
-            return JSONResponse({"error": said, "line": fault["line"]}, 422)
-        return self._planned(project, language_of(request))
+            translated = translate_error(fault["text"], language_of(request))
+            return JSONResponse({"error": translated, "line": fault["line"]}, 422)
+        return self._plan_response(project, language_of(request))
 
-    def _planned(self, project: Project, language: str) -> Response:
-        """The plan as it is now, and where it cannot run, why, and in which line."""
+    def _plan_response(self, project: Project, language: str) -> Response:
+        """Return the plan, and why and in which line it cannot run."""
         error = project.error()
-        place = None if error is None else locate(project.text, error)
-        said = None if error is None else say_error(error, language)
-        return JSONResponse({"plan": project.text, "error": said, "line": None if place is None else place.line})
+        location = None if error is None else locate(project.text, error)
+        message = None if error is None else translate_error(error, language)
+        return JSONResponse(
+            {"plan": project.text, "error": message, "line": None if location is None else location.line}
+        )
 
     async def change_plan(self, request: Request) -> Response:
         """Changes of the plan, such as a click makes them; the rest of its text stays as it is."""
         project = self.project(request)
-        given = await _object(request)
+        given = await _json_object(request)
         changes = given.get("changes")
         if not isinstance(changes, list) or not all(isinstance(change, dict) for change in changes):
             raise InputError('The changes must be a list, such as [{"set": ["models", 0, "k"], "value": 5}].')
-        if any(change.get("pseudonym") or change.get("dates") == "shift" for change in changes) and project.keyless:
-            changes = [*changes, {"set": ["output", "pseudonym_key"], "value": project.key()}]
-        project.save(apply(project.text, changes, _suggested(project)))
-        return self._planned(project, language_of(request))
+        if (
+            any(change.get("pseudonym") or change.get("dates") == "shift" for change in changes)
+            and project.lacks_pseudonym_key
+        ):
+            changes = [*changes, {"set": ["output", "pseudonym_key"], "value": project.ensure_pseudonym_key()}]
+        project.save(apply_changes(project.text, changes, _suggested_hierarchies(project)))
+        return self._plan_response(project, language_of(request))
 
     # -- runs --------------------------------------------------------------------------------------
 
     async def start_run(self, request: Request) -> Response:
         """Begin a run: look, check, levels, release, explore, minimal, compare or attack."""
         project = self.project(request)
-        run = self.begin(project, await _object(request))
+        run = self.begin(project, await _json_object(request))
         return JSONResponse({"run": run.id}, 201)
 
     def begin(self, project: Project, given: dict[str, Any]) -> Run:
-        """Begin a run, or join the one that does the same already."""
+        """Start a run, or return a running one that does the same."""
         action = str(given.get("action", ""))
         if action not in ACTIONS:
             raise InputError(f"The action must be one of {', '.join(ACTIONS)}.")
         project.plan()
-        job: dict[str, Any] = {"action": action, "plan": str(project.folder / PLAN)}
+        job: dict[str, Any] = {"action": action, "plan": str(project.folder / PLAN_FILE)}
         key = action
         if action == "levels":
             job["column"] = str(given.get("column", ""))
             key = f"levels {job['column']}"
         if action == "explore":
-            job |= _explored(given)
+            job |= _exploration_options(given)
         folder: Path | None = None
-        of = project.digest
+        plan_digest = project.digest
         if action in ("compare", "attack"):
             released = project.release_folder(int(given.get("release", 0)))
             job |= {
-                "plan": str(released / PLAN),
+                "plan": str(released / PLAN_FILE),
                 "released": str(released / project.facts(int(released.name))["output"]),
             }
             key = f"{action} {released.name}"
-        asked = project.digest if action in ONE_AT_A_TIME else key
+        version = project.digest if action in REPLACEABLE_ACTIONS else key
         running = project.latest.get(key)
         if running is not None and running.state == "running":
-            if project.asked_of.get(key) == asked or action not in ONE_AT_A_TIME:
+            if project.plan_digests.get(key) == version or action not in REPLACEABLE_ACTIONS:
                 return running
-            self.end_soon(running)
+            self.cancel_in_background(running)
         if action == "release":
             folder = project.new_release()
-            job |= {"plan": str(folder / PLAN), "folder": str(folder)}
+            job |= {"plan": str(folder / PLAN_FILE), "folder": str(folder)}
 
-        def done(run: Run) -> None:
+        def finish(run: Run) -> None:
             if folder is not None and run.result is not None and run.state == "done":
-                project.finish_release(folder, run.result, of)
+                project.finish_release(folder, run.result, plan_digest)
             elif folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if action in ("release", "explore", "attack", "compare"):
                 project.log(run)
 
-        project.asked_of[key] = asked
-        return self._remember(project, key, self.runs.start(project.name, job, done))
+        project.plan_digests[key] = version
+        return self._remember(project, key, self.runs.start(project.name, job, finish))
 
-    def end_soon(self, run: Run) -> None:
-        """Have a run ended that nobody waits for any more."""
+    def cancel_in_background(self, run: Run) -> None:
+        """Cancel an obsolete run in a background task."""
         import asyncio
 
         task = asyncio.get_running_loop().create_task(self.runs.cancel(run))
@@ -261,7 +268,7 @@ class Api:
         return run
 
     def run(self, request: Request) -> Run:
-        """The run that a path names."""
+        """Return the run named in the path."""
         run = self.runs.runs[request.path_params["run"]]
         if run.project != self.project(request).name:
             raise LookupError
@@ -286,12 +293,12 @@ class Api:
 
         async def events() -> AsyncIterator[str]:
             async for event in run.follow(after):
-                told = {key: value for key, value in event.items() if key not in ("id", "event")}
-                if "step" in told:
-                    told["step"] = say_sentence(told["step"], language)
-                if told.get("error"):
-                    told["error"] = {**told["error"], "text": say_error(told["error"]["text"], language)}
-                yield f"id: {event['id']}\nevent: {event['event']}\ndata: {json.dumps(told)}\n\n"
+                data = {key: value for key, value in event.items() if key not in ("id", "event")}
+                if "step" in data:
+                    data["step"] = translate_sentence(data["step"], language)
+                if data.get("error"):
+                    data["error"] = {**data["error"], "text": translate_error(data["error"]["text"], language)}
+                yield f"id: {event['id']}\nevent: {event['event']}\ndata: {json.dumps(data)}\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream")
 
@@ -307,13 +314,15 @@ class Api:
         project, number = self.project(request), _number(request)
         file = {file.name: file for file in project.files(number)}[request.path_params["file"]]
         if file.suffix == ".html" and "download" not in request.query_params:
-            return FileResponse(file, media_type="text/html", headers={"content-security-policy": REPORT_POLICY})
+            return FileResponse(
+                file, media_type="text/html", headers={"content-security-policy": REPORT_SECURITY_POLICY}
+            )
         return FileResponse(file, media_type="application/octet-stream", filename=file.name)
 
     async def publish(self, request: Request) -> Response:
         """Write a release to the place that the plan names ([output]), whole or not at all."""
         project, number = self.project(request), _number(request)
-        given = await _object(request)
+        given = await _json_object(request)
         return JSONResponse(
             {"written": await run_in_threadpool(_publish, project, number, bool(given.get("overwrite")))}
         )
@@ -323,40 +332,45 @@ def _publish(project: Project, number: int, overwrite: bool) -> list[str]:
     from shoal.io.publish import publish, staging
 
     plan = project.plan()
-    table, *others = [file for file in project.files(number) if file.name != PLAN]
-    place = plan.output.path.with_name(table.name)
-    # the certificate comes last: where it stands, all is there
+    table, *others = [file for file in project.files(number) if file.name != PLAN_FILE]
+    target = plan.output.path.with_name(table.name)
+    # the certificate is published last: its presence marks a complete release
     others.sort(key=lambda file: file.name.endswith(".certificate.json"))
-    with staging(place) as folder:
-        staged = [(folder / f"{n}{file.suffix}", place.with_name(file.name)) for n, file in enumerate((table, *others))]
+    with staging(target) as folder:
+        staged = [
+            (folder / f"{n}{file.suffix}", target.with_name(file.name)) for n, file in enumerate((table, *others))
+        ]
         for file, (copy, _) in zip((table, *others), staged, strict=True):
             shutil.copyfile(file, copy)
         publish(staged[0], staged[1:], overwrite=overwrite or plan.output.overwrite)
     return [os.path.relpath(to, project.root) for _, to in staged]
 
 
-async def _receive(request: Request, place: Path) -> None:
-    """The body of a request to a file, part by part; nothing packed, and never the last of the disk."""
-    head = b""  # it may come byte by byte
-    with open(place, "xb", opener=private) as file:
+async def _receive(request: Request, path: Path) -> None:
+    """Stream a request body to a file.
+
+    Compressed content is refused, and so is a body that would use up the free space of the disk.
+    """
+    head = b""  # the body may arrive byte by byte
+    with open(path, "xb", opener=open_private) as file:
         async for part in request.stream():
-            head += part[: SIGNS - len(head)]
-            if head.startswith(PACKED):
+            head += part[: MAX_SIGNATURE_BYTES - len(head)]
+            if head.startswith(COMPRESSION_SIGNATURES):
                 raise InputError("The table is packed; unpack it first.")
-            if shutil.disk_usage(place.parent).free - len(part) < ROOM_LEFT:
+            if shutil.disk_usage(path.parent).free - len(part) < MIN_FREE_DISK_BYTES:
                 raise InputError("The disk has no room for this table.")
             await run_in_threadpool(file.write, part)
     if not head:
         raise InputError("The table is empty.")
 
 
-def _suggested(project: Project) -> dict[str, Any]:
+def _suggested_hierarchies(project: Project) -> dict[str, Any]:
     run = project.latest.get("look")
     columns = run.known["columns"] if run is not None and run.known is not None else []
     return {column["name"]: column["hierarchy"] for column in columns}
 
 
-def _explored(given: dict[str, Any]) -> dict[str, Any]:
+def _exploration_options(given: dict[str, Any]) -> dict[str, Any]:
     methods, ks = given.get("methods") or [], given.get("ks") or []
     if not all(isinstance(name, str) for name in methods) or not all(isinstance(k, int) for k in ks):
         raise InputError("Methods are names and ks are whole numbers.")
@@ -370,7 +384,7 @@ def _number(request: Request) -> int:
     return int(number)
 
 
-async def _object(request: Request) -> dict[str, Any]:
+async def _json_object(request: Request) -> dict[str, Any]:
     try:
         given = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
@@ -380,18 +394,21 @@ async def _object(request: Request) -> dict[str, Any]:
     return given
 
 
-# -- the list of endpoints, and the document made from it --------------------------------------------
+# -- endpoints and the OpenAPI document --------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One way to ask; ``body`` is the schema of what is sent, or the type of what is not JSON."""
+    """One endpoint of the API.
+
+    ``body`` is the JSON schema of the request body, or its media type where the body is not JSON.
+    """
 
     method: str
     path: str
     handler: Handler
     body: dict[str, Any] | str | None = None
-    gives: str = "application/json"
+    media_type: str = "application/json"
 
 
 def _fields(**kinds: str) -> dict[str, Any]:
@@ -406,7 +423,7 @@ ENDPOINTS = (
     Endpoint("GET", "/files", Api.list_files),
     Endpoint("POST", "/uploads", Api.upload, BYTES),
     Endpoint("GET", "/projects/{project}", Api.state),
-    Endpoint("GET", "/projects/{project}/plan", Api.read_plan, gives="text/plain"),
+    Endpoint("GET", "/projects/{project}/plan", Api.read_plan, media_type="text/plain"),
     Endpoint("PUT", "/projects/{project}/plan", Api.write_plan, "text/plain"),
     Endpoint("PATCH", "/projects/{project}/plan", Api.change_plan, _fields(changes="array")),
     Endpoint(
@@ -415,36 +432,36 @@ ENDPOINTS = (
     ),
     Endpoint("GET", "/projects/{project}/runs/{run}", Api.read_run),
     Endpoint("DELETE", "/projects/{project}/runs/{run}", Api.cancel_run),
-    Endpoint("GET", "/projects/{project}/runs/{run}/events", Api.follow_run, gives="text/event-stream"),
+    Endpoint("GET", "/projects/{project}/runs/{run}/events", Api.follow_run, media_type="text/event-stream"),
     Endpoint("GET", "/projects/{project}/releases/{number}", Api.read_release),
-    Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, gives=BYTES),
+    Endpoint("GET", "/projects/{project}/releases/{number}/files/{file}", Api.download, media_type=BYTES),
     Endpoint("POST", "/projects/{project}/releases/{number}/publish", Api.publish, _fields(overwrite="boolean")),
 )  # fmt: skip
 QUERIES = {"/files": ["path"], "/uploads": ["name"]}
 
 
 def openapi() -> dict[str, Any]:
-    """The API as an OpenAPI 3.1 document."""
+    """Build the OpenAPI 3.1 document of the API."""
     paths: dict[str, Any] = {}
     for endpoint in ENDPOINTS:
         names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
         parameters = [{"name": n, "in": "path", "required": True, "schema": {"type": "string"}} for n in names]
         parameters += [{"name": n, "in": "query", "schema": {"type": "string"}} for n in QUERIES.get(endpoint.path, ())]
         status = "201" if endpoint.method == "POST" and endpoint.path.split("/")[-1] != "publish" else "200"
-        told: dict[str, Any] = {
+        operation: dict[str, Any] = {
             "operationId": endpoint.handler.__name__,
             "summary": (endpoint.handler.__doc__ or "").strip(),
             "parameters": parameters,
             "responses": {
-                status: {"description": "Done.", "content": {endpoint.gives: {}}},
+                status: {"description": "Done.", "content": {endpoint.media_type: {}}},
                 **{code: {"$ref": "#/components/responses/Refused"} for code in ("401", "403", "404", "422")},
             },
         }
         if isinstance(endpoint.body, str):
-            told["requestBody"] = {"required": True, "content": {endpoint.body: {"schema": {"type": "string"}}}}
+            operation["requestBody"] = {"required": True, "content": {endpoint.body: {"schema": {"type": "string"}}}}
         elif endpoint.body is not None:
-            told["requestBody"] = {"required": True, "content": {"application/json": {"schema": endpoint.body}}}
-        paths.setdefault(f"/api{endpoint.path}", {})[endpoint.method.lower()] = told
+            operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": endpoint.body}}}
+        paths.setdefault(f"/api{endpoint.path}", {})[endpoint.method.lower()] = operation
     error = _fields(error="string", kind="string", line="integer") | {"required": ["error"]}
     return {
         "openapi": "3.1.0",

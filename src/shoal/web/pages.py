@@ -1,4 +1,7 @@
-"""The pages: what the API tells, drawn on the server; a little script of ours sends changes and puts in what is new."""
+"""HTML pages, rendered on the server from the data of the API.
+
+A small script in the browser sends changes and replaces the parts of a page that are new.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,28 @@ from shoal.errors import ShoalError
 from shoal.render.html import bar, number, percent, prose, text
 from shoal.web.api import Api, language_of
 from shoal.web.file_access import list_folder
-from shoal.web.plan_edits import Place, locate
+from shoal.web.plan_edits import PlanLocation, locate
 from shoal.web.projects import Project
-from shoal.web.translations import LANGUAGES, STEPS, TEXTS, figure_in, say, say_error, say_sentence
-from shoal.web.view_models import SHOWN, fresh
-
-__all__ = ["Pages"]
+from shoal.web.translations import (
+    LANGUAGES,
+    STEPS,
+    TEXTS,
+    localize_number,
+    translate,
+    translate_error,
+    translate_sentence,
+)
+from shoal.web.view_models import VIEW_MODELS, current_result
 
 HERE = Path(__file__).parent
 SCRIPTS = ("app.js", "calls.js", "watch.js", "swap.js", "plan.js", "tree.js", "bins.js")
 
 
 class Pages:
-    """The pages over an API; ``first`` is the project that the server was started with."""
+    """Pages over an API.
+
+    ``first`` is the project that the server was started with.
+    """
 
     def __init__(self, api: Api, first: Project | None = None) -> None:
         self.api = api
@@ -37,7 +49,7 @@ class Pages:
         self.templates = {language: _templates(language) for language in LANGUAGES}
 
     def routes(self) -> list[Route]:
-        """The pages, and the files that they are made of."""
+        """List the routes of the pages and of their static files."""
         return [
             Route("/", self.start),
             Route("/p/{project}", self.begin),
@@ -48,42 +60,42 @@ class Pages:
         ]
 
     async def style(self, request: Request) -> Response:
-        """The report's style, and what a page needs beyond it."""
+        """Send the report's style sheet and the additions of the pages."""
         from shoal.render.style import STYLE
 
         return Response(STYLE + (HERE / "static" / "app.css").read_text(encoding="utf-8"), media_type="text/css")
 
     async def script(self, request: Request) -> Response:
-        """One of our modules."""
+        """Send one of the JavaScript modules."""
         name = request.path_params["file"]
         if name not in SCRIPTS:
             return Response(status_code=404)
         return FileResponse(HERE / "static" / name, media_type="text/javascript")
 
     async def icon(self, request: Request) -> Response:
-        """A fish."""
+        """Send the icon."""
         return FileResponse(HERE / "static" / "icon.svg", media_type="image/svg+xml")
 
     async def start(self, request: Request) -> Response:
-        """Choose a table, or go on with a project."""
+        """Render the start page: choose a table, or open a project."""
         session = request.scope["session"]
         if self.first is not None and self.first.owner in (None, session):
-            first, self.first = self.first, None  # shown once: the way back to the choice must stay open
+            first, self.first = self.first, None  # only once: the start page must stay reachable
             first.owner = session
             return RedirectResponse(f"/p/{first.name}/columns", 303)
         try:
             files = list_folder(self.api.projects.root, request.query_params.get("path", ""))
         except ShoalError:
             files = list_folder(self.api.projects.root, "")
-        shown = {"files": files, "root": self.api.projects.root.name, "up": _up(files)}
-        return self._page(request, "start.html", projects=self.api.projects.listed(session), **shown)
+        context = {"files": files, "root": self.api.projects.root.name, "up": _parent_path(files)}
+        return self._page(request, "start.html", projects=self.api.projects.list_names(session), **context)
 
     async def begin(self, request: Request) -> Response:
-        """A project, at its columns."""
+        """Redirect to the columns of a project."""
         return RedirectResponse(f"/p/{request.path_params['project']}/columns", 303)
 
     async def step(self, request: Request) -> Response:
-        """One step of the way."""
+        """Render one step of a project."""
         step = request.path_params["step"]
         try:
             project = self.api.project(request)
@@ -93,48 +105,51 @@ class Pages:
             return Response("There is no such step.", 404, media_type="text/plain")
         language = language_of(request)
         if project.text:
-            project.seen.add(step)
+            project.visited_steps.add(step)
         common = self._common(project, step, language)
         if not project.text:
             return self._page(request, "drafting.html", **common)
-        shown = SHOWN[step](project, request, language)
-        return self._page(request, f"{step}.html", **{**common, **shown})
+        view = VIEW_MODELS[step](project, request, language)
+        return self._page(request, f"{step}.html", **{**common, **view})
 
-    def _page(self, request: Request, template: str, **shown: Any) -> Response:
+    def _page(self, request: Request, template: str, **context: Any) -> Response:
         language = language_of(request)
 
-        def said(key: str, **parts: object) -> str:
-            return say(key, language, **parts)
+        def translated(key: str, **parts: object) -> str:
+            return translate(key, language, **parts)
 
         other = LANGUAGES[1 - LANGUAGES.index(language)]
         page = self.templates[language].get_template(template)
-        own = {"error_in": partial(say_error, language=language), "word_in": partial(say_sentence, language=language)}
-        answer = HTMLResponse(page.render(t=said, language=language, other=other, known=TEXTS, **own, **shown))
+        own = {
+            "error_in": partial(translate_error, language=language),
+            "word_in": partial(translate_sentence, language=language),
+        }
+        answer = HTMLResponse(page.render(t=translated, language=language, other=other, known=TEXTS, **own, **context))
         if request.query_params.get("lang") in LANGUAGES:
             answer.set_cookie("shoal-language", language, samesite="strict", httponly=True)
         return answer
 
-    # -- what every step shows ---------------------------------------------------------------------
+    # -- context of every step ---------------------------------------------------------------------
 
     def _common(self, project: Project, step: str, language: str) -> dict[str, Any]:
-        look, check = fresh(project, "look"), fresh(project, "check")
+        look, check = current_result(project, "look"), current_result(project, "check")
         error = project.error() if project.text else None
-        place = None if error is None else locate(project.text, error)
+        location = None if error is None else locate(project.text, error)
         people = ((check or {}).get("people") or {}).get("total")
         busy = {run.id: run for run in project.latest.values() if run.state == "running"}
         return {
             "project": project.name,
             "step": step,
-            "steps": [(name, self._mark(project, name, error, place)) for name in STEPS],
+            "steps": [(name, self._step_status(project, name, error, location)) for name in STEPS],
             "plan_text": project.text,
-            "error": None if error is None else say_error(error, language),
-            "fault": place,
-            "sentence": self._sentence(project, error, check, language),
-            "ahead": self._ahead(project, error, place, check),
+            "error": None if error is None else translate_error(error, language),
+            "fault": location,
+            "sentence": self._state_sentence(project, error, check, language),
+            "ahead": self._next_step(project, error, location, check),
             "bad": error is not None or bool(check and check.get("infeasible")),
             "rows": (look or check or {}).get("rows"),
             "people_counted": people,
-            # what the page has to have found out: it asks for it when it is shown
+            # runs that the page starts when it is displayed
             "wanted": []
             if error or not project.text
             else [n for n, r in (("look", look), ("check", check)) if r is None],
@@ -144,115 +159,119 @@ class Pages:
             ],
         }
 
-    def _mark(self, project: Project, step: str, error: str | None, place: Place | None) -> str:
-        if error is not None and step in (("columns", "hierarchies", "promise") if place is None else (place.step,)):
+    def _step_status(self, project: Project, step: str, error: str | None, location: PlanLocation | None) -> str:
+        if error is not None and step in (
+            ("columns", "hierarchies", "promise") if location is None else (location.step,)
+        ):
             return "warning"
         if error is not None and step in ("columns", "hierarchies", "promise"):
             return "open"
         made = bool(project.releases())
         done = {
-            # a draft is no decision: done is what somebody has looked at
-            **dict.fromkeys(("table", "columns", "hierarchies", "promise"), made or step in project.seen),
+            # a draft is no decision: a step is done once a user has visited it
+            **dict.fromkeys(("table", "columns", "hierarchies", "promise"), made or step in project.visited_steps),
             "run": made,
-            "explore": fresh(project, "explore") is not None,
+            "explore": current_result(project, "explore") is not None,
             "compare": any(key.startswith("compare") for key in project.latest),
             "attack": any(key.startswith("attack") for key in project.latest),
             "publish": project.published,
         }[step]
         return "done" if done else "open"
 
-    def _ahead(
-        self, project: Project, error: str | None, place: Place | None, check: Mapping[str, Any] | None
+    def _next_step(
+        self, project: Project, error: str | None, location: PlanLocation | None, check: Mapping[str, Any] | None
     ) -> str | None:
-        """The step that comes next."""
-        if not project.text or (error is not None and place is None):
+        """Return the step to do next, or None."""
+        if not project.text or (error is not None and location is None):
             return None
-        if error is not None and place is not None:
-            return place.step
+        if error is not None and location is not None:
+            return location.step
         if check is None:
             return None
         if check.get("infeasible") or check.get("refused"):
             fixed = (project.document().get("method") or {}).get("name") == "levels"
-            return "explore" if fixed else "promise"  # where levels are chosen, the lattice shows which would do
+            return "explore" if fixed else "promise"  # for chosen levels, the lattice displays which ones hold
         made = project.releases()
         current = bool(made) and project.facts(made[-1]).get("of") in (None, project.digest)
-        # before a release, what it rests on; after it, what it lost and what it still tells
+        # before a release its inputs, after it its loss and its risk
         way = ("compare", "attack", "publish") if current else ("columns", "promise", "run")
-        return next((step for step in way if step not in project.seen), way[-1])
+        return next((step for step in way if step not in project.visited_steps), way[-1])
 
-    def _sentence(self, project: Project, error: str | None, check: dict[str, Any] | None, language: str) -> str:
-        """The heart of the page: where things stand."""
+    def _state_sentence(self, project: Project, error: str | None, check: dict[str, Any] | None, language: str) -> str:
+        """Summarize the state of the project, for the top of the page."""
         if not project.text:
             run = project.latest.get("draft")
             if run is not None and run.error is not None:
-                return say("state.draft_failed", language, why=say_error(run.error["text"], language))
-            return say("state.drafting", language)
+                return translate("state.draft_failed", language, why=translate_error(run.error["text"], language))
+            return translate("state.drafting", language)
         if error is not None:
-            return say("state.error", language, why=say_error(error, language))
+            return translate("state.error", language, why=translate_error(error, language))
         if check is None:
-            return say("state.checking", language)
+            return translate("state.checking", language)
 
         def counted(count: int) -> str:
-            return figure_in(number(count), language)
+            return localize_number(number(count), language)
 
         def share(part: float) -> str:
-            return figure_in(percent(part), language)
+            return localize_number(percent(part), language)
 
         rows = counted(check["rows"])
-        said = [say("state.holds", language, rows=rows)]
+        sentences = [translate("state.holds", language, rows=rows)]
         if check["failing_rows"]:
             part = share(check["failing_rows"] / check["rows"])
-            said = [say("state.failing", language, failing=counted(check["failing_rows"]), rows=rows, part=part)]
+            sentences = [
+                translate("state.failing", language, failing=counted(check["failing_rows"]), rows=rows, part=part)
+            ]
         why = check.get("infeasible") or check.get("refused")
         found = check.get("rehearsal")
         if why:
-            said.append(say("state.infeasible", language, why=say_error(why, language)))
+            sentences.append(translate("state.infeasible", language, why=translate_error(why, language)))
         elif found:
             lost = (found.get("loss") or {}).get("ncp")
-            shown = "?" if lost is None else share(lost)
+            loss = "?" if lost is None else share(lost)
             key = "state.sampled" if found.get("sampled") else "state.rehearsed"
             parts = {"released": counted(found["released"]), "rows": counted(found.get("rows") or 0)}
-            said.append(say(key, language, lost=shown, groups=counted(found["groups"]), **parts))
+            sentences.append(translate(key, language, lost=loss, groups=counted(found["groups"]), **parts))
         elif check.get("hard"):
-            said.append(say("state.hard", language))
+            sentences.append(translate("state.hard", language))
         else:
-            said.append(say("state.rehearsing", language))
+            sentences.append(translate("state.rehearsing", language))
         made = project.releases()
         if made and project.facts(made[-1]).get("of") == project.digest:
-            said.append(say("state.released", language, number=made[-1]))
+            sentences.append(translate("state.released", language, number=made[-1]))
         elif made:
-            said.append(say("state.changed", language, number=made[-1]))
-        return " ".join(said)
+            sentences.append(translate("state.changed", language, number=made[-1]))
+        return " ".join(sentences)
 
 
 def _templates(language: str) -> Environment:
     loader = FileSystemLoader(HERE / "templates")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    # whatever comes from data is bounded, shown in a direction of its own, and without signs that cannot be seen
+    # text from data is truncated, isolated in its writing direction, and stripped of invisible characters
     made.filters |= {
         "data": _data,
         "inside": _inside,
-        "number": lambda value: figure_in(number(value), language),
-        "percent": lambda value: figure_in(percent(value), language),
+        "number": lambda value: localize_number(number(value), language),
+        "percent": lambda value: localize_number(percent(value), language),
         "ticks": _ticks,
-        "size": lambda count: figure_in(_size(count), language),
+        "size": lambda count: localize_number(_size(count), language),
     }
     made.globals["bar"] = lambda share, kind: Markup(bar(share, kind))
     return made
 
 
-def _data(value: object, most: int = 120) -> Markup:
-    """Text from data, as an element of its own."""
-    return Markup(text(value, most))
+def _data(value: object, max_length: int = 120) -> Markup:
+    """Escape a text from data as a separate element."""
+    return Markup(text(value, max_length))
 
 
 def _inside(value: object) -> Markup:
-    """Text within a sentence or an attribute."""
+    """Escape a text within a sentence or an attribute."""
     return Markup(prose(value, 600))
 
 
 def _ticks(value: object) -> Markup:
-    """A text of ours or an error's, with what stands between backticks as code."""
+    """Escape a message; mark the text between backticks as code."""
     parts = prose(value, 900).split("`")
     return Markup(
         "".join(f"<code>{part}</code>" if n % 2 and n < len(parts) - 1 else part for n, part in enumerate(parts))
@@ -260,25 +279,25 @@ def _ticks(value: object) -> Markup:
 
 
 def _size(count: int) -> str:
-    """A file's size as people read it.
+    """Format a file size.
 
     >>> _size(800), _size(2_516_935)
     ('800 B', '2.5 MB')
     """
-    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= least:
-            return f"{count / least:.1f} {unit}"
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
     return f"{count} B"
 
 
 def _step_of(key: str) -> str:
-    """Where a run that failed is told of."""
+    """Return the step that displays the failure of a run."""
     first = key.split()[0]
-    # levels, comparisons and attacks tell of it in their own place
+    # levels, comparisons and attacks display their own failures
     return {"release": "run", "minimal": "explore", "explore": "explore", "look": "columns", "check": "promise"}.get(
         first, ""
     )
 
 
-def _up(files: Mapping[str, Any]) -> str | None:
+def _parent_path(files: Mapping[str, Any]) -> str | None:
     return None if not files["path"] else files["path"].rpartition("/")[0]

@@ -1,6 +1,6 @@
-"""The page's small pictures as SVG: shapes of columns, heat maps of association, and the lattice of recodings.
+"""SVG charts of the page: histograms, heat maps, the lattice of recodings.
 
-Nothing here is told by colour alone, and every picture has its figures beside it or in a table.
+No chart conveys information by colour alone, and the figures of every chart are also given as text or in a table.
 """
 
 from __future__ import annotations
@@ -14,89 +14,95 @@ from markupsafe import Markup
 
 from shoal.render.html import number, percent, prose
 
-__all__ = ["heat_map", "lattice_picture", "minimal_of", "spark"]
-
-WIDE = 960
-MOST_EDGES = 90
+CHART_WIDTH = 960
+MAX_NODES_WITH_EDGES = 90
 
 
-def spark(shape: Sequence[int]) -> Markup:
-    """A small histogram; the figures stand beside it."""
-    most = max(shape, default=0) or 1
+def sparkline(shape: Sequence[int]) -> Markup:
+    """Draw a small histogram; the page gives the figures next to it."""
+    peak = max(shape, default=0) or 1
     width = 120 / max(len(shape), 1)
     bars = "".join(
-        f'<rect class="before" x="{n * width:.1f}" y="{27 - 27 * count / most:.1f}" width="{max(width - 1, 0.5):.1f}" '
-        f'height="{27 * count / most + 1:.1f}"/>'
+        f'<rect class="before" x="{n * width:.1f}" y="{27 - 27 * count / peak:.1f}" width="{max(width - 1, 0.5):.1f}" '
+        f'height="{27 * count / peak + 1:.1f}"/>'
         for n, count in enumerate(shape)
     )
     return Markup(f'<svg class="spark" viewBox="0 0 120 28" aria-hidden="true" focusable="false">{bars}</svg>')
 
 
-def heat_map(names: Sequence[str], values: Mapping[tuple[str, str], float], title: str, signed: bool = False) -> Markup:
-    """Pairs of columns as a grid of squares, darker where they go together more; a difference has a sign."""
+def draw_heat_map(
+    names: Sequence[str], values: Mapping[tuple[str, str], float], title: str, signed: bool = False
+) -> Markup:
+    """Draw a value for each pair of columns as a grid of squares.
+
+    Squares of strongly associated columns are darker. ``signed`` values are differences.
+    """
     side = max(8.0, min(28.0, 300 / max(len(names), 1)))
     edge = 26
     parts = []
     for row, one in enumerate(names):
-        place = edge + row * side
-        parts.append(f'<text x="{edge - 6}" y="{place + side / 2 + 4:.1f}" text-anchor="end">{row + 1}</text>')
-        parts.append(f'<text x="{place + side / 2:.1f}" y="{edge - 6}" text-anchor="middle">{row + 1}</text>')
+        top = edge + row * side
+        parts.append(f'<text x="{edge - 6}" y="{top + side / 2 + 4:.1f}" text-anchor="end">{row + 1}</text>')
+        parts.append(f'<text x="{top + side / 2:.1f}" y="{edge - 6}" text-anchor="middle">{row + 1}</text>')
         for column, other in enumerate(names):
-            square = f'x="{edge + column * side:.1f}" y="{place:.1f}" width="{side - 1:.1f}" height="{side - 1:.1f}"'
+            square = f'x="{edge + column * side:.1f}" y="{top:.1f}" width="{side - 1:.1f}" height="{side - 1:.1f}"'
             value = values.get((one, other), values.get((other, one)))
             if value is None:
                 parts.append(f'<rect class="empty" {square}/>')
                 continue
             kind = "after" if not signed or value > 0 else "before"
-            shown = f"{prose(one, 40)}, {prose(other, 40)}: {value:{'+' if signed else ''}.2f}"
+            tooltip = f"{prose(one, 40)}, {prose(other, 40)}: {value:{'+' if signed else ''}.2f}"
             parts.append(f'<rect class="empty" {square}/>')
             shade = f'fill-opacity="{min(1, abs(value)):.2f}"'
-            parts.append(f'<rect class="{kind}" {shade} {square}><title>{shown}</title></rect>')
+            parts.append(f'<rect class="{kind}" {shade} {square}><title>{tooltip}</title></rect>')
     size = edge + side * len(names) + 2
     box = f"0 0 {size:.0f} {size:.0f}"
     return Markup(f'<svg class="heat" viewBox="{box}" role="img" aria-label="{prose(title)}">{"".join(parts)}</svg>')
 
 
-def minimal_of(lattice: Mapping[str, Any]) -> list[int]:
-    """The places of the recodings that hold, where no finer one does."""
-    good = [place for place, holds in enumerate(lattice["holds"]) if holds]
+def minimal_nodes(lattice: Mapping[str, Any]) -> list[int]:
+    """List the indexes of the minimal recodings that meet the models."""
+    good = [index for index, holds in enumerate(lattice["holds"]) if holds]
     levels = lattice["levels"]
     return [
-        place
-        for place in good
+        index
+        for index in good
         if not any(
-            other != place and all(a <= b for a, b in zip(levels[other], levels[place], strict=True)) for other in good
+            other != index and all(a <= b for a, b in zip(levels[other], levels[index], strict=True)) for other in good
         )
     ]
 
 
-def lattice_picture(lattice: Mapping[str, Any], chosen: Sequence[int] | None, title: str, take: Any) -> Markup:
-    """All recodings, the exact table at the foot and nothing at the top; those that keep the promise are filled.
+def draw_lattice(lattice: Mapping[str, Any], chosen: Sequence[int] | None, title: str, changes_for: Any) -> Markup:
+    """Draw the lattice of recodings, the exact table at the bottom.
 
-    ``take(levels)`` are the changes that make a recoding the plan; ``chosen`` are the levels of the plan as it is.
+    Recodings that meet the models are filled. ``changes_for(levels)`` returns the changes that set the plan to a
+    recoding; ``chosen`` are the levels of the current plan.
     """
     levels = [tuple(node) for node in lattice["levels"]]
-    edge = set(minimal_of(lattice))
+    edge = set(minimal_nodes(lattice))
     losses = [loss for loss in lattice["loss"] if loss is not None]
     least = min(losses, default=None)
     best = None if least is None else lattice["loss"].index(least)
-    layers = [list(part) for _, part in groupby(range(len(levels)), key=lambda place: sum(levels[place]))]
-    high = 44 if len(levels) <= MOST_EDGES else 24
+    layers = [list(part) for _, part in groupby(range(len(levels)), key=lambda index: sum(levels[index]))]
+    high = 44 if len(levels) <= MAX_NODES_WITH_EDGES else 24
     tall = high * len(layers) + 8
     middle: dict[tuple[int, ...], tuple[float, float]] = {}
     nodes = []
     for depth, layer in enumerate(layers):
-        step = min(96.0, (WIDE - 8) / len(layer))
+        step = min(96.0, (CHART_WIDTH - 8) / len(layer))
         width = max(2.0, step - (10 if step > 40 else 1))
         top = tall - high * (depth + 1) + 2
-        for place, node in enumerate(layer):
-            x = WIDE / 2 + (place - (len(layer) - 1) / 2) * step
+        for index, node in enumerate(layer):
+            x = CHART_WIDTH / 2 + (index - (len(layer) - 1) / 2) * step
             middle[levels[node]] = (x, top + (high - 18) / 2)
             nodes.append(
-                _node(lattice, node, (x, top, width, min(26, high - 6)), (node in edge, node == best), chosen, take)
+                _node(
+                    lattice, node, (x, top, width, min(26, high - 6)), (node in edge, node == best), chosen, changes_for
+                )
             )
     lines = []
-    if len(levels) <= MOST_EDGES:
+    if len(levels) <= MAX_NODES_WITH_EDGES:
         for own, (x, y) in middle.items():
             for column in range(len(own)):
                 above = (*own[:column], own[column] + 1, *own[column + 1 :])
@@ -104,27 +110,27 @@ def lattice_picture(lattice: Mapping[str, Any], chosen: Sequence[int] | None, ti
                     to = middle[above]
                     lines.append(f'<line class="grid" x1="{x:.1f}" y1="{y:.1f}" x2="{to[0]:.1f}" y2="{to[1]:.1f}"/>')
     return Markup(
-        f'<svg class="lattice" viewBox="0 0 {WIDE} {tall}" role="img" aria-label="{prose(title)}">'
+        f'<svg class="lattice" viewBox="0 0 {CHART_WIDTH} {tall}" role="img" aria-label="{prose(title)}">'
         f"{''.join(lines)}{''.join(nodes)}</svg>"
     )
 
 
 def _node(
     lattice: Mapping[str, Any],
-    place: int,
+    index: int,
     box: tuple[float, float, float, float],
     marks: tuple[bool, bool],
     chosen: Sequence[int] | None,
-    take: Any,
+    changes_for: Any,
 ) -> str:
     x, top, width, height = box
-    levels, loss, holds = lattice["levels"][place], lattice["loss"][place], lattice["holds"][place]
+    levels, loss, holds = lattice["levels"][index], lattice["loss"][index], lattice["holds"][index]
     pairs = ", ".join(f"{prose(name, 30)} {level}" for name, level in zip(lattice["columns"], levels, strict=True))
     kinds = ["node", "holds" if holds else "fails"]
     now = list(levels) == list(chosen or ())
-    kinds += [name for name, held in zip(("minimal", "best", "now"), (*marks, now), strict=True) if held]
-    pick = f' data-changes="{prose(json.dumps(take(levels)), 10_000)}"' if holds else ""
-    shown = (
+    kinds += [name for name, applies in zip(("minimal", "best", "now"), (*marks, now), strict=True) if applies]
+    pick = f' data-changes="{prose(json.dumps(changes_for(levels)), 10_000)}"' if holds else ""
+    tooltip = (
         f"{pairs}: {percent(loss)}"
         if loss is not None and loss <= 1
         else f"{pairs}: {'' if loss is None else number(loss)}"
@@ -135,4 +141,4 @@ def _node(
         text = (
             f'<text text-anchor="middle" x="{x:.1f}" y="{top + height / 2 + 4:.1f}">{" ".join(map(str, levels))}</text>'
         )
-    return f'<g class="{" ".join(kinds)}"{pick}><title>{shown}</title>{rect}{text}</g>'
+    return f'<g class="{" ".join(kinds)}"{pick}><title>{tooltip}</title>{rect}{text}</g>'

@@ -1,16 +1,16 @@
-"""Clicks as changes of a plan's text: what is not touched stays as it was written, comments included.
+"""Edits of a plan's text that the page makes.
 
-A change is one of
+Text that is not edited stays as it was written, comments included. A change is one of
 
     {"set": ["models", 0, "k"], "value": 7}      a value; null removes it
-    {"set": ["models", "+"], "value": {...}}     one more in a list of tables
-    {"column": "age", "role": "sensitive"}       a role, and what goes with it
-    {"column": "age", "kind": "tree", "text": "..."}   a hierarchy, as its editor has it
+    {"set": ["models", "+"], "value": {...}}     one more entry in a list of tables
+    {"column": "age", "role": "sensitive"}       a role, and the keys that depend on it
+    {"column": "age", "kind": "tree", "text": "..."}   a hierarchy, as written in its editor
     {"column": "ill", "classes": "..."}          classes of sensitive values, likewise
-    {"column": "ill", "order": "..."}            their order, a line for each
-    {"column": "name", "pseudonym": true}        a pseudonym in place of what names somebody
-    {"column": "visit", "dates": "shift"}        dates moved person by person; "first": days since
-                                                 the first; "": as they are
+    {"column": "ill", "order": "..."}            their order, one value per line
+    {"column": "name", "pseudonym": true}        a pseudonym in place of a direct identifier
+    {"column": "visit", "dates": "shift"}        dates shifted per person; "first": days since
+                                                 the first; "": unchanged
 """
 
 from __future__ import annotations
@@ -27,39 +27,36 @@ from tomlkit.items import AoT, Item
 
 from shoal.errors import PlanError
 
-__all__ = [
-    "Place", "apply", "classes_from_text", "classes_to_text", "fault_of", "hierarchy_from_text", "hierarchy_to_text",
-    "locate", "relocate",
-]  # fmt: skip
-
-LARGEST = 1_000_000
-STEP_OF = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
-"""In which step of the page each section of a plan is edited."""
+MAX_PLAN_CHARACTERS = 1_000_000
+STEP_BY_SECTION = {"columns": "columns", "models": "promise", "keys": "promise", "method": "run", "output": "publish"}
+"""Step of the page in which each section of a plan is edited."""
 
 
-MOVED: dict[str, dict[str, Any]] = {
+DATE_OPTIONS: dict[str, dict[str, Any]] = {
     "": {"shift": None, "relative_to": None},
     "shift": {"shift": {"days": 180, "per": "person"}, "relative_to": None},
     "first": {"shift": None, "relative_to": "first"},
 }
-"""What becomes of a person's dates, as a plan says it."""
-OF_HIERARCHIES = re.compile(r"[Hh]ierarch|\b(?:cuts?|intervals?|widths?|tree|dates|prefix|fanout)\b")
+"""Keys of a plan for each treatment of a person's dates."""
+HIERARCHY_WORDS = re.compile(r"[Hh]ierarch|\b(?:cuts?|intervals?|widths?|tree|dates|prefix|fanout)\b")
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where an error of a plan is: its line, the step of the page, and the column where it is about one."""
+class PlanLocation:
+    """Location of a plan error: its line, step of the page and column."""
 
     line: int
     step: str
     column: str | None = None
 
 
-def locate(text: str, error: str) -> Place | None:
-    """Where in a plan's text an error is that names what it is about; None where that cannot be told.
+def locate(text: str, error: str) -> PlanLocation | None:
+    """Locate an error in a plan's text by the names that it mentions.
+
+    Return None if the error names nothing that the plan has.
 
     >>> locate('[columns.zip]\\nrole = "x"\\n', "The plan's columns.zip.role is not usable: no such role.")
-    Place(line=2, step='columns', column='zip')
+    PlanLocation(line=2, step='columns', column='zip')
     """
     try:
         document = tomllib.loads(text)
@@ -72,24 +69,24 @@ def locate(text: str, error: str) -> Place | None:
         ours = [(line, path) for line, path in lines if path[:2] == ("columns", name)]
         exact = [line for line, path in ours if len(path) > 2 and path[2] in error]
         if ours:
-            hierarchy = re.search(OF_HIERARCHIES, error) is not None
+            hierarchy = re.search(HIERARCHY_WORDS, error) is not None
             exact = [line for line, path in ours if hierarchy and path[2:] == ("hierarchy",)] or exact
-            return Place((exact or [ours[0][0]])[0], "hierarchies" if hierarchy else "columns", name)
-    told = re.search(r"\b(source|models|keys|method|output|engine)\b", error)
-    for place, model in enumerate(document.get("models", ()) if isinstance(document.get("models"), list) else ()):
+            return PlanLocation((exact or [ours[0][0]])[0], "hierarchies" if hierarchy else "columns", name)
+    section = re.search(r"\b(source|models|keys|method|output|engine)\b", error)
+    for position, model in enumerate(document.get("models", ()) if isinstance(document.get("models"), list) else ()):
         name = str(model.get("name", "")) if isinstance(model, Mapping) else ""
         if name and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", error):
             heads = [line for line, path in lines if path == ("models",)]
-            return Place(heads[min(place, len(heads) - 1)] if heads else 1, "promise")
-    if told is None:
+            return PlanLocation(heads[min(position, len(heads) - 1)] if heads else 1, "promise")
+    if section is None:
         return None
-    ours = [(line, path) for line, path in lines if path[:1] == (told[1],)]
+    ours = [(line, path) for line, path in lines if path[:1] == (section[1],)]
     exact = [line for line, path in ours if path[-1] in error and len(path) > 1]
-    return Place((exact or [ours[0][0]])[0], STEP_OF.get(told[1], "table")) if ours else None
+    return PlanLocation((exact or [ours[0][0]])[0], STEP_BY_SECTION.get(section[1], "table")) if ours else None
 
 
 def _keyed_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Of each line that begins a section or sets a key: its number, and the way to it."""
+    """Yield the number and key path of each line with a section or key."""
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         head = re.match(r"\s*\[\[?([^\[\]]+)\]\]?\s*(?:#.*)?$", line)
@@ -101,9 +98,9 @@ def _keyed_lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
             yield number, (*section, key[1].strip('"'))
 
 
-def fault_of(text: str) -> dict[str, Any] | None:
-    """Why a text is not TOML at all, and in which line; None where it is."""
-    if len(text) > LARGEST:
+def find_syntax_error(text: str) -> dict[str, Any] | None:
+    """Return the message and line of a TOML syntax error, or None."""
+    if len(text) > MAX_PLAN_CHARACTERS:
         return {"text": "The plan is too long.", "line": 1}
     try:
         tomlkit.parse(text).unwrap()
@@ -114,8 +111,11 @@ def fault_of(text: str) -> dict[str, Any] | None:
     return None
 
 
-def apply(text: str, changes: Sequence[Mapping[str, Any]], suggested: Mapping[str, Any] | None = None) -> str:
-    """The text after some changes; ``suggested`` are hierarchies by column, for one that becomes a quasi-identifier."""
+def apply_changes(text: str, changes: Sequence[Mapping[str, Any]], suggested: Mapping[str, Any] | None = None) -> str:
+    """Return the text of a plan after some changes.
+
+    ``suggested`` maps columns to hierarchies, for a column that becomes a quasi-identifier.
+    """
     document: Any = tomlkit.parse(text)
     try:
         for change in changes:
@@ -131,7 +131,7 @@ def apply(text: str, changes: Sequence[Mapping[str, Any]], suggested: Mapping[st
             elif "pseudonym" in change:
                 _set(document, ["columns", str(change["column"]), "pseudonym"], True if change["pseudonym"] else None)
             elif "dates" in change:
-                for key, value in MOVED[str(change["dates"])].items():
+                for key, value in DATE_OPTIONS[str(change["dates"])].items():
                     _set(document, ["columns", str(change["column"]), key], value)
             elif "column" in change:
                 _set_role(document, str(change["column"]), str(change["role"]), suggested or {})
@@ -155,38 +155,38 @@ def _set_role(document: Any, column: str, role: str, suggested: Mapping[str, Any
     if role not in ("identifier", "person", "household"):
         section.pop("pseudonym", None)
     if role not in ("quasi-identifier", "other"):
-        for key in MOVED[""]:
+        for key in DATE_OPTIONS[""]:
             section.pop(key, None)
     if role == "quasi-identifier" and "hierarchy" not in section and suggested.get(column):
         section["hierarchy"] = _item(suggested[column])
 
 
 def _set(document: Any, path: list[Any], value: Any) -> None:
-    *way, last = path
-    place = document
-    for step in way:
-        if step in ("models", "keys") and step not in place:
-            _set(place, [step], [])
-        elif isinstance(step, str) and step not in place:
-            place[step] = tomlkit.table()
-        place = place[step]
+    *parent_keys, last = path
+    parent = document
+    for step in parent_keys:
+        if step in ("models", "keys") and step not in parent:
+            _set(parent, [step], [])
+        elif isinstance(step, str) and step not in parent:
+            parent[step] = tomlkit.table()
+        parent = parent[step]
     if last == "+":
-        place.append(_section(value) if isinstance(place, AoT) else _item(value))
+        parent.append(_section(value) if isinstance(parent, AoT) else _item(value))
     elif value is None:
-        if isinstance(last, int) or last in place:
-            del place[last]
-    elif not way and isinstance(value, Mapping):
-        place[last] = _section(value)
-    elif not way and last in ("models", "keys"):
-        if last not in place:
-            place.add(tomlkit.nl())
-        place[last] = tomlkit.aot()
+        if isinstance(last, int) or last in parent:
+            del parent[last]
+    elif not parent_keys and isinstance(value, Mapping):
+        parent[last] = _section(value)
+    elif not parent_keys and last in ("models", "keys"):
+        if last not in parent:
+            parent.add(tomlkit.nl())
+        parent[last] = tomlkit.aot()
         for entry in value:
-            place[last].append(_section(entry))
+            parent[last].append(_section(entry))
     else:
-        place[last] = _item(value)
-        made = place[last]
-        if isinstance(made, Item):  # a remark on the old value says nothing about the new one
+        parent[last] = _item(value)
+        made = parent[last]
+        if isinstance(made, Item):  # a comment on the old value does not apply to the new one
             made.trivia.comment_ws, made.trivia.comment = "", ""
 
 
@@ -211,27 +211,30 @@ def _item(value: Any) -> Any:
     return tomlkit.item(value)
 
 
-def relocate(text: str, moved: Mapping[str, str]) -> str:
-    """The same plan for another folder: ``moved`` tells of each path in it what it is called from there."""
+def relocate(text: str, new_paths: Mapping[str, str]) -> str:
+    """Rewrite the relative paths of a plan for another folder.
+
+    ``new_paths`` maps each path in the plan to the path as seen from the new folder.
+    """
     document: Any = tomlkit.parse(text)
     source = document.get("source", {})
-    if source.get("path") in moved:
-        source["path"] = moved[source["path"]]
+    if source.get("path") in new_paths:
+        source["path"] = new_paths[source["path"]]
     for column in document.get("columns", {}).values():
         hierarchy = column.get("hierarchy", {})
-        if hierarchy.get("csv") in moved:
-            hierarchy["csv"] = moved[hierarchy["csv"]]
+        if hierarchy.get("csv") in new_paths:
+            hierarchy["csv"] = new_paths[hierarchy["csv"]]
     output = document.get("output", {})
-    if output.get("pseudonym_key") in moved:
-        output["pseudonym_key"] = moved[output["pseudonym_key"]]
+    if output.get("pseudonym_key") in new_paths:
+        output["pseudonym_key"] = new_paths[output["pseudonym_key"]]
     return tomlkit.dumps(document)
 
 
-# -- hierarchies as people write them ----------------------------------------------------------------
+# -- hierarchies as text in an editor ----------------------------------------------------------------
 
 
 def hierarchy_from_text(kind: str, text: str) -> dict[str, Any]:
-    """A hierarchy's entry in a plan from what was written into its editor.
+    """Return the plan entry of a hierarchy written in its editor.
 
     >>> hierarchy_from_text("intervals", "5, 10, 20")
     {'intervals': [5, 10, 20]}
@@ -268,7 +271,7 @@ def hierarchy_from_text(kind: str, text: str) -> dict[str, Any]:
 
 
 def hierarchy_to_text(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """Kind and text of a hierarchy's entry, as its editor shows them."""
+    """Return kind and editor text of a hierarchy's plan entry."""
     kinds = ("intervals", "cuts", "prefix", "csv", "table", "tree", "dates", "order", "flat")
     kind = next((kind for kind in kinds if kind in entry), "flat")
     given = entry.get(kind)
@@ -293,7 +296,9 @@ def hierarchy_to_text(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def classes_from_text(text: str) -> dict[str, Any]:
-    """Classes of sensitive values, the most sensitive first, from lines: a class, and its values indented.
+    """Parse classes of sensitive values, the most sensitive class first.
+
+    Each class is a line, and its values are indented below it.
 
     >>> classes_from_text("1\\n  HIV\\n  Cancer\\n2\\n  Flu")
     {'categories': [['HIV', 'Cancer'], ['Flu']], 'category_names': None}
@@ -310,7 +315,7 @@ def classes_from_text(text: str) -> dict[str, Any]:
 
 
 def classes_to_text(section: Mapping[str, Any]) -> str:
-    """The classes of a column's section as lines, as :func:`classes_from_text` reads them."""
+    """Format the classes of a column for :func:`classes_from_text`."""
     classes = section.get("categories") or []
     names = section.get("category_names") or [str(number + 1) for number in range(len(classes))]
     lines = [[name, *(f"  {value}" for value in values)] for name, values in zip(names, classes, strict=False)]
@@ -326,7 +331,10 @@ def _numbers(text: str) -> list[int | float]:
 
 
 def _tree(lines: Sequence[str]) -> dict[str, Any]:
-    """Lines by their indentation: a line with more indented ones under it is a class, others are values."""
+    """Build a tree from indented lines.
+
+    A line with more indented lines below it is a class, every other line a value.
+    """
     root: dict[str, Any] = {}
     above: list[tuple[int, dict[str, Any]]] = [(-1, root)]
     for line in lines:

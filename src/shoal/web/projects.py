@@ -1,13 +1,16 @@
-"""Projects: folders with a plan, its releases and a log of what was tried. No database, nothing hidden.
+"""Projects: folders with a plan, its releases and a log of its runs.
+
+There is no database, and nothing is hidden:
 
     shoal-projects/patients/
-      plan.toml            what the page shows and changes; `shoal release plan.toml` runs it
+      plan.toml            edited and displayed by the page; `shoal release plan.toml` runs it
       table.csv            only where the table was uploaded, pasted or is a sample
       releases/1/          each release with its certificate, report, plan and, where there is one, recoding
-      keys/pseudonyms      only where pseudonyms are published: what makes them, and is never handed out
-      log.jsonl            a line for each run: when, what, how it ended, figures; no value of a row
+      keys/pseudonyms      only where pseudonyms are published: their secret key, which is never handed out
+      log.jsonl            one line per run: time, action, outcome, figures; no value of a row
 
-A project belongs to the session that made it, or opened it first since the server's start; others do not see it.
+A project belongs to the session that created it, or that opened it first since the start of the server. Other sessions
+do not see it.
 """
 
 from __future__ import annotations
@@ -26,73 +29,74 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, PlanError, ShoalError
-from shoal.web.file_access import Database, check_document, confine, confine_table, plain_name
-from shoal.web.plan_edits import fault_of, relocate
+from shoal.web.file_access import Database, check_document, confine, confine_table, sanitize_name
+from shoal.web.plan_edits import find_syntax_error, relocate
 from shoal.web.runs import Run
 
-__all__ = ["PLAN", "Project", "Projects", "private"]
-
-PLAN = "plan.toml"
-LOG = "log.jsonl"
-KEY = "keys/pseudonyms"
+PLAN_FILE = "plan.toml"
+LOG_FILE = "log.jsonl"
+KEY_FILE = "keys/pseudonyms"
 SAMPLES = {"patients": "patients.csv", "census": "census.csv"}
 
 
-def private(path: str, flags: int) -> int:
-    """Open a file that nobody but the user can read."""
+def open_private(path: str, flags: int) -> int:
+    """Open a file that only the user can read (an opener for ``open``)."""
     return os.open(path, flags, 0o600)
 
 
 @dataclass
 class Project:
-    """One project: its folder, whose it is, and what its latest runs have found."""
+    """One project: its folder, its owner, and its latest runs."""
 
     name: str
     folder: Path
     root: Path
     owner: str | None = None
     latest: dict[str, Run] = field(default_factory=dict)
-    asked_of: dict[str, str] = field(default_factory=dict)
-    """By action (and column): the digest of the plan that the latest run was asked of."""
+    plan_digests: dict[str, str] = field(default_factory=dict)
+    """By action (and column): the plan digest that the latest run was started for."""
     table: Path | None = None
     """The table, until there is a plan that names it."""
     databases: frozenset[Database] = frozenset()
-    """What may be read beside files."""
-    seen: set[str] = field(default_factory=set)
-    """Steps of the page that somebody has looked at since the server's start."""
+    """Databases that may be read in addition to files."""
+    visited_steps: set[str] = field(default_factory=set)
+    """Steps of the page that were visited since the start of the server."""
     _parsed: tuple[str, Any] = ("", None)
 
     @property
     def text(self) -> str:
-        """The plan as it is written; empty where there is none yet."""
+        """The text of the plan; empty if there is none yet."""
         try:
-            return (self.folder / PLAN).read_text(encoding="utf-8-sig")
+            return (self.folder / PLAN_FILE).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             return ""
 
     @property
     def digest(self) -> str:
-        """Which plan this is."""
+        """SHA-256 of the plan's text, in hexadecimal."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def save(self, text: str) -> dict[str, Any] | None:
-        """Keep a plan's text, if it is TOML at all; returns the fault where it is not."""
-        fault = fault_of(text)
+        """Save a plan's text atomically; return the fault if it is not TOML."""
+        fault = find_syntax_error(text)
         if fault is None:
-            handle, beside = tempfile.mkstemp(dir=self.folder)  # private to the user
+            handle, temporary = tempfile.mkstemp(dir=self.folder)  # readable by the user only
             with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
                 file.write(text)
-            os.replace(beside, self.folder / PLAN)
+            os.replace(temporary, self.folder / PLAN_FILE)
         return fault
 
     def document(self) -> dict[str, Any]:
-        """The plan as tables and lists; empty where there is none."""
+        """Parse the plan into tables and lists; empty if there is none."""
         with contextlib.suppress(tomllib.TOMLDecodeError, RecursionError, ValueError):
             return tomllib.loads(self.text)
         return {}
 
     def plan(self) -> Any:
-        """The plan, read and checked, with all that it names below the root; raises where it cannot run."""
+        """Read and validate the plan; raise if it cannot run.
+
+        Every file that it names must be below the root.
+        """
         from shoal.plan.plan import Plan
 
         text = self.text
@@ -100,14 +104,14 @@ class Project:
             raise PlanError("There is no plan yet: the table is still being looked at.")
         if self._parsed[0] != text:
             check_document(self.root, self.folder, self.document(), self.databases)
-            plan = Plan.read(self.folder / PLAN)
+            plan = Plan.read(self.folder / PLAN_FILE)
             for file in (*plan.files, *plan.method.files):
                 confine(self.root, Path(file))
             self._parsed = (text, plan)
         return self._parsed[1]
 
     def error(self) -> str | None:
-        """Why the plan cannot run as it is; None where it can."""
+        """Return the reason why the plan cannot run, or None."""
         try:
             self.plan()
         except ShoalError as error:
@@ -115,42 +119,46 @@ class Project:
         return None
 
     @property
-    def keyless(self) -> bool:
-        """Whether neither the plan nor the environment names a key of the pseudonyms."""
+    def lacks_pseudonym_key(self) -> bool:
+        """True if neither plan nor environment names a pseudonym key."""
         from shoal.table.pseudonyms import KEY_VARIABLE
 
         output = self.document().get("output")
         return not os.environ.get(KEY_VARIABLE) and not (isinstance(output, dict) and output.get("pseudonym_key"))
 
-    def key(self) -> str:
-        """The file of a key of the pseudonyms, as the plan names it; made where there is none.
+    def ensure_pseudonym_key(self) -> str:
+        """Create the file of the pseudonym key if needed; return its path.
 
-        It stands in a folder of its own, for it must never lie beside a release.
+        The path is relative, as the plan names it. The key has a separate folder because it must never be stored next
+        to a release.
         """
-        file = self.folder / KEY
+        file = self.folder / KEY_FILE
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        with contextlib.suppress(FileExistsError), open(file, "xb", opener=private) as made:
+        with contextlib.suppress(FileExistsError), open(file, "xb", opener=open_private) as made:
             made.write(secrets.token_bytes(32))
-        return KEY
+        return KEY_FILE
 
     def log(self, run: Run) -> None:
-        """Note a run that has ended."""
-        told = {key: (run.result or {}).get(key) for key in ("released", "groups", "loss", "output")}
+        """Append a run that has ended to the log."""
+        figures = {key: (run.result or {}).get(key) for key in ("released", "groups", "loss", "output")}
         entry = {
             "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "action": run.action,
             "state": run.state,
             "plan": self.digest[:12],
-            **{key: value for key, value in told.items() if value is not None},
+            **{key: value for key, value in figures.items() if value is not None},
             **({"error": run.error["kind"]} if run.error else {}),
         }
-        with contextlib.suppress(OSError), (self.folder / LOG).open("a", encoding="utf-8") as file:
+        with contextlib.suppress(OSError), (self.folder / LOG_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     # -- releases ----------------------------------------------------------------------------------
 
     def new_release(self) -> Path:
-        """A folder for the next release, private to the user, with the plan as it can be run from there."""
+        """Create a private folder for the next release.
+
+        It holds the plan, with paths rewritten so that it can run from there.
+        """
         plan, text = self.plan(), self.text
         folder = self.folder / "releases"
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -159,16 +167,19 @@ class Project:
         made.mkdir(mode=0o700)
         named = _named_files(tomllib.loads(text), plan, self.folder)
         moved = {given: Path(os.path.relpath(real, made)).as_posix() for given, real in named}
-        (made / PLAN).write_text(relocate(text, moved), encoding="utf-8", newline="\n")
+        (made / PLAN_FILE).write_text(relocate(text, moved), encoding="utf-8", newline="\n")
         return made
 
-    def finish_release(self, folder: Path, result: dict[str, Any], of: str) -> None:
-        """Lay the facts beside a release, which make it a whole one; ``of`` is the digest of its plan."""
-        kept = json.dumps({"of": of, **{key: value for key, value in result.items() if key != "seconds"}})
-        (folder / "facts.json").write_text(kept, encoding="utf-8")
+    def finish_release(self, folder: Path, result: dict[str, Any], plan_digest: str) -> None:
+        """Write the facts of a release, which mark it as complete.
+
+        ``plan_digest`` is the digest of its plan.
+        """
+        facts = json.dumps({"of": plan_digest, **{key: value for key, value in result.items() if key != "seconds"}})
+        (folder / "facts.json").write_text(facts, encoding="utf-8")
 
     def releases(self) -> list[int]:
-        """The numbers of whole releases, the latest last."""
+        """List the numbers of complete releases in ascending order."""
         folder = self.folder / "releases"
         if not folder.is_dir():
             return []
@@ -177,29 +188,29 @@ class Project:
 
     @property
     def published(self) -> bool:
-        """Whether a release stands at the plan's place."""
+        """True if the plan's output file exists."""
         try:
             return bool(self.plan().output.path.is_file())
         except (ShoalError, AttributeError, OSError):
             return False
 
     def release_folder(self, number: int) -> Path:
-        """The folder of a whole release."""
+        """Return the folder of a complete release."""
         if number not in self.releases():
             raise InputError("There is no such release.")
         return self.folder / "releases" / str(number)
 
     def facts(self, number: int) -> dict[str, Any]:
-        """What a release's run has told."""
-        told: dict[str, Any] = json.loads((self.release_folder(number) / "facts.json").read_text(encoding="utf-8"))
-        return told
+        """Read the facts that the run of a release has written."""
+        facts: dict[str, Any] = json.loads((self.release_folder(number) / "facts.json").read_text(encoding="utf-8"))
+        return facts
 
     def files(self, number: int) -> list[Path]:
-        """What can be published of a release: the table first."""
+        """List the files of a release that can be published, table first."""
         folder = self.release_folder(number)
         table = folder / self.facts(number)["output"]
         others = sorted(f for f in folder.iterdir() if f.is_file() and f not in (table,) and f.name != "facts.json")
-        return [table, *sorted(others, key=lambda file: file.name == PLAN)]
+        return [table, *sorted(others, key=lambda file: file.name == PLAN_FILE)]
 
 
 def _named_files(document: dict[str, Any], plan: Any, folder: Path) -> list[tuple[str, Path]]:
@@ -223,11 +234,11 @@ class Projects:
     opened: dict[str, Project] = field(default_factory=dict)
     databases: frozenset[Database] = frozenset()
 
-    def listed(self, session: str) -> list[str]:
-        """Those that this session may open: its own, and those that nobody has opened yet."""
+    def list_names(self, session: str) -> list[str]:
+        """List the names of the projects that a session may open."""
         if not self.folder.is_dir():
             return []
-        names = [item.name for item in self.folder.iterdir() if (item / PLAN).is_file()]
+        names = [item.name for item in self.folder.iterdir() if (item / PLAN_FILE).is_file()]
         return sorted(name for name in names if self._may_open(name, session))
 
     def _may_open(self, name: str, session: str) -> bool:
@@ -235,21 +246,21 @@ class Projects:
         return project is None or project.owner in (None, session)
 
     def get(self, name: str, session: str) -> Project:
-        """A project by its name; raises LookupError where there is none for this session."""
-        if plain_name(name, "") != name or not self._may_open(name, session):
+        """Return a project by name; raise LookupError if there is none."""
+        if sanitize_name(name, "") != name or not self._may_open(name, session):
             raise LookupError
         project = self.opened.get(name)
         if project is None:
             folder = self.folder / name
-            if folder.is_symlink() or not (folder / PLAN).is_file():
+            if folder.is_symlink() or not (folder / PLAN_FILE).is_file():
                 raise LookupError
             project = self.opened[name] = Project(name, folder, self.root, databases=self.databases)
         project.owner = project.owner or session
         return project
 
     def make(self, wanted: str, session: str | None) -> Project:
-        """A new project in a folder of its own, private to the user."""
-        stem = plain_name(wanted, "project")
+        """Create a project in a new folder that only the user can read."""
+        stem = sanitize_name(wanted, "project")
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for number in range(1, 10_000):
             name = stem if number == 1 else f"{stem}-{number}"
@@ -260,9 +271,9 @@ class Projects:
                 return made
         raise InputError("There are too many projects of this name; choose another.")
 
-    def open_path(self, place: Path, session: str | None) -> Project:
-        """A new project for a table, or for a plan with the table that it names."""
-        real = confine_table(self.root, place)
+    def open_path(self, path: Path, session: str | None) -> Project:
+        """Create a project for a table, or for a plan and its table."""
+        real = confine_table(self.root, path)
         if not real.exists():
             raise InputError("There is no such file.")
         project = self.make(real.stem, session)
@@ -270,7 +281,7 @@ class Projects:
             project.table = real
             return project
         text = real.read_text(encoding="utf-8-sig")
-        fault = fault_of(text)
+        fault = find_syntax_error(text)
         if fault is not None:
             shutil.rmtree(project.folder)
             raise InputError(fault["text"])
@@ -279,7 +290,7 @@ class Projects:
         return project
 
     def open_sample(self, sample: str, session: str | None) -> Project:
-        """A new project with a table of ours to play with."""
+        """Create a project with a sample table."""
         if sample not in SAMPLES:
             raise InputError(f"The sample must be one of {', '.join(SAMPLES)}.")
         project = self.make(sample, session)
@@ -293,7 +304,7 @@ class Projects:
         return project
 
     def remove(self, project: Project) -> None:
-        """Forget a project that came to nothing, such as an upload that was broken off."""
+        """Delete a project that failed, such as an interrupted upload."""
         self.opened.pop(project.name, None)
         shutil.rmtree(project.folder, ignore_errors=True)
 

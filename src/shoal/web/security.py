@@ -1,13 +1,15 @@
-"""Who may ask: a token, exchanged for a cookie; the right Host and Origin; bodies that end; a strict content policy.
+"""Access control of the server: token, cookie, Host, Origin, body limits.
 
-A plain ASGI application around another one, since Starlette's own middleware would buffer streams. It refuses before
-anything of the page is asked:
+A plain ASGI application around another one, since Starlette's own middleware would buffer streams. It refuses a request
+before the page sees it:
 
     foreign Host (a name that was made to point here)             421
-    a request that another site, or another port, has caused      403
+    a request caused by another site or another port              403
     a change (anything but GET) without this page's own Origin    403
     neither cookie nor token                                      401
-    a body that is too long, or does not come                     413, 408 (raised here, answered by the API)
+    a body that is too long, or does not arrive                   413, 408 (raised here, answered by the API)
+
+It also adds a strict content security policy to every response.
 """
 
 from __future__ import annotations
@@ -22,57 +24,57 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
-__all__ = ["POLICY", "REPORT_POLICY", "Guard", "TooLong", "TooSlow"]
-
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-POLICY = (
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-src 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'; base-uri 'none'"
-"""The report carries its style in itself; it runs nothing and is shown in a frame that may do nothing."""
+REPORT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'self'; base-uri 'none'"
+)
+"""The report contains its style; it runs no script and is displayed in a sandboxed frame."""
 
 HEADERS = {
-    "content-security-policy": POLICY,
+    "content-security-policy": CONTENT_SECURITY_POLICY,
     "x-content-type-options": "nosniff",
-    # no-referrer would make browsers send `Origin: null` with the page's own changes
+    # with no-referrer, browsers would send `Origin: null` with the page's own changes
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
     "cache-control": "no-store",
 }
-BODY = 1_000_000
-"""So many bytes may a request have that is no upload."""
+MAX_BODY_BYTES = 1_000_000
+"""Limit in bytes for the body of a request that is not an upload."""
 
 
 class TooLong(Exception):
-    """The body is longer than it may be."""
+    """The request body exceeds its limit."""
 
 
 class TooSlow(Exception):
-    """The body does not come."""
+    """The request body did not arrive in time."""
 
 
 @dataclass
 class Guard:
-    """The application behind a guard.
+    """Access control around an application.
 
     Attributes
     ----------
     hosts
-        What a Host header may say, port included.
+        Accepted values of the Host header, port included.
     largest
-        So many bytes may an upload have; uploads are requests to ``/api/uploads``.
+        Limit in bytes for an upload; uploads are requests to ``/api/uploads``.
     patience
-        So many seconds may go by between two parts of a body.
+        Limit in seconds between two parts of a body.
     sessions
-        Who has shown the token: what is in their cookies.
+        Cookie values of the sessions that have presented the token.
     """
 
     app: Application
@@ -80,16 +82,16 @@ class Guard:
     hosts: frozenset[str]
     cookie: str
     secure: bool = False
-    largest: int = 2_000_000_000
-    patience: float = 20.0
+    max_upload_bytes: int = 2_000_000_000
+    body_timeout: float = 20.0
     sessions: set[str] = field(default_factory=set)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on with the session's name in ``scope["session"]``."""
+        """Refuse a request, or pass it on with ``scope["session"]`` set."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no WebSocket is spoken here
+        if scope["type"] != "http":  # WebSockets are not supported
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
@@ -102,8 +104,8 @@ class Guard:
             await send(message)
 
         refusal = self._refuse(scope, headers)
-        if refusal is None and _given_token(scope) is not None and scope["path"] == "/" and scope["method"] == "GET":
-            await self._exchange(_given_token(scope) or "", answer)
+        if refusal is None and _query_token(scope) is not None and scope["path"] == "/" and scope["method"] == "GET":
+            await self._exchange(_query_token(scope) or "", answer)
             return
         if refusal is None:
             session = self._session(headers)
@@ -112,21 +114,21 @@ class Guard:
             else:
                 scope["session"] = session
         if refusal is not None:
-            await _tell(answer, *refusal)
+            await _send_error(answer, *refusal)
             return
         await self.app(scope, self._bounded(scope, headers, receive), answer)
 
     def _refuse(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str] | None:
         if headers.get("host", "").lower() not in self.hosts:
             return 421, "This server answers to its own name only."
-        caused_by = headers.get("sec-fetch-site", "none")
-        to_the_link = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
-        # other ports of this machine are the same site to a browser, and none of ours
-        if caused_by not in ("none", "same-origin") and not (scope["method"] == "GET" and to_the_link):
+        fetch_site = headers.get("sec-fetch-site", "none")
+        is_entry_link = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
+        # to a browser, other ports of this machine are the same site, but they are other servers
+        if fetch_site not in ("none", "same-origin") and not (scope["method"] == "GET" and is_entry_link):
             return 403, "Another site has caused this request."
         origin = headers.get("origin")
-        own = {f"{'https' if self.secure else 'http'}://{host}" for host in self.hosts}
-        if origin is not None and origin.lower() not in own:
+        allowed_origins = {f"{'https' if self.secure else 'http'}://{host}" for host in self.hosts}
+        if origin is not None and origin.lower() not in allowed_origins:
             return 403, "The request comes from another page."
         by_token = "authorization" in headers
         if origin is None and scope["method"] not in ("GET", "HEAD") and not by_token:
@@ -143,7 +145,7 @@ class Guard:
             return None
         if found is None:
             return None
-        # every one is compared, and each in a time that tells nothing
+        # compare all sessions, each in constant time, so that the duration discloses nothing
         matching = [one for one in self.sessions if hmac.compare_digest(one.encode(), found.value.encode())]
         return matching[0] if matching else None
 
@@ -151,9 +153,12 @@ class Guard:
         return hmac.compare_digest(given.strip().encode(), self.token.encode())
 
     async def _exchange(self, given: str, send: Send) -> None:
-        """The token for a cookie: the link is of no use to scripts, other sites or the history's readers."""
+        """Exchange the token for a cookie.
+
+        After that, the link is of no use to scripts, to other sites or to readers of the browser history.
+        """
         if not self._is_token(given):
-            await _tell(send, 401, "The token is not this server's. Open the link that shoal serve has printed.")
+            await _send_error(send, 401, "The token is not this server's. Open the link that shoal serve has printed.")
             return
         session = secrets.token_urlsafe(32)
         self.sessions.add(session)
@@ -163,35 +168,35 @@ class Guard:
         await send({"type": "http.response.body", "body": b""})
 
     def _bounded(self, scope: Scope, headers: dict[str, str], receive: Receive) -> Receive:
-        most = self.largest if scope["path"] == "/api/uploads" else BODY
-        held = 0
+        limit = self.max_upload_bytes if scope["path"] == "/api/uploads" else MAX_BODY_BYTES
+        received = 0
         ended = False
 
         async def bounded() -> Message:
-            nonlocal held, ended
-            if ended:  # what may still come is that the other side has gone, which may take as long as it likes
+            nonlocal received, ended
+            if ended:  # only a disconnect can follow, at any time
                 return await receive()
-            if int(headers.get("content-length", "0") or 0) > most:
+            if int(headers.get("content-length", "0") or 0) > limit:
                 raise TooLong
             try:
-                message = await asyncio.wait_for(receive(), self.patience)
+                message = await asyncio.wait_for(receive(), self.body_timeout)
             except TimeoutError:
                 raise TooSlow from None
-            held += len(message.get("body", b""))
+            received += len(message.get("body", b""))
             ended = not message.get("more_body", False)
-            if held > most:
+            if received > limit:
                 raise TooLong
             return message
 
         return bounded
 
 
-def _given_token(scope: Scope) -> str | None:
+def _query_token(scope: Scope) -> str | None:
     found = parse_qs(scope["query_string"].decode("latin-1")).get("token")
     return found[0] if found else None
 
 
-async def _tell(send: Send, status: int, text: str) -> None:
+async def _send_error(send: Send, status: int, text: str) -> None:
     body = json.dumps({"error": text}).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -1,4 +1,7 @@
-"""The server: guard, API and pages put together, on a socket of this machine alone unless told otherwise."""
+"""The server: access control, API and pages on one socket.
+
+It listens on the loopback interface unless another host is set.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,19 @@ from shoal.web.projects import Project, Projects
 from shoal.web.runs import Runs
 from shoal.web.security import Guard
 
-__all__ = ["Settings", "build", "is_loopback", "serve"]
-
-PATIENCE = 15.0
-"""So many seconds may pass before a connection has said what it wants."""
-MOST_CONNECTIONS = 2_000
+REQUEST_TIMEOUT_SECONDS = 15.0
+"""Limit in seconds until a connection has sent a request."""
+MAX_CONNECTIONS = 2_000
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to serve.
+    """Settings of the server.
 
-    ``root`` is the folder that the page may reach, ``projects`` where projects are kept. ``certificate`` and ``key``
-    are the files of TLS. ``memory`` (bytes) and ``seconds`` bound each run, ``largest`` (bytes) each upload.
-    ``databases`` are those that plans may read (``env:NAME``), beside that of the plan that the server begins with.
+    ``root`` is the folder that the page may access, ``projects`` the folder of the projects. ``certificate`` and
+    ``key`` are the files of TLS. ``memory`` (bytes) and ``seconds`` limit each run, ``max_upload_bytes`` each upload.
+    ``databases`` are those that plans may read (``env:NAME``), in addition to that of the plan that the server is
+    started with.
     """
 
     root: Path
@@ -51,26 +53,29 @@ class Settings:
     key: Path | None = None
     memory: int | None = None
     seconds: float = 3600.0
-    largest: int = 2_000_000_000
+    max_upload_bytes: int = 2_000_000_000
     databases: tuple[str, ...] = ()
 
 
 def is_loopback(host: str) -> bool:
-    """Whether nobody but this machine reaches a host."""
+    """Return whether a host is reachable from this machine only."""
     return host in ("127.0.0.1", "::1", "localhost")
 
 
 def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Guard, Projects]:
-    """The guarded application; ``opened`` is a table or a plan to begin with."""
+    """Build the guarded application and its projects.
+
+    ``opened`` is a table or a plan to start with.
+    """
     named = {(database, None) for database in settings.databases} | _database_in(opened)
     projects = Projects(settings.root.resolve(), settings.projects.resolve(), databases=frozenset(named))
-    runs = Runs(most=max(1, (os.cpu_count() or 1)), seconds=settings.seconds, memory=settings.memory)
+    runs = Runs(max_concurrent=max(1, (os.cpu_count() or 1)), seconds=settings.seconds, memory=settings.memory)
     api = Api(projects, runs)
     first: Project | None = None if opened is None else projects.open_path(opened, None)
     pages = [] if settings.api_only else Pages(api, first).routes()
 
     @contextlib.asynccontextmanager
-    async def living(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         warming = asyncio.get_running_loop().create_task(runs.warm())
         if first is not None:
             api.draft(first)
@@ -78,28 +83,31 @@ def build(settings: Settings, port: int, opened: Path | None = None) -> tuple[Gu
         warming.cancel()
         await runs.close()
 
-    app = Starlette(routes=[*api.routes(), *pages], lifespan=living)
+    app = Starlette(routes=[*api.routes(), *pages], lifespan=lifespan)
     app.router.redirect_slashes = False
     names = {"127.0.0.1", "localhost", "[::1]"} if is_loopback(settings.host) else {settings.host, socket.gethostname()}
     hosts = frozenset(f"{name.lower()}:{port}" for name in names)
     token = settings.token or secrets.token_urlsafe(32)
     secure = settings.certificate is not None
-    # browsers send a cookie to all ports of a machine: each server has a name of its own for it
-    return Guard(app, token, hosts, f"shoal-{port}", secure, settings.largest), projects
+    # browsers send a cookie to all ports of a machine: include the port in its name
+    return Guard(app, token, hosts, f"shoal-{port}", secure, settings.max_upload_bytes), projects
 
 
 def _database_in(opened: Path | None) -> set[Database]:
-    """The database of the plan that the server is started with: who starts it with that means it to be read."""
+    """Return the database of the plan that the server is started with.
+
+    Starting the server with a plan permits reading its database.
+    """
     if opened is None or opened.suffix.lower() != ".toml":
         return set()
-    with contextlib.suppress(OSError, ValueError, RecursionError):  # what is wrong with it is told where it is opened
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # a faulty plan is reported when it is opened
         found = database_of(tomllib.loads(opened.read_text(encoding="utf-8-sig")))
         return set() if found is None else {found}
     return set()
 
 
-class _Impatient(H11Protocol):
-    """HTTP that does not wait for ever for a request to be said."""
+class _TimeoutProtocol(H11Protocol):
+    """HTTP protocol that closes a connection without a request in time."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -109,9 +117,9 @@ class _Impatient(H11Protocol):
 
     def _wait(self) -> None:
         if self._timer is None:
-            self._timer = self.loop.call_later(PATIENCE, self._give_up)
+            self._timer = self.loop.call_later(REQUEST_TIMEOUT_SECONDS, self._close_if_idle)
 
-    def _give_up(self) -> None:
+    def _close_if_idle(self) -> None:
         self._timer = None
         if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
@@ -127,38 +135,41 @@ class _Impatient(H11Protocol):
 
 
 def serve(settings: Settings, opened: Path | None, announce: Callable[[str], None]) -> None:
-    """Serve until interrupted; ``announce`` is called with the link once connections are taken."""
-    listening = _listen(settings.host, settings.port)
-    port = listening.getsockname()[1]
+    """Serve until interrupted.
+
+    ``announce`` is called with the link once the socket accepts connections.
+    """
+    listener = _listen(settings.host, settings.port)
+    port = listener.getsockname()[1]
     guard, _ = build(settings, port, opened)
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url_host = f"[{settings.host}]" if ":" in settings.host else settings.host
     scheme = "https" if settings.certificate else "http"
     config = uvicorn.Config(
         guard,
-        http=_Impatient,
+        http=_TimeoutProtocol,
         ws="none",
         log_config=None,
         log_level="critical",
-        access_log=False,  # addresses hold the token once
+        access_log=False,  # the first address contains the token
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,
         h11_max_incomplete_event_size=32_768,
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
     )
-    announce(f"{scheme}://{shown}:{port}/?token={guard.token}")
-    uvicorn.Server(config).run(sockets=[listening])
+    announce(f"{scheme}://{url_host}:{port}/?token={guard.token}")
+    uvicorn.Server(config).run(sockets=[listener])
 
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(1024)
-        return listening
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+        return listener
     except OSError as error:
         raise InputError(f"The port {port} of {host!r} cannot be had: {error.strerror}. Choose another.") from None

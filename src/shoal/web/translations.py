@@ -1,15 +1,13 @@
-"""Every text of the page, in English and German, in one place.
+"""All texts of the page in English and German.
 
-Sentences of errors, reasons and reports are shoal's own, in English. Of those that people meet most, :data:`SENTENCES`
-has the German; of any other error the page says in German that it is told in English.
+Sentences of errors, reasons and reports are written in English elsewhere in shoal. :data:`SENTENCES` has the German of
+the most common ones; for any other error, the German page says that the message is in English.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
-
-__all__ = ["LANGUAGES", "SENTENCES", "STEPS", "TEXTS", "figure_in", "say", "say_error", "say_sentence"]
 
 LANGUAGES = ("en", "de")
 STEPS = ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish")
@@ -1304,11 +1302,11 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         "übersetzt (einmal nach der Installation, bis zu einer Minute je Verfahren)",
     ),
 )
-"""Sentences of shoal's own that people meet most, and their German; parts in braces go from one to the other."""
+"""Common sentences of shoal and their German; parts in braces are carried over."""
 
 
-def say(key: str, language: str, **parts: object) -> str:
-    """A text in a language; English where the language is not known."""
+def translate(key: str, language: str, **parts: object) -> str:
+    """Return a text in a language; English if the language is unknown."""
     text = TEXTS[key][LANGUAGES.index(language) if language in LANGUAGES else 0]
     return text.format(**parts) if parts else text
 
@@ -1316,7 +1314,7 @@ def say(key: str, language: str, **parts: object) -> str:
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     made = []
-    # what says more comes first: a part in braces would take in all the rest
+    # longest literal text first: a part in braces would match everything else
     for english, german in sorted(SENTENCES, key=lambda pair: -len(re.sub(r"\{\w+\}", "", pair[0]))):
         parts = re.split(r"\{(\w+)\}", english)
         pattern = "".join(f"(?P<{part}>.+?)" if n % 2 else re.escape(part) for n, part in enumerate(parts))
@@ -1324,10 +1322,10 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
     return tuple(made)
 
 
-def say_sentence(text: str, language: str) -> str:
-    """One of shoal's own sentences in a language; as it is where its German is not known.
+def translate_sentence(text: str, language: str) -> str:
+    """Translate one of shoal's sentences; return it unchanged if unknown.
 
-    >>> say_sentence("others may know it: it tells about age", "de")
+    >>> translate_sentence("others may know it: it tells about age", "de")
     'andere können es wissen: sie handelt von: Alter'
     """
     if language == LANGUAGES[0]:
@@ -1335,24 +1333,30 @@ def say_sentence(text: str, language: str) -> str:
     for pattern, german in _patterns():
         found = pattern.fullmatch(text)
         if found is not None:
-            return german.format(**{name: say_sentence(part, language) for name, part in found.groupdict().items()})
+            return german.format(
+                **{name: translate_sentence(part, language) for name, part in found.groupdict().items()}
+            )
     return text
 
 
-def say_error(text: str, language: str) -> str:
-    """An error in a language; where it is known in English only, that is said.
+def translate_error(text: str, language: str) -> str:
+    """Translate an error message, or say that it is in English only.
 
-    >>> say_error("There is no such file.", "de"), say_error("Something rare.", "de")
+    >>> translate_error("There is no such file.", "de"), translate_error("Something rare.", "de")
     ('Diese Datei gibt es nicht.', 'shoal meldet auf Englisch: Something rare.')
     """
-    said = say_sentence(text, language)
-    return said if said != text or language == LANGUAGES[0] else say("error.english", language, text=text)
+    translated = translate_sentence(text, language)
+    return (
+        translated
+        if translated != text or language == LANGUAGES[0]
+        else translate("error.english", language, text=text)
+    )
 
 
-def figure_in(figure: str, language: str) -> str:
-    """A figure with the signs of a language.
+def localize_number(figure: str, language: str) -> str:
+    """Format a number with the separators of a language.
 
-    >>> figure_in("1,204.5", "de"), figure_in("44.7%", "de"), figure_in("44.7%", "en")
+    >>> localize_number("1,204.5", "de"), localize_number("44.7%", "de"), localize_number("44.7%", "en")
     ('1.204,5', '44,7 %', '44.7%')
     """
     if language == LANGUAGES[0]:

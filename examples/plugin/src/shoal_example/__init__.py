@@ -1,4 +1,4 @@
-"""A model, a method, a hierarchy and a format of somebody else's, as a package adds them to shoal."""
+"""Example package that adds a model, a method, a hierarchy and a format."""
 
 from __future__ import annotations
 
@@ -20,33 +20,39 @@ from shoal.table import ByGroup, Groups, Histogram, publish_groups
 __all__ = ["JSON_LINES", "AtMost", "Initial", "Neighbours"]
 
 JSON_LINES = Format("json-lines", "JSON lines", (".jsonl", ".ndjson"), "shoal_example.json_lines")
-"""What a plan calls it, what people call it, how names of such files end, and which module reads and writes them."""
+"""Name in plans, display name, file suffixes, and the module that reads and writes the format."""
 
 
 @dataclass(frozen=True)
 class AtMost(SensitiveModel):
-    """No sensitive value makes up more than one in ``of`` rows of a group, rounded up, and one more."""
+    """Limit of the rows that share a sensitive value in a group.
+
+    The limit is one in ``of`` rows, rounded up, plus one row.
+    """
 
     of: Annotated[int, Ge(1)] = 2
     column: str | None = None
     name: ClassVar[str] = "at-most"
-    says: ClassVar[str] = "No value of {column} is in more than one in {of} rows of a group and one more."
-    unites: ClassVar[bool] = False  # two groups may each have one too many, which together are two
+    summary_template: ClassVar[str] = "No value of {column} is in more than one in {of} rows of a group and one more."
+    closed_under_union: ClassVar[bool] = False  # two groups may each use the extra row, and their union would have two
 
     def assess_column(self, groups: Groups, histogram: Histogram) -> Assessment:
-        """Compare the most frequent value of each group with what it may have at most."""
+        """Compare each group's most frequent value with its limit."""
         over = histogram.largest() - (-(-groups.size // self.of) + 1)
         return Assessment(over <= 0, (Condition.of("over", over, 0, over <= 0, at_least=False),))
 
 
 @dataclass(frozen=True)
 class Neighbours(Method):
-    """Rows in the order of their columns, cut into groups as small as the models allow."""
+    """Rows in the order of their columns, cut into the smallest valid groups."""
 
     name: ClassVar[str] = "neighbours"
 
     def decide(self, problem: Problem) -> ByGroup:
-        """Add row after row to a group until the models hold; what is left at the end joins the last group."""
+        """Add row after row to a group until the models hold.
+
+        Rows that are left at the end join the last group.
+        """
         require_feasible(problem)
         frequencies = problem.frequencies
         count = len(frequencies.count)
@@ -59,12 +65,12 @@ class Neighbours(Method):
                 made, start = made + 1, end
         group[start:] = max(made - 1, 0)
         rows = np.arange(count, dtype=np.int64)
-        while True:  # a model may compare with the whole table, or not survive that groups come to show the same
+        while True:  # a model may compare with the whole table, or fail when groups with equal labels merge
             recoding = publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
-            shown = np.unique(
+            published = np.unique(
                 np.array([list(map(str, of)) for of in zip(*recoding.labels, strict=True)]), axis=0, return_inverse=True
             )[1]
-            group = shown.reshape(-1)[group]
+            group = published.reshape(-1)[group]
             holds = problem.model.assess(frequencies.groups_of(group, int(group.max()) + 1)).holds
             if holds.all() or len(holds) == 1:
                 return publish_groups(frequencies, problem.ladders, rows, group, frequencies.count)
@@ -75,7 +81,7 @@ class Neighbours(Method):
 
 @dataclass(frozen=True)
 class Initial(BaseHierarchy):
-    """A word becomes its first ``letters`` letters, and then `*`."""
+    """Hierarchy of words: the first ``letters`` letters, and then `*`."""
 
     letters: Annotated[int, Ge(1)] = 1
     keys: ClassVar[tuple[str, ...]] = ("initial",)
@@ -87,5 +93,5 @@ class Initial(BaseHierarchy):
         """A label depends on its value alone."""
 
     def bind(self, values: Sequence[str], missing: bool, *, column: str = "") -> Ladder:
-        """Two levels above the value."""
+        """Build a ladder with two levels above the value."""
         return build_ladder([list(values), [value[: self.letters] + "…" for value in values]], missing, column=column)

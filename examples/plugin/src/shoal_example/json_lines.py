@@ -1,4 +1,4 @@
-"""JSON, one object per line: the table's columns by name, in every line."""
+"""JSON lines: one object per line, with the table's columns by name."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from shoal.errors import TableError
 from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import as_told
-
-__all__ = ["load", "write"]
+from shoal.io.formats.numbers import cast_to_schema
 
 
 def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLabels]]:
-    """The objects of a file; shoal runs this in a process of its own, whose memory is limited."""
+    """Load a table from a file.
+
+    shoal runs this in a separate process with limited memory.
+    """
     text = path.read_text(encoding="utf-8")
     if not text.endswith("\n"):
         raise TableError(f"File {path.name!r} is cut off: its last line has no end.")
@@ -24,13 +25,13 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
     if any(list(row) != list(rows[0]) for row in rows):
         raise TableError(f"Every line of {path.name!r} must have the same names in the same order.")
     table = pa.Table.from_pylist(rows)
-    return (table if options.schema is None else as_told(table, options.schema)), {}
+    return (table if options.schema is None else cast_to_schema(table, options.schema)), {}
 
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
-    """Write a table; returns how it is read back, to be verified."""
-    held = {pa.bool_(), pa.int64(), pa.float64(), pa.string()}
-    plain = pa.table({part.name: column if part.type in held else column.cast(pa.string())
+    """Write a table; return the options with which it is read back."""
+    plain_types = {pa.bool_(), pa.int64(), pa.float64(), pa.string()}
+    plain = pa.table({part.name: column if part.type in plain_types else column.cast(pa.string())
                       for part, column in zip(table.schema, table.columns, strict=True)})  # fmt: skip
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for batch in plain.to_batches(max_chunksize=1 << 14):

@@ -1,3 +1,3 @@
-"""Compiled code of the bounds."""
+"""Compiled code of the lower bounds."""
 
-import shoal.kernels.cache  # noqa: F401 -- names the store of compiled code before Numba is asked for it
+import shoal.kernels.cache  # noqa: F401 -- sets the cache directory of compiled code before Numba is imported

@@ -1,4 +1,7 @@
-"""The least of many numbers, as many as a group has rows: kept so that one more costs the logarithm of how many."""
+"""A heap of the smallest numbers seen, the largest of them first.
+
+It has as many numbers as a group has rows. Replacing one takes time logarithmic in the size.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +9,23 @@ from numba import njit
 
 from shoal.kernels.options import INNER
 
-__all__ = ["replace_largest"]
-
 
 @njit(**INNER)
 def replace_largest(heap, value):
-    """Put a value in the place of the largest of a heap, which is the first; each is no less than its two followers."""
+    """Replace the largest number of a heap by a value.
+
+    The largest is the first; each number is no less than its two children.
+    """
     size = len(heap)
-    place = 0
+    position = 0
     while True:
-        larger = 2 * place + 1
-        if larger >= size:
+        child = 2 * position + 1
+        if child >= size:
             break
-        if larger + 1 < size and heap[larger + 1] > heap[larger]:
-            larger += 1
-        if heap[larger] <= value:
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= value:
             break
-        heap[place] = heap[larger]
-        place = larger
-    heap[place] = value
+        heap[position] = heap[child]
+        position = child
+    heap[position] = value

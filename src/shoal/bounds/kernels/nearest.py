@@ -1,7 +1,8 @@
-"""How far the nearest rows are, where a distance is a sum over columns of the way between two places on a line.
+"""Distances to the nearest rows, as sums over columns.
 
-A tree of boxes over the distinct points: a box is divided at the middle of its points along its widest column until few
-are left, and a search leaves out boxes that are further away than what it has found.
+In each column a row is a point on a line. A tree of boxes covers the distinct points: a box is divided at the median of
+its points along its widest column until few points are left. A search skips boxes that are further away than the
+nearest rows found.
 """
 
 from __future__ import annotations
@@ -14,18 +15,16 @@ from numba import njit
 from shoal.bounds.kernels.heap import replace_largest
 from shoal.kernels.options import FROM_PYTHON, INNER
 
-__all__ = ["distance_of_others", "make_boxes"]
-
-FEW = 8
+MAX_POINTS_IN_LEAF = 8
 
 
-class Boxes(NamedTuple):
+class PointBoxes(NamedTuple):
     """A tree of boxes over points.
 
     points : float64 (n, r) and copies : int64 (n,), in the order of the tree's leaves
-    low, high : int64 (boxes,), the points of each box;  left : int64 (boxes,), its first half (the second is next to
-        it), -1 where it is not divided
-    least, most : float64 (boxes, r)
+    low, high : int64 (boxes,), the points of each box
+    left : int64 (boxes,), its first half (the second follows it), -1 where it is not divided
+    minimum, maximum : float64 (boxes, r)
     """
 
     points: np.ndarray
@@ -33,71 +32,75 @@ class Boxes(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     left: np.ndarray
-    least: np.ndarray
-    most: np.ndarray
+    minimum: np.ndarray
+    maximum: np.ndarray
 
 
 @njit(**FROM_PYTHON)
 def _divide(points, order):
-    """Boxes over points, float64 (n, r); `order`, int64 (n,), is put in the order of the leaves."""
+    """Build boxes over points, float64 (n, r).
+
+    `order`, int64 (n,), is rearranged to the order of the leaves.
+    """
     n, columns = points.shape
-    room = max(1, 4 * n)
-    low, high, left = np.zeros(room, np.int64), np.zeros(room, np.int64), np.full(room, -1, np.int64)
-    least, most = np.zeros((room, columns)), np.zeros((room, columns))
+    capacity = max(1, 4 * n)
+    low, high, left = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.full(capacity, -1, np.int64)
+    minimum, maximum = np.zeros((capacity, columns)), np.zeros((capacity, columns))
     high[0] = n
     made = 1
     box = 0
     while box < made:
         a, b = low[box], high[box]
         for j in range(columns):
-            least[box, j], most[box, j] = np.inf, -np.inf
+            minimum[box, j], maximum[box, j] = np.inf, -np.inf
             for i in range(a, b):
-                least[box, j] = min(least[box, j], points[order[i], j])
-                most[box, j] = max(most[box, j], points[order[i], j])
-        if b - a > FEW:
+                minimum[box, j] = min(minimum[box, j], points[order[i], j])
+                maximum[box, j] = max(maximum[box, j], points[order[i], j])
+        if b - a > MAX_POINTS_IN_LEAF:
             widest = 0
             for j in range(columns):
-                if most[box, j] - least[box, j] > most[box, widest] - least[box, widest]:
+                if maximum[box, j] - minimum[box, j] > maximum[box, widest] - minimum[box, widest]:
                     widest = j
-            place = np.empty(b - a)
+            coordinate = np.empty(b - a)
             for i in range(b - a):
-                place[i] = points[order[a + i], widest]
-            order[a:b] = order[a:b][np.argsort(place)]
+                coordinate[i] = points[order[a + i], widest]
+            order[a:b] = order[a:b][np.argsort(coordinate)]
             middle = (a + b) // 2
             left[box] = made
             low[made], high[made] = a, middle
             low[made + 1], high[made + 1] = middle, b
             made += 2
         box += 1
-    return low[:made], high[:made], left[:made], least[:made], most[:made]
+    return low[:made], high[:made], left[:made], minimum[:made], maximum[:made]
 
 
-def make_boxes(points: np.ndarray, count: np.ndarray) -> tuple[Boxes, np.ndarray]:
-    """Boxes over points, and which point is where in them."""
+def make_boxes(points: np.ndarray, count: np.ndarray) -> tuple[PointBoxes, np.ndarray]:
+    """Build boxes over points; also return the order of the points in them."""
     order = np.arange(len(points))
     tree = _divide(points, order)
-    return Boxes(np.ascontiguousarray(points[order]), count[order], *tree), order
+    return PointBoxes(np.ascontiguousarray(points[order]), count[order], *tree), order
 
 
 @njit(**INNER)
-def _away(x, j, least, most, top):
-    """How far a place is from an interval, at most `top[j]`."""
-    return min(top[j], max(0.0, max(least - x, x - most)))
+def _interval_distance(x, j, minimum, maximum, top):
+    """Return the distance of a point from an interval, at most `top[j]`."""
+    return min(top[j], max(0.0, max(minimum - x, x - maximum)))
 
 
 @njit(**FROM_PYTHON)
-def distance_of_others(boxes, top, others, found):
-    """Of each point, as the boxes have them, how far away the `others`-th nearest other row is; into `found`.
+def nearest_row_distances(boxes, top, others, found):
+    """Write each point's distance to its `others`-th nearest row to `found`.
 
-    top : float64 (r,), how far two rows are apart in a column at most;  others : at least 1
-    A distance is infinite where there are not so many rows.
+    Points are in the order of the boxes; the row itself is not counted.
+    top : float64 (r,), the largest distance of two rows in a column;  others : at least 1
+    A distance is infinite where there are fewer rows.
     """
     points, count = boxes.points, boxes.copies
     n, columns = points.shape
-    near = np.empty(others)
+    nearest = np.empty(others)
     stack = np.empty(128, np.int64)
     for row in range(n):
-        near[:] = np.inf
+        nearest[:] = np.inf
         stack[0] = 0
         height = 1
         while height > 0:
@@ -105,12 +108,12 @@ def distance_of_others(boxes, top, others, found):
             box = stack[height]
             away = 0.0
             for j in range(columns):
-                away += _away(points[row, j], j, boxes.least[box, j], boxes.most[box, j], top)
-            if away >= near[0]:
+                away += _interval_distance(points[row, j], j, boxes.minimum[box, j], boxes.maximum[box, j], top)
+            if away >= nearest[0]:
                 continue
             if boxes.left[box] >= 0:
                 first = boxes.left[box]
-                if boxes.low[first + 1] <= row:  # the half that holds the row comes last on the stack: it is seen first
+                if boxes.low[first + 1] <= row:  # the half with the row is pushed last: visited first
                     stack[height], stack[height + 1] = first, first + 1
                 else:
                     stack[height], stack[height + 1] = first + 1, first
@@ -119,9 +122,9 @@ def distance_of_others(boxes, top, others, found):
             for i in range(boxes.low[box], boxes.high[box]):
                 away = 0.0
                 for j in range(columns):
-                    away += _away(points[row, j], j, points[i, j], points[i, j], top)
+                    away += _interval_distance(points[row, j], j, points[i, j], points[i, j], top)
                 for _ in range(min(count[i] - (i == row), others)):
-                    if away >= near[0]:
+                    if away >= nearest[0]:
                         break
-                    replace_largest(near, away)
-        found[row] = near[0]
+                    replace_largest(nearest, away)
+        found[row] = nearest[0]

@@ -1,13 +1,14 @@
-"""Releases on a public grid, which hold against an intruder who knows every row but one.
+"""The methods ``population-grid`` and ``sampled-grid``.
 
-Both publish, for each row, its cell and nothing else: one level of the hierarchy per column, fixed without looking at
+Both publish the cell of each row and nothing else: one level of the hierarchy per column, fixed without looking at
 the data. The *population grid* publishes every row and needs a universe with enough people in each cell. The *sampled
-grid* keeps each row with probability β, by coins of the operating system, and drops cells with fewer than k kept rows.
-What is promised is in :mod:`shoal.budget`; every release is booked in a ledger before it is made.
+grid* samples each row with probability β, with random bits of the operating system, and drops cells with fewer than k
+sampled rows. The guarantees are in :mod:`shoal.budget`; they hold against an intruder who knows every row but one.
+Every release is booked in a ledger before it is made.
 
-What would void the promise is refused: a column that is published beside the cell, labels whose form follows the data,
-levels that were chosen by looking (unless privately, and booked). And nothing is told about the source but the release
-itself: not its number of rows, not how many were dropped, not what was lost.
+Anything that would void the guarantee is refused: a published column outside the cell, labels with a form that depends
+on the data, levels that were chosen by looking at the data (unless privately, and booked). Nothing about the source is
+published except the release itself: not its number of rows, not the number of dropped rows, not the loss.
 
 Zhao, Shang and Liu, "Secure k-anonymization linked with differential identifiability", section 3.2; Li, Qardaji and
 Su, "On sampling, anonymization, and differential privacy", 2012; Bild, Kuhn and Prasser, "SafePub", 2018 (the private
@@ -27,14 +28,15 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, Gt, Le
+from typing_extensions import override
 
 from shoal.budget.arithmetic import (
     check_crowd,
     check_sampling_rate,
-    exact,
+    format_fraction,
     round_up,
     sampled_bound_from_rho,
-    show,
+    to_fraction,
 )
 from shoal.budget.errors import ParameterError, RawColumnError, RecodingNotPublicError, UniverseError
 from shoal.budget.grids import (
@@ -54,23 +56,18 @@ from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
 from shoal.runtime.validation import Name, Number
 from shoal.schema import BaseHierarchy, Flat, Role, Schema
-from shoal.schema.interval_hierarchies import as_numbers
+from shoal.schema.rounding import as_numbers
 from shoal.table import ByGroup, FrequencySet, Groups, MethodFacts, recode_codes
-from shoal.table.method_facts import AtLevels
-
-__all__ = ["Booked", "GridFacts", "PopulationGrid", "SampledGrid", "choice_scores"]
+from shoal.table.method_facts import LevelFacts
 
 RANDOMNESS = (
     "Drawn from the operating system, not from the seed of the plan: the same plan gives another release each time, by "
     "design. A seed that leaks would undo the promise."
 )
 
-LARGEST_LATTICE = 50_000
+MAX_CANDIDATES = 50_000
 LOSS_UNITS = 1000
-LARGEST_COUNT = 2**62  # of people in a cell: a larger declared count is lowered, which is safe
-
-"""Hierarchies whose labels follow from a value and the plan; two of them only where the plan says all."""
-
+MAX_CELL_COUNT = 2**62  # people in a cell: a larger declared count is lowered, which is safe
 _ORIGINS = {"declared": "declared", "private": "private-choice"}
 
 _Level = Annotated[int, Ge(0)]
@@ -79,7 +76,7 @@ LevelsByColumn = Mapping[str, _Level | tuple[_Level, _Level]]
 
 @dataclass(frozen=True)
 class _Grid(Method):
-    """What both grids share: the levels of the plan, the ledger, and what is kept silent."""
+    """The common part of both grids: levels of the plan, and the ledger."""
 
     reveals_source: ClassVar[bool] = False
     needs_model: ClassVar[bool] = False
@@ -88,17 +85,17 @@ class _Grid(Method):
     ledger: Path | Ledger
     levels: LevelsByColumn = field(default_factory=dict)
 
+    @override
     def located(self, folder: Path) -> Self:
-        """See :class:`shoal.methods.base.Method`."""
         return self if isinstance(self.ledger, Ledger) else replace(self, ledger=folder / self.ledger)
 
     @property
-    def only_rows(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`."""
+    @override
+    def why_not_people(self) -> str | None:
         return "its promise is about one row that an intruder does not know. Keep one row of each person first."
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         for name, column in schema.columns.items():
             if column.role in (Role.SENSITIVE, Role.OTHER):
                 raise RawColumnError(
@@ -109,7 +106,10 @@ class _Grid(Method):
         self.ranges(schema)
 
     def ranges(self, schema: Schema) -> tuple[tuple[int, int], ...]:
-        """The lowest and the highest level of each quasi-identifier, checked without any data."""
+        """Return the lowest and highest level of each quasi-identifier.
+
+        They are checked without any data.
+        """
         require_quasi_identifiers(schema, self.levels, "A level is given for column")
         return tuple(self._range(name, schema) for name in schema.quasi_identifiers)
 
@@ -122,40 +122,46 @@ class _Grid(Method):
         return _level(name, self.levels[name], schema)
 
     def fixed_levels(self, problem: Problem) -> tuple[int, ...]:
-        """The declared level of each column."""
-        return tuple(_ends(self.levels[name])[0] for name in problem.names)
+        """Return the declared level of each column."""
+        return tuple(_level_range(self.levels[name])[0] for name in problem.names)
 
-    def rehearsal(self) -> Method:
-        """See :class:`shoal.methods.base.Method`: the same cells, of all rows, at the declared levels."""
-        return _Rehearsal({name: _ends(given)[0] for name, given in self.levels.items()}, suppression=1.0)
+    def dry_run_variant(self) -> Method:
+        """Return the method that recodes all rows to the declared levels."""
+        return _DryRunLevels({name: _level_range(given)[0] for name, given in self.levels.items()}, suppression=1.0)
 
     @property
+    @override
     def files(self) -> tuple[Path, ...]:
-        """See :class:`shoal.methods.base.Method`."""
         return (self.ledger.path if isinstance(self.ledger, Ledger) else Path(self.ledger),)
 
-    def opened(self) -> Ledger:
-        """The ledger, which must exist."""
+    def open_ledger(self) -> Ledger:
+        """Return the ledger, which must exist."""
         return self.ledger if isinstance(self.ledger, Ledger) else Ledger.open(self.ledger)
 
     def expecting(self, head: str) -> Self:
-        """The same release, refused unless its ledger goes on from a head that was noted earlier."""
+        """Return the same method, with an expected head of its ledger.
+
+        It is refused unless the ledger continues from the head.
+        """
         known = self.ledger if isinstance(self.ledger, Ledger) else Ledger(Path(self.ledger))
         return replace(self, ledger=replace(known, expected=head))
 
-    def ready(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        self.opened().status()
+    @override
+    def preflight(self) -> None:
+        self.open_ledger().status()
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The method's parameters; of files their names alone, since the certificate tells nothing of the machine."""
+        """The parameters of the method, with the names of files only.
+
+        The certificate must not reveal paths of the machine.
+        """
         given = dict(super().parameters)
         return {**given, "ledger": self.files[0].name}
 
 
 @dataclass(frozen=True)
-class _Rehearsal(Levels):
+class _DryRunLevels(Levels):
     """Declared levels, with or without models."""
 
     needs_model: ClassVar[bool] = False
@@ -163,27 +169,27 @@ class _Rehearsal(Levels):
 
 @dataclass(frozen=True, kw_only=True)
 class Booked(MethodFacts):
-    """What the release promises, alone and with everything else that is booked."""
+    """The guarantee of the release, alone and with all other bookings."""
 
-    apart: ClassVar[bool] = True
+    top_level: ClassVar[bool] = True
     promise: Guarantee
     booking: Booking
 
+    @override
     def written(self) -> dict[str, Any]:
-        """See :class:`MethodFacts`."""
         booking = self.booking
-        told = {
+        ledger_facts = {
             "ledger_entry": booking.number,
             "ledger_head": booking.head,
             "rho_with_all_booked": float(booking.rho),
             "rho_with_all_booked_exact": str(round_up(booking.rho)),
         }
-        return {"guarantee": self.promise.to_dict() | told}
+        return {"guarantee": self.promise.to_dict() | ledger_facts}
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridFacts(MethodFacts):
-    """The levels of the cells, whether the same plan gives the same release, and what is promised."""
+    """The levels of the cells, repeatability, and the guarantee."""
 
     at: MethodFacts
     repeatable: bool
@@ -193,10 +199,11 @@ class GridFacts(MethodFacts):
 
 @dataclass(frozen=True)
 class PopulationGrid(_Grid):
-    """Every row's cell, where the universe has at least n - 1 + k people in each cell: ρ = 1/k, and no noise.
+    """Every row's cell: ρ = 1/k, without noise.
 
-    Groups that fail a model of the plan are left out; this looks at what would be published and at nothing else, so
-    that the promise stays. A data set has one such release: a second is refused by its ledger.
+    The universe must have at least n - 1 + k people in each cell. Groups that fail a model of the plan are left out.
+    The models look at what would be published and at nothing else, so the guarantee holds. A data set has one such
+    release: its ledger refuses a second.
 
     Parameters
     ----------
@@ -207,12 +214,12 @@ class PopulationGrid(_Grid):
     levels
         The level of each quasi-identifier, fixed without looking at the data.
     universe
-        How many people of the population each cell has: the path of a CSV file with the cells' labels and a count
-        (see :func:`shoal.budget.universe.read_universe`), or one number that no cell is below.
+        The number of people of the population in each cell: the path of a CSV file with the cells' labels and a count
+        (see :func:`shoal.budget.universe.read_universe`), or a number that is a lower bound for every cell.
     count_column
         The name of the column of counts in that file.
     quality
-        Changes nothing: the promise leaves no choice to a search.
+        Has no effect: the guarantee leaves no choice to a search.
     """
 
     universe: Annotated[int, Ge(0)] | Path = 0
@@ -227,28 +234,28 @@ class PopulationGrid(_Grid):
                 "path of a CSV file with the cells and a count, or as a number that no cell is below."
             )
 
+    @override
     def located(self, folder: Path) -> Self:
-        """See :class:`shoal.methods.base.Method`."""
         method = super().located(folder)
         return method if isinstance(self.universe, int) else replace(method, universe=folder / self.universe)
 
     @property
+    @override
     def files(self) -> tuple[Path, ...]:
-        """See :class:`shoal.methods.base.Method`."""
         return super().files if isinstance(self.universe, int) else (*super().files, Path(self.universe))
 
-    def ready(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        check_crowd(Fraction(1, self.k), self.opened().status().k)
+    @override
+    def preflight(self) -> None:
+        check_crowd(Fraction(1, self.k), self.open_ledger().status().k)
         if not isinstance(self.universe, int):
             read_universe(Path(self.universe), tuple(self.levels), self.count_column)
 
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`. Time n log n for n distinct combinations."""
+        """Publish every row's cell, in time n log n for n combinations."""
         levels = self.fixed_levels(problem)
         _check_form(problem, [(level, level) for level in levels])
         cells = _Cells.of(problem, levels)
-        ledger = self.opened()
+        ledger = self.open_ledger()
         promise = self._promise(problem, cells, ledger.status())
         booking = ledger.book_population_release(self.k, f"{self.name}, k = {self.k}")
         recoding = cells.publish(problem, cells.size)
@@ -261,20 +268,23 @@ class PopulationGrid(_Grid):
         return replace(recoding, facts=facts)
 
     def _promise(self, problem: Problem, cells: _Cells, status: Status) -> Guarantee:
-        """The guarantee, if the declared universe is large enough and fits the table and the ledger."""
+        """Return the guarantee, or raise.
+
+        The declared universe must be large enough, and must match the table and the ledger.
+        """
         rows = problem.frequencies.rows
         if isinstance(self.universe, int):
-            # nothing is known of m but what the ledger declares, and what one cell has
+            # m is known only from the ledger's declaration and from the count of one cell
             least = population_grid_check([self.universe], rows, self.k)
             return population_guarantee(self.k, max(least.m, status.m))
         declared = read_universe(Path(self.universe), problem.names, self.count_column)
-        counts = [min(count, LARGEST_COUNT) for count in declared.values()]
+        counts = [min(count, MAX_CELL_COUNT) for count in declared.values()]
         promise = population_grid_check(np.asarray(counts or [0], np.int64), rows, self.k)
-        strange = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
-        if strange:
+        undeclared = sum(not declared.get(cell) for cell in zip(*cells.labels, strict=True))
+        if undeclared:
             raise UniverseError(
                 f"Every row must lie in a cell in which the universe has people. Found "
-                f"{counted(strange, 'cell')} of the table with none in the declared counts. "
+                f"{counted(undeclared, 'cell')} of the table with none in the declared counts. "
                 f"Check that the labels of the universe file are those of the levels."
             )
         if status.m > promise.m:
@@ -285,18 +295,19 @@ class PopulationGrid(_Grid):
         return promise
 
     @property
+    @override
     def parameters(self) -> Mapping[str, Any]:
-        """See :class:`_Grid`."""
         universe = self.universe if isinstance(self.universe, int) else Path(self.universe).name
         return {**super().parameters, "universe": universe}
 
 
 @dataclass(frozen=True)
 class SampledGrid(_Grid):
-    """A sample of the rows on a public grid, without the cells of fewer than k sampled rows.
+    """A sample of the rows on a public grid, without small cells.
 
-    The promise is ρ but for probability δ; see :func:`shoal.budget.sampled_guarantee`. The coins are the
-    operating system's, not the plan's seed: the same plan gives another release each time, each booked.
+    Cells of fewer than k sampled rows are dropped. The guarantee is ρ except with probability δ; see
+    :func:`shoal.budget.sampled_guarantee`. The random bits come from the operating system, not from the plan's seed:
+    the same plan gives another release each time, and each one is booked.
 
     Parameters
     ----------
@@ -306,19 +317,19 @@ class SampledGrid(_Grid):
         The ledger of the data set, or its path; m is taken from it.
     levels
         The level of each quasi-identifier, fixed without looking at the data. With a private choice, the lowest and
-        the highest level of a column (or one level); all levels where nothing is said.
+        the highest level of a column (or one level); all levels by default.
     beta
         The sampling rate, 0 < β ≤ 1 - 1/E; text such as "1/2" is exact.
     bound, rho
         One of the two: E of the sampled release, or ρ of all of it.
     choose
-        ``declared``: the levels of the plan. ``private``: chosen with noise, on a sample of its own.
+        ``declared``: the levels of the plan. ``private``: chosen with noise, on a separate sample.
     choice
-        The E that the private choice may use.
+        The E that the private choice may spend.
     design
-        ``independent``: rows are sampled independently of each other. No other design is proved.
+        ``independent``: rows are sampled independently of each other. No other design has a proof.
     quality
-        Changes nothing: the promise leaves no choice to a search.
+        Has no effect: the guarantee leaves no choice to a search.
     """
 
     beta: Number = 0
@@ -350,7 +361,7 @@ class SampledGrid(_Grid):
 
     @property
     def promises(self) -> tuple[Model, ...]:
-        """See :class:`shoal.methods.base.Method`: the release is k-anonymous by itself."""
+        """The models that every release meets: k-anonymity."""
         return (make_model("k-anonymity", k=self.k),)
 
     def _range(self, name: str, schema: Schema) -> tuple[int, int]:
@@ -358,46 +369,49 @@ class SampledGrid(_Grid):
             return super()._range(name, schema)
         return _level(name, self.levels.get(name), schema, fixed=False)
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         super().check(schema, model)
         candidates = math.prod(high - low + 1 for low, high in self.ranges(schema))
-        if candidates > LARGEST_LATTICE:
+        if candidates > MAX_CANDIDATES:
             raise PlanError(
-                f"A private choice must be among at most {LARGEST_LATTICE} recodings; these levels allow {candidates}. "
+                f"A private choice must be among at most {MAX_CANDIDATES} recodings; these levels allow {candidates}. "
                 f"Narrow them: levels = {{ COLUMN = [lowest, highest] }}."
             )
 
-    def ready(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        self._promise(self.opened().status())
+    @override
+    def preflight(self) -> None:
+        self._promise(self.open_ledger().status())
 
     def _promise(self, status: Status) -> tuple[Guarantee, Fraction]:
-        """What the release promises, and its E."""
+        """Return the guarantee of the release, and its E."""
         if self.bound is None:
             assert self.rho is not None
             bound = sampled_bound_from_rho(self.rho, status.m, self.beta, 1 if self.choice is None else self.choice)
         else:
-            bound = exact(self.bound, "bound")
+            bound = to_fraction(self.bound, "bound")
         return sampled_guarantee(bound, self.k, self.beta, status.m, self.choice), bound
 
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`. One coin for each row; time n log n for n distinct combinations."""
+        """Draw a release: one coin per row, n log n for n combinations."""
         return self.draw(problem, SystemSource())
 
     def draw(self, problem: Problem, source: RandomBits) -> ByGroup:
-        """The release with coins from ``source``; only the operating system's keep the promise."""
-        ledger = self.opened()
+        """Draw a release with random bits from ``source``.
+
+        The guarantee holds only for those of the operating system.
+        """
+        ledger = self.open_ledger()
         promise, bound = self._promise(ledger.status())
         ranges = self._ranges_of(problem)
         _check_form(problem, ranges)
-        told = "levels chosen privately" if self.choose == "private" else "declared levels"
-        label = f"{self.name}, k = {self.k}, beta = {show(exact(self.beta, 'beta'))}, {told}"
+        origin = "levels chosen privately" if self.choose == "private" else "declared levels"
+        label = f"{self.name}, k = {self.k}, beta = {format_fraction(to_fraction(self.beta, 'beta'))}, {origin}"
         booking = ledger.book_release(bound, self.beta, self.k, label, self.choice)
         levels = tuple(low for low, _ in ranges)
         if self.choice is not None:
             candidates = list(itertools.product(*(range(low, high + 1) for low, high in ranges)))
-            # a sample of its own: the one that is released must be drawn after the choice, and independently
+            # a separate sample: the released one must be drawn after the choice, and independently of it
             seen = sample_counts(problem.frequencies.count, self.beta, source)
             scores = choice_scores(problem, seen, candidates, self.k)
             sensitivity = LOSS_UNITS * drop_loss_sensitivity(self.k)
@@ -419,24 +433,24 @@ class SampledGrid(_Grid):
         )
         return replace(recoding, facts=facts)
 
-    def rehearsal(self) -> Method:
-        """See :class:`shoal.methods.base.Method`."""
+    @override
+    def dry_run_variant(self) -> Method:
         if self.choose == "private":
             raise PlanError(
                 "Levels that are chosen privately differ from run to run, by chance and not because of other rows: "
                 "there is nothing to rehearse. Write the levels that the certificate states into the plan, and "
                 "choose = 'declared'."
             )
-        return super().rehearsal()
+        return super().dry_run_variant()
 
     def _ranges_of(self, problem: Problem) -> list[tuple[int, int]]:
-        """The lowest and highest level of each column of the table."""
+        """Return the lowest and highest level of each column of the table."""
         ladders = zip(problem.names, problem.ladders, strict=True)
-        return [_ends(self.levels.get(name, (0, ladder.height))) for name, ladder in ladders]
+        return [_level_range(self.levels.get(name, (0, ladder.height))) for name, ladder in ladders]
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """See :class:`_Grid`; numbers as they were written."""
+        """The parameters of the method, with fractions as text."""
         given = super().parameters
         return {key: str(value) if isinstance(value, Fraction) else value for key, value in given.items()}
 
@@ -444,7 +458,7 @@ class SampledGrid(_Grid):
 # -- levels that are public ------------------------------------------------------------------------------
 
 
-def _ends(given: int | Sequence[int]) -> tuple[int, int]:
+def _level_range(given: int | Sequence[int]) -> tuple[int, int]:
     if isinstance(given, int):
         return given, given
     low, high = given
@@ -452,7 +466,10 @@ def _ends(given: int | Sequence[int]) -> tuple[int, int]:
 
 
 def _level(name: str, given: object, schema: Schema, *, fixed: bool = True) -> tuple[int, int]:
-    """The level that the plan gives a column, as lowest and highest, or an error that says why it cannot be used."""
+    """Return the lowest and highest level that the plan gives a column.
+
+    Raises an error that explains why a level cannot be used.
+    """
     height = schema.ladder(name, (), False).height
     pair = (0, height) if given is None else (given, given) if isinstance(given, int) else given
     usable = isinstance(pair, list | tuple) and len(pair) == 2 and all(type(level) is int for level in pair)
@@ -466,7 +483,7 @@ def _level(name: str, given: object, schema: Schema, *, fixed: bool = True) -> t
 
 
 def _check_public(name: str, schema: Schema, highest: int) -> None:
-    """Raise where the labels of a column's hierarchy depend on which values the data has."""
+    """Raise if the labels of a column's hierarchy depend on the data."""
     hierarchy = schema.columns[name].hierarchy or Flat()
     if highest <= 0:
         return
@@ -479,10 +496,10 @@ def _check_public(name: str, schema: Schema, highest: int) -> None:
 
 
 def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
-    """Raise where the form of labels would follow the data: intervals of whole numbers are written otherwise.
+    """Raise if the form of the labels would depend on the data.
 
-    One value of 20.5 turns 20..24 into 20..<25 for all. So where the ends in the plan are whole, whole numbers are
-    the domain that it declares.
+    Intervals of whole numbers have another form: one value of 20.5 turns 20..24 into 20..<25 for all rows. So if the
+    ends in the plan are whole, the plan declares whole numbers as the domain.
     """
     for dictionary, (low, high) in zip(problem.frequencies.quasi, ranges, strict=True):
         hierarchy = problem.schema.columns[dictionary.name].hierarchy
@@ -499,7 +516,10 @@ def _check_form(problem: Problem, ranges: Sequence[tuple[int, int]]) -> None:
 
 
 def _has_whole_ends(hierarchy: object, level: int) -> bool:
-    """Whether the labels of a level are those of whole numbers if, and only if, all values are whole."""
+    """Return whether the ends of a level's intervals are all whole.
+
+    Its labels are then those of whole numbers if, and only if, all values are whole.
+    """
     ends = hierarchy.ends(level) if isinstance(hierarchy, BaseHierarchy) else ()
     return bool(ends) and all(end is None or end == math.floor(end) for end in ends)
 
@@ -515,17 +535,17 @@ class _Cells:
     ----------
     codes
         int32 (n, q): the code of each combination's label, column by column.
-    home
+    cell_of
         int64 (n,): the cell of each combination.
     size
-        int64 (c,): how many rows each cell has.
+        int64 (c,): the number of rows of each cell.
     labels
-        What each cell publishes, column by column.
+        The published labels of each cell, column by column.
     """
 
     levels: tuple[int, ...]
     codes: npt.NDArray[np.int32]
-    home: npt.NDArray[np.int64]
+    cell_of: npt.NDArray[np.int64]
     size: npt.NDArray[np.int64]
     labels: tuple[tuple[str | None, ...], ...]
 
@@ -533,36 +553,37 @@ class _Cells:
     def of(cls, problem: Problem, levels: tuple[int, ...]) -> _Cells:
         """Recode the combinations of a table, and count the rows of each cell."""
         codes, sizes = recode_codes(problem.frequencies.codes, problem.ladders, levels)
-        home, groups = problem.frequencies.group(codes, sizes)
-        first = _first(home, groups.count)
+        cell_of, groups = problem.frequencies.group(codes, sizes)
+        first = _first(cell_of, groups.count)
         labels = (
             tuple(ladder.labels[level][code] for code in codes[first, j].tolist())
             for j, (ladder, level) in enumerate(zip(problem.ladders, levels, strict=True))
         )
-        return cls(levels, codes, home, groups.size, tuple(labels))
+        return cls(levels, codes, cell_of, groups.size, tuple(labels))
 
-    def publish(self, problem: Problem, kept: npt.NDArray[np.int64]) -> ByGroup | None:
-        """The recoding that publishes ``kept`` rows of each cell; None where that is nothing.
+    def publish(self, problem: Problem, published: npt.NDArray[np.int64]) -> ByGroup | None:
+        """Return the recoding that publishes some rows of each cell.
 
-        Cells that fail the problem's models are left out: this looks at what would be published only, and is covered by
-        every promise about it. Rows of one cell publish the same, so which of them are kept does not show: the first
-        combinations of a cell are taken until there are enough rows. Rows are published in the order of their labels
-        (:class:`ByGroup` sees to it, :class:`ByLevel` orders labels by the values of the data beneath them).
+        Returns None if no row would be published. ``published`` has the number of rows of each cell. Cells that fail
+        the problem's models are left out. The models look at what would be published only, so every guarantee about it
+        covers this. Rows of one cell publish the same labels, so it is invisible which of them are used: the first
+        combinations of a cell are used until there are enough rows. Rows are published in the order of their labels:
+        :class:`ByGroup` ensures this, while :class:`ByLevel` orders labels by the values of the data beneath them.
         """
-        alive = np.flatnonzero(kept)
-        alive = alive[problem.model.assess(Groups(kept[alive])).holds] if len(alive) else alive
-        if not len(alive):
+        nonempty = np.flatnonzero(published)
+        nonempty = nonempty[problem.model.assess(Groups(published[nonempty])).holds] if len(nonempty) else nonempty
+        if not len(nonempty):
             return None
-        number = np.full(len(kept), -1, np.int64)
-        number[alive] = np.arange(len(alive))
-        order = np.argsort(self.home, kind="stable")
-        counts, home = problem.frequencies.count[order], self.home[order]
+        number = np.full(len(published), -1, np.int64)
+        number[nonempty] = np.arange(len(nonempty))
+        order = np.argsort(self.cell_of, kind="stable")
+        counts, cell_of = problem.frequencies.count[order], self.cell_of[order]
         starts = np.cumsum(self.size) - self.size
-        before = np.cumsum(counts) - counts - starts[home]
-        taken = np.clip(np.where(number[home] >= 0, kept[home], 0) - before, 0, counts)
+        before = np.cumsum(counts) - counts - starts[cell_of]
+        taken = np.clip(np.where(number[cell_of] >= 0, published[cell_of], 0) - before, 0, counts)
         entry = np.flatnonzero(taken)
         entry = entry[np.argsort(order[entry])]
-        first = _first(self.home, len(kept))[alive]
+        first = _first(self.cell_of, len(published))[nonempty]
         height = [level / ladder.height for level, ladder in zip(self.levels, problem.ladders, strict=True)]
         share = [
             ladder.share[level][self.codes[first, j]]
@@ -570,17 +591,17 @@ class _Cells:
         ]
         return ByGroup(
             order[entry],
-            number[home[entry]],
+            number[cell_of[entry]],
             taken[entry],
-            tuple(tuple(column[cell] for cell in alive.tolist()) for column in self.labels),
-            np.tile(np.asarray(height, np.float64), (len(alive), 1)),
+            tuple(tuple(column[cell] for cell in nonempty.tolist()) for column in self.labels),
+            np.tile(np.asarray(height, np.float64), (len(nonempty), 1)),
             np.stack(share, axis=1),
-            AtLevels(levels=dict(zip(problem.names, self.levels, strict=True))),
+            LevelFacts(levels=dict(zip(problem.names, self.levels, strict=True))),
         )
 
 
 def _first(group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
-    """A combination of each group."""
+    """Return one combination of each group."""
     first = np.zeros(groups, np.int64)
     first[group] = np.arange(len(group))
     return first
@@ -589,16 +610,17 @@ def _first(group: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
 def choice_scores(
     problem: Problem, counts: npt.NDArray[np.int64], candidates: Sequence[tuple[int, ...]], k: int
 ) -> list[int]:
-    """The score of each recoding for the private choice: its negative loss on sampled rows, in whole units.
+    """Return the score of each recoding for the private choice.
 
-    A row in a cell of fewer than k loses 1; another loses the mean part of the way up its hierarchies, which follows
-    from the levels alone. (The share of the domain that a label covers is not used: the domain of a hierarchy may be
-    the data's own.) The groups of a node come from those of a finer one.
+    The score is the negative loss on sampled rows, in whole units. A row in a cell of fewer than k loses 1. Another row
+    loses the mean relative height of its levels in their hierarchies, which follows from the levels alone. (The share
+    of the domain that a label covers is not used: the domain of a hierarchy may be that of the data.) The groups of a
+    node are computed from those of a finer one.
 
     Parameters
     ----------
     counts
-        int64 (n,): how many rows of each combination are in the sample.
+        int64 (n,): the number of rows of each combination in the sample.
     """
     frequencies = problem.frequencies
     chosen = np.flatnonzero(counts)
@@ -616,12 +638,12 @@ def choice_scores(
     rows = sampled.rows
     heights = [ladder.height for ladder in problem.ladders]
     scores = [0] * len(candidates)
-    # finer nodes first: the groups of a node are rolled up from those of a finer one that was seen
-    for done, place in enumerate(sorted(range(len(candidates)), key=lambda place: sum(candidates[place]))):
+    # finer nodes first: the groups of a node are rolled up from those of a finer node that was evaluated before
+    for done, position in enumerate(sorted(range(len(candidates)), key=lambda position: sum(candidates[position]))):
         if done % 64 == 0:
             problem.progress("choosing levels", done / len(candidates))
-        node = candidates[place]
+        node = candidates[position]
         dropped = look(node, rows).suppressed
         loss = float(np.mean([level / height for level, height in zip(node, heights, strict=True)]))
-        scores[place] = -(dropped * LOSS_UNITS + (rows - dropped) * int(np.rint(loss * LOSS_UNITS)))
+        scores[position] = -(dropped * LOSS_UNITS + (rows - dropped) * int(np.rint(loss * LOSS_UNITS)))
     return scores

@@ -1,7 +1,7 @@
-"""What an engine must do: read a table, count combinations, recode rows, write the result.
+"""Interface of engines: read a table, count, recode rows, write.
 
-An engine holds tables of any size and never decides anything. It exchanges small things with the rest of
-shoal as Arrow tables whose columns are named c0, c1, ... by their place in the table.
+An engine stores tables of any size and makes no decisions. It exchanges small tables with the rest of shoal as Arrow
+tables whose columns are named c0, c1, ... by their position in the table.
 """
 
 from __future__ import annotations
@@ -21,42 +21,26 @@ from shoal.io.engines import ENGINES
 from shoal.io.formats import PLAIN, ColumnLabels, Format, Options, Writing, format_named
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.formats.urls import refuse_address
-from shoal.runtime.validation import Checked, Name
+from shoal.runtime.validation import Name, Validated
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from shoal.io.formats.postgres import Asked, Postgres
+    from shoal.io.formats.postgres import Postgres, TableQuery
 
-__all__ = [
-    "Declared",
-    "Engine",
-    "EngineSettings",
-    "Relation",
-    "Source",
-    "Spread",
-    "call_column",
-    "check_memory",
-    "check_names",
-    "check_time_zone",
-    "memory_bytes",
-    "require_columns",
-    "require_roles",
-]
-
-MOST_TOLD = 5
+MAX_COLUMNS_IN_MESSAGE = 5
 UTC = "UTC"
 
 
-LEAST_MEMORY = 16 << 20
-"""Bytes below which DuckDB cannot so much as open a file."""
+MIN_MEMORY_BYTES = 16 << 20
+"""Bytes below which DuckDB cannot even open a file."""
 
-MOST_MEMORY = 1 << 50
-MOST_THREADS = 4096
+MAX_MEMORY_BYTES = 1 << 50
+MAX_THREADS = 4096
 
 
 def memory_bytes(text: str) -> int:
-    """An amount of memory such as ``4GB``, ``512MiB`` or ``1.5g``, in bytes.
+    """Return an amount of memory such as ``4GB`` or ``1.5g`` in bytes.
 
     >>> memory_bytes("1.5KiB"), memory_bytes("2 GB")
     (1536, 2000000000)
@@ -69,33 +53,34 @@ def memory_bytes(text: str) -> int:
 
 def check_memory(text: str) -> None:
     """Raise unless an engine can work within this amount of memory."""
-    if not LEAST_MEMORY <= memory_bytes(text) <= MOST_MEMORY:
+    if not MIN_MEMORY_BYTES <= memory_bytes(text) <= MAX_MEMORY_BYTES:
         raise PlanError(
-            f"The memory of the engine must be from {LEAST_MEMORY >> 20}MiB to {MOST_MEMORY >> 40}TiB; found {text!r}."
+            f"The memory of the engine must be from {MIN_MEMORY_BYTES >> 20}MiB to {MAX_MEMORY_BYTES >> 40}TiB; "
+            f"found {text!r}."
         )
 
 
 @dataclass(frozen=True)
-class EngineSettings(Checked):
-    """Which engine does the work, and how much of the machine it may use.
+class EngineSettings(Validated):
+    """The engine, and how much of the machine it may use.
 
     Attributes
     ----------
     memory
-        What the engine may hold of the table; beyond it DuckDB uses the disk. The interpreter, its libraries, the coded
-        combinations and what a method works on come on top. Where a method is known to need more than this for itself,
-        the run is refused. On Spark it is the driver's, and holds where a session is started.
+        Memory of the engine for the table; beyond it DuckDB uses the disk. The interpreter, its libraries, the coded
+        combinations and the data of a method come on top. If a method is known to need more than this for itself, the
+        run is refused. On Spark it is the memory of the driver, and applies if shoal starts the session.
     threads
-        How many threads the engine and the methods may use; all cores by default.
+        Number of threads that the engine and the methods may use; all cores by default.
     name
         ``duckdb`` (this machine) or ``spark``, or one of :data:`shoal.io.engines.ENGINES` that another package adds; by
-        default Spark for Spark's own frames, and DuckDB otherwise.
+        default Spark for Spark DataFrames, and DuckDB otherwise.
     master, options
-        Of Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
+        For Spark: where it runs, such as ``local[4]``, and further settings by their Spark names.
     """
 
     memory: Annotated[str, MaxLen(30)] | None = None
-    threads: Annotated[int, Ge(1), Le(MOST_THREADS)] | None = None
+    threads: Annotated[int, Ge(1), Le(MAX_THREADS)] | None = None
     name: Name | None = None
     master: Name | None = None
     options: Mapping[str, str] = field(default_factory=dict)
@@ -115,20 +100,23 @@ class EngineSettings(Checked):
 
     @property
     def here(self) -> EngineSettings:
-        """The same limits on this machine: for samples, and for parts of a table that was brought here."""
+        """The same limits with DuckDB on this machine.
+
+        They are for samples, and for parts of a table that were collected here.
+        """
         return EngineSettings(self.memory, self.threads, "duckdb")
 
     def instead(self, name: str | None, master: str | None) -> EngineSettings:
-        """These settings with another engine or another master, where one is given."""
+        """Return these settings with another engine or master, if given."""
         settings = self
-        if name not in (None, self.name):  # what is said of Spark is not for another engine
+        if name not in (None, self.name):  # options for Spark do not apply to another engine
             settings = EngineSettings(self.memory, self.threads, name)
         return settings if master is None else replace(settings, master=master)
 
 
 @dataclass(frozen=True)
-class Source(Checked):
-    """Where a table comes from: a path or an object in memory.
+class Source(Validated):
+    """The origin of a table: a path or an object in memory.
 
     Attributes
     ----------
@@ -136,20 +124,19 @@ class Source(Checked):
         A file, a folder, a pattern such as ``2024-*.csv``, any of them in an object store (``s3://bucket/name.csv``),
         or ``-`` for standard input.
     format
-        One of :data:`shoal.io.formats.FORMATS`, where the name of a file does not tell it.
+        One of :data:`shoal.io.formats.FORMATS`, if the file name does not determine it.
     time_zone
-        The zone in which instants (times that carry a zone) are read, whatever the machine's own is.
+        The zone in which instants (times with a zone) are read, whatever the zone of the machine is.
     sheet
-        Of a workbook: the name of a sheet, or its number from 1.
+        For a workbook: the name of a sheet, or its number from 1.
     table, query
-        Of a database: a table of it, or a question to it.
+        For a database: one of its tables, or a query.
     database
         A PostgreSQL server: ``env:NAME``, the environment variable that holds its address, or ``service:NAME``.
     driver
-        Of another database: the name of an ADBC driver, or ``odbc``.
+        For another database: the name of an ADBC driver, or ``odbc``.
     user_missing, values
-        Of a survey file: whether codes that are declared as missing are kept; whether the labels of codes are read in
-        their place.
+        For a survey file: whether codes declared as missing are kept; whether labels are read in place of codes.
     """
 
     path: Path | None = None
@@ -165,11 +152,11 @@ class Source(Checked):
     user_missing: Literal["missing", "keep"] = "missing"
     values: Literal["codes", "labels"] = "codes"
     reading: Options | None = None
-    """How a release is read back that was just written; no plan says it."""
+    """Options to read back a release that was just written; not part of a plan."""
     with_nan: tuple[str, ...] = ()
-    """Columns in which NaN is told from a missing value, as it is in the table; no plan says it."""
+    """Columns in which NaN is distinct from a missing value, as in the table; not part of a plan."""
     written: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """What the plan says where a variable's value was filled in, by key."""
+    """The text of the plan where the value of a variable was inserted, by key."""
 
     def __post_init__(self) -> None:
         check_time_zone(self.time_zone)
@@ -186,13 +173,13 @@ class Source(Checked):
 
     @property
     def options(self) -> Options:
-        """What the reader of a format is told."""
+        """The options for the reader of a format."""
         if self.reading is not None:
             return self.reading
         return Options(self.sheet, self.table, self.query, self.user_missing, self.values)
 
-    def require_taken(self, form: Format) -> None:
-        """Raise where something is said that this format does not know."""
+    def require_supported_options(self, form: Format) -> None:
+        """Raise if an option is set that the format does not support."""
         for name in ("sheet", "table", "query", "user_missing", "values"):
             if getattr(self, name) != getattr(Options, name) and name not in form.takes:
                 raise PlanError(f"The source is {form.title}, which has no {name!r}; remove it from [source].")
@@ -209,14 +196,14 @@ class Relation:
     columns, types
         The user's column names, and the engine's types.
     ranked
-        Columns whose content is ordered by a further, hidden column k; sorting by a number is quicker than by text.
+        Columns whose content is ordered by an additional, hidden column k; sorting by a number is faster than by text.
     named
-        Whether the names are known to be names: those of a schema (Parquet, a frame), those that the user gave, and
-        those that shoal made. What was read from the first line of a CSV may be the first record, of a person.
+        Whether the column names are known to be names: those of a schema (Parquet, a frame), those that the user gave,
+        and those that shoal made. The first line of a CSV may instead be the first record, of a person.
     labels
-        What a survey file or a server says of its columns.
+        Labels of the columns from a survey file or a server.
     ordered
-        Whether the rows stand in the order of their content already.
+        Whether the rows are already in content order.
     """
 
     name: str
@@ -227,14 +214,14 @@ class Relation:
     labels: Mapping[str, ColumnLabels] = field(default_factory=dict)
     ordered: bool = False
 
-    def places(self, names: Sequence[str]) -> tuple[int, ...]:
-        """The places of some columns."""
+    def positions(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the positions of some columns."""
         return tuple(self.columns.index(name) for name in names)
 
 
 @dataclass(frozen=True)
 class Declared:
-    """Values that were declared, held by the engine: how many rows of them, and the type of each column."""
+    """Declared values stored by the engine: number of rows, column types."""
 
     name: str
     rows: int
@@ -242,10 +229,13 @@ class Declared:
 
 
 class Engine(Protocol):
-    """The boundary to DuckDB and Spark: every command works through it. Use it as a context manager."""
+    """The interface to DuckDB and Spark that every command uses.
 
-    numbered: bool
-    """Whether the rows of a table have an order that its owner knows, so that they can be told by their numbers."""
+    Use it as a context manager.
+    """
+
+    rows_are_numbered: bool
+    """Whether the rows of a table have an order that its owner knows, so that row numbers identify them."""
 
     def __enter__(self) -> Self: ...
 
@@ -257,90 +247,110 @@ class Engine(Protocol):
         """Make a source readable; nothing is loaded yet."""
         ...
 
-    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
-        """The answer of a server, streamed into a table of this engine."""
+    def ingest(self, server: Postgres, query: TableQuery, missing: tuple[str, ...] = ()) -> Relation:
+        """Stream the result of a server's query into a table of this engine."""
         ...
 
-    def keep(self, table: Relation) -> Relation:
-        """The same rows held by the engine, so that a CSV is read once, not often."""
+    def cache(self, table: Relation) -> Relation:
+        """Return the same rows cached by the engine, so that a CSV is read once."""
         ...
 
-    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """Some columns (c<i>, native types) of all rows, in the order of the source where they are ``numbered``."""
+    def rows(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return some columns of all rows.
+
+        They are called c<i> and have native types. The rows are in the order of the source if ``rows_are_numbered``.
+        """
         ...
 
-    def head(self, table: Relation, most: int) -> pa.Table:
-        """All columns (c<i>, native types) of the first rows, without reading the others."""
+    def head(self, table: Relation, limit: int) -> pa.Table:
+        """Return all columns (c<i>) of the first rows without reading the others."""
         ...
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
-        """So many rows (all, where there are no more) with the user's column names: the same ones each time."""
+        """Return a reproducible sample with the user's column names.
+
+        It has the given number of rows, or all rows if there are fewer.
+        """
         ...
 
     def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
-        """Declared texts (columns c<i>; null is missing) in the types of the table's columns, for the questions below.
+        """Convert declared texts to the types of the table's columns.
 
-        Returns them, and how they were understood: each as text (null where it is no value of the type), and ``same``,
-        the first row that has the same values. The rows of the table are not looked at.
+        ``texts`` has columns c<i>; null is missing. Returns the stored values for the queries below, and how they were
+        understood: each as text (null if it is no value of the type), and ``same``, the first row that has the same
+        values. The rows of the table are not read.
         """
         ...
 
     def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
-        """How many rows have the values of each declared row."""
+        """Return the number of rows that have the values of each declared row."""
         ...
 
-    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
-        """The exact sum of a column over the rows with the values of the one declared row, in whole steps.
+    def total(self, table: Relation, position: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
+        """Return the exact sum of a column over the rows that match ``wanted``.
 
-        See :func:`shoal.io.engines.sql.total`.
+        ``wanted`` has one declared row. The sum is in whole steps. See :func:`shoal.io.engines.sql.total`.
         """
         ...
 
-    def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """Distinct combinations of columns (c<i>, native types) with their count (n)."""
+    def frequencies(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return the distinct combinations of columns (c<i>) with their count (n)."""
         ...
 
-    def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
-        """Numbers (from 1) of the first rows whose value, as text, is one of ``texts``."""
+    def find_row_numbers(self, table: Relation, position: int, texts: Sequence[str], limit: int) -> list[int]:
+        """Return the numbers (from 1) of the first rows with one of some texts."""
         ...
 
-    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
-        """At most so many rows of each owner (columns c<i>, and a number g); see :func:`shoal.io.engines.sql.few_of_each`.
+    def limit_rows_per_person(self, table: Relation, owners: pa.Table, limit: int) -> Relation:
+        """Return the table with at most ``limit`` rows of each owner.
 
-        Raises where rows are not ``numbered``.
+        ``owners`` has columns c<i> and a number g; see :func:`shoal.io.engines.sql.limit_rows_per_person`. Raises
+        unless ``rows_are_numbered``.
         """
         ...
 
-    def without_signed_zeros(self, table: Relation, places: Sequence[int]) -> Relation:
-        """The table with 0.0 for -0.0 in some columns of floating point."""
+    def without_signed_zeros(self, table: Relation, positions: Sequence[int]) -> Relation:
+        """Return the table with 0.0 for -0.0 in some floating-point columns."""
         ...
 
-    def signed_zeros(self, table: Relation, places: Sequence[int]) -> list[int]:
-        """Those of some columns of floating point that hold -0.0, which counts as 0.0 but is written otherwise."""
+    def signed_zeros(self, table: Relation, positions: Sequence[int]) -> list[int]:
+        """Return which of some floating-point columns contain -0.0.
+
+        -0.0 counts as 0.0 but is written differently.
+        """
         ...
 
-    def as_text(self, table: Relation, places: Sequence[int]) -> Relation:
-        """The table with some columns as the text of their values."""
+    def as_text(self, table: Relation, positions: Sequence[int]) -> Relation:
+        """Return the table with some columns converted to text."""
         ...
 
-    def repeats(self, table: Relation, places: Sequence[int]) -> list[tuple[int, int]]:
-        """Of some columns how many cells are not missing, and how many different values they have."""
+    def count_distinct(self, table: Relation, positions: Sequence[int]) -> list[tuple[int, int]]:
+        """Count the non-missing cells and the distinct values of some columns."""
         ...
 
-    def linking(self, table: Relation, owner: int, places: Sequence[int]) -> tuple[int, list[int]]:
-        """How many owners have several rows, and of each column how many of them have different values in it."""
+    def linking_columns(self, table: Relation, owner: int, positions: Sequence[int]) -> tuple[int, list[int]]:
+        """Count owners of several rows, and per column those with varying values."""
         ...
 
-    def told_apart(self, table: Relation, owner: int, places: Sequence[int]) -> int:
-        """How many owners of several rows have values in some columns that no other owner has."""
+    def count_unique_owners(self, table: Relation, owner: int, positions: Sequence[int]) -> int:
+        """Count owners of several rows with values that no other owner has.
+
+        The values are those of some columns.
+        """
         ...
 
-    def project(self, table: Relation, places: Sequence[int]) -> Relation:
-        """The table with some of its columns alone, all that order its rows among them."""
+    def project(self, table: Relation, positions: Sequence[int]) -> Relation:
+        """Return the table with some of its columns.
+
+        All columns that order its rows must be among them.
+        """
         ...
 
-    def relabel(self, table: Relation, place: int, labels: pa.Table) -> Relation:
-        """The table with labels (v, label) in place of the values of one column; missing where there is none."""
+    def relabel(self, table: Relation, position: int, labels: pa.Table) -> Relation:
+        """Replace the values of one column by labels (v, label).
+
+        Values without a label become missing.
+        """
         ...
 
     def recode_by_level(
@@ -351,133 +361,155 @@ class Engine(Protocol):
         constants: Mapping[int, str],
         suppressed: pa.Table | None,
     ) -> Relation:
-        """Replace values by labels column by column, and leave suppressed combinations out.
+        """Replace values by labels per column, and drop suppressed combinations.
 
-        ``maps`` gives for a column a table (v, label) of values and their labels, with a third column ``rank`` where
-        the sum of ranks over columns orders what is published.
+        ``maps`` gives for a column a table (v, label) of values and their labels. A third column ``rank`` is present if
+        the sum of ranks over columns orders the published rows.
         """
         ...
 
     def recode_by_group(self, table: Relation, keep: Sequence[int], assignment: pa.Table, labels: pa.Table) -> Relation:
-        """Replace values by the labels of each row's group; rows without a group are left out.
+        """Replace values by the labels of each row's group.
 
-        ``labels`` has a row per group g: its labels, and a number ``rank`` that orders what groups show.
+        Rows without a group are dropped. ``labels`` has a row per group g: its labels, and a number ``rank`` that
+        orders the published labels of groups.
         """
         ...
 
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
     ) -> Relation | None:
-        """Rows (c<i>, as published, in content order), each n times, in place of those of a table.
+        """Return published rows, each n times, in place of the rows of a table.
 
-        ``constants`` are the columns that show one label; values of ``own`` columns are the table's. None where rows
-        had better be recoded where they are: they are spread over machines, or it is known of a column of its own that
-        nothing is missing, which a typed file would tell.
+        ``rows`` has columns c<i> in content order. ``constants`` are the columns with one label; values of ``own``
+        columns come from the table. Returns None if rows should be recoded in place instead: they are distributed over
+        machines, or an ``own`` column is known to have no missing values, which a typed file would reveal.
         """
         ...
 
     def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
-        """Write a table in content order, in the format of the path's extension; returns how it is read back."""
+        """Write a table in content order; return the source to read it back.
+
+        The extension of the path determines the format.
+        """
         ...
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
-        """The rows of a table in content order, as they come, with the user's names."""
+        """Stream the rows of a table in content order, with the user's names."""
         ...
 
     def to_arrow(self, table: Relation) -> pa.Table:
-        """The whole table in content order, with the user's column names."""
+        """Return the table in content order, with the user's column names."""
         ...
 
-    def hold(self, table: Relation, like: Any) -> Any:
-        """The whole table in content order, computed once: as the engine's own frame if ``like`` is one, else Arrow."""
+    def materialize(self, table: Relation, like: Any) -> Any:
+        """Return the table in content order, computed once.
+
+        It is a frame of the engine if ``like`` is one, else an Arrow table.
+        """
         ...
 
-    def spread(self, table: Relation, places: Sequence[int]) -> Spread | None:
-        """The combinations of some columns, counted and left where they are; None where all are on this machine."""
+    def distributed_frequencies(self, table: Relation, positions: Sequence[int]) -> DistributedTable | None:
+        """Count combinations and leave them distributed; None on one machine."""
         ...
 
     def close(self) -> None:
-        """Let go of the data."""
+        """Release the data."""
         ...
 
 
-class Spread(Protocol):
-    """The combinations of some columns with their counts, spread over machines: no one machine has all of them.
+class DistributedTable(Protocol):
+    """Combinations of some columns with their counts, over several machines.
 
-    Functions that are given to it run where the combinations are, on Arrow tables with columns c<i> and n. They and
-    what they hold must be picklable, and shoal must be installed there.
+    No single machine has all of them. Functions passed to it run where the combinations are, on Arrow tables with
+    columns c<i> and n. They and the data they carry must be picklable, and shoal must be installed there.
     """
 
     rows: int
     schema: pa.Schema
 
-    def values(self, place: int) -> pa.Table:
-        """The distinct values of a column (c<i>) with their counts (n), if they fit here."""
+    def values(self, position: int) -> pa.Table:
+        """Return the distinct values of a column with their counts.
+
+        The columns are c<i> and n. Raises if they do not fit on this machine.
+        """
         ...
 
-    def distinct(self, place: int) -> int:
-        """How many different values a column has, missing ones included as one."""
+    def distinct(self, position: int) -> int:
+        """Count the distinct values of a column; missing is one of them."""
         ...
 
-    def ends(self, places: Sequence[int]) -> pa.Table:
-        """The lowest and the highest value of columns c<i>, in two rows."""
+    def ends(self, positions: Sequence[int]) -> pa.Table:
+        """Return the lowest and the highest value of columns c<i>, in two rows."""
         ...
 
     def gather(self, function: Callable[[pa.Table], Any]) -> list[Any]:
-        """What a function tells of each part of the combinations, whichever these are."""
+        """Return the results of a function for parts of the combinations.
+
+        The parts are arbitrary.
+        """
         ...
 
-    def gather_by(self, places: Sequence[int], function: Callable[[pa.Table], Any]) -> list[Any]:
-        """What a function tells of parts such that combinations with equal values in ``places`` are in one part."""
+    def gather_by(self, positions: Sequence[int], function: Callable[[pa.Table], Any]) -> list[Any]:
+        """Return the results of a function for parts by key.
+
+        Combinations with equal values in ``positions`` are in one part.
+        """
         ...
 
-    def count_by(self, tag: Callable[[pa.Table], Any], places: Sequence[int]) -> pa.Table:
-        """How many rows (n) have each tag (b) and, with it, each value of some columns."""
+    def count_by(self, tag: Callable[[pa.Table], Any], positions: Sequence[int]) -> pa.Table:
+        """Count rows (n) by tag (b) and the values of some columns."""
         ...
 
-    def by_block(
+    def recode_blocks(
         self,
         tag: Callable[[pa.Table], Any],
         blocks: int,
         function: Callable[[pa.Table], tuple[pa.Table, Any]],
         published: pa.Schema,
     ) -> tuple[str, list[Any]]:
-        """Let a function recode the combinations of each block, which their tag names.
+        """Recode the combinations of each block, which their tag identifies.
 
-        It returns entries (c<i>, low, high, l<i> as in ``published``): of the rows that have these values c, those
-        numbered from low + 1 to high show l; and what it wants to tell. Returned are the name of all entries
-        together, and what was told.
+        The function returns entries (c<i>, low, high, l<i> as in ``published``) and a result. An entry says: of the
+        rows with the values c, those numbered from low + 1 to high publish l. Returned are the name of the table of all
+        entries, and the results.
         """
         ...
 
     def recode(self, keep: Sequence[int], entries: str, recoded: Sequence[int]) -> Relation:
-        """The table with what the entry of each row shows in its ``recoded`` columns; ``keep`` are published."""
+        """Return the table with the labels of each row's entry.
+
+        ``keep`` are the published columns; ``recoded`` are those with labels.
+        """
         ...
 
 
 def check_time_zone(name: object) -> None:
-    """Raise unless a text is the name of a time zone."""
+    """Raise unless a value is the name of a time zone."""
     from zoneinfo import ZoneInfo
 
     try:
         if not isinstance(name, str):
             raise TypeError
         ZoneInfo(name)
-    except (TypeError, ValueError, OSError, KeyError):  # what is no name may be a folder, or lead out of one
+    except (TypeError, ValueError, OSError, KeyError):  # the text may be a folder, or a path outside of the zone files
         raise PlanError("The time zone must be a name such as UTC or Europe/Vienna.") from None
 
 
-def call_column(names: Sequence[str], place: int, named: bool) -> str:
-    """How an error speaks of a column that the user did not name: by its name only if that is known to be one.
+def column_in_message(names: Sequence[str], position: int, named: bool) -> str:
+    """Return a column for a message: its name only if it is known to be one.
 
-    >>> call_column(("age", "zip"), 1, named=True), call_column(("Miller", "14248"), 1, named=False)
+    >>> column_in_message(("age", "zip"), 1, named=True), column_in_message(("Miller", "14248"), 1, named=False)
     ("'zip'", 'column 2 of 2')
     """
-    return repr(names[place]) if named else f"column {place + 1} of {len(names)}"
+    return repr(names[position]) if named else f"column {position + 1} of {len(names)}"
 
 
 def require_columns(table: Relation, names: Sequence[str], what: str = "table") -> None:
-    """Raise where a column that is asked for is not in the table; ``what`` table it is."""
+    """Raise if a requested column is not in the table.
+
+    ``what`` is the table's name in the message.
+    """
     import difflib
 
     for name in names:
@@ -488,17 +520,19 @@ def require_columns(table: Relation, names: Sequence[str], what: str = "table") 
             f"It has {counted(len(table.columns), 'column')}; check the spelling, and that its first line is a header."
         )
         if close:
-            like = call_column(table.columns, table.columns.index(close[0]), table.named)
+            like = column_in_message(table.columns, table.columns.index(close[0]), table.named)
             hint = f"Did you mean {like}?"
         raise TableError(f"The {what} has no column {name!r}. {hint}")
 
 
 def require_roles(table: Relation, names: Collection[str]) -> None:
-    """Raise where the table has a column that the plan, which knows ``names``, says nothing of."""
-    forgotten = [place for place, name in enumerate(table.columns) if name not in names]
+    """Raise if the plan, which has roles for ``names``, omits a column."""
+    forgotten = [position for position, name in enumerate(table.columns) if name not in names]
     if forgotten:
-        called = ", ".join(call_column(table.columns, place, table.named) for place in forgotten[:MOST_TOLD])
-        more = f" and {len(forgotten) - MOST_TOLD} more" if len(forgotten) > MOST_TOLD else ""
+        called = ", ".join(
+            column_in_message(table.columns, position, table.named) for position in forgotten[:MAX_COLUMNS_IN_MESSAGE]
+        )
+        more = f" and {len(forgotten) - MAX_COLUMNS_IN_MESSAGE} more" if len(forgotten) > MAX_COLUMNS_IN_MESSAGE else ""
         raise PlanError(
             f"The plan must give every column a role; it says nothing of {called}{more}. Use drop to leave a "
             f"column out, other to publish it as it is."
@@ -506,17 +540,22 @@ def require_roles(table: Relation, names: Collection[str]) -> None:
 
 
 def check_names(names: Sequence[str], named: bool = False) -> None:
-    """Raise where columns have no names, or the same; ``named`` as in :class:`Relation`."""
+    """Raise if columns have no names or duplicate names.
+
+    ``named`` is as in :class:`Relation`.
+    """
     if not names:
         raise TableError("The table has no columns; at least one is needed.")
     counted = Counter(names)
-    twice = [place for place, name in enumerate(names) if counted[name] > 1]
+    twice = [position for position, name in enumerate(names) if counted[name] > 1]
     if twice:
-        called = ", ".join(dict.fromkeys(call_column(names, place, named) for place in twice[:MOST_TOLD]))
+        called = ", ".join(
+            dict.fromkeys(column_in_message(names, position, named) for position in twice[:MAX_COLUMNS_IN_MESSAGE])
+        )
         raise TableError(
             f"Column names must differ; {len(twice)} columns share a name with another: {called}. Rename them (for "
             f"a CSV: rename = true), or set header = false if the first line is a record."
         )
     if any(not name for name in names):
-        place = list(names).index("") + 1
-        raise TableError(f"Every column must have a name; column {place} has none. Name it, or set header = false.")
+        position = list(names).index("") + 1
+        raise TableError(f"Every column must have a name; column {position} has none. Name it, or set header = false.")

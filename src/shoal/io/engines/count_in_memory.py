@@ -1,7 +1,7 @@
-"""Small tables that are here already, counted without an engine: to open one takes longer than to count them.
+"""Counts of small tables in memory without an engine.
 
-Only where nothing depends on how an engine reads a value: text, whole numbers, dates, true and false. All else, and
-whatever may have to be refused, is the engine's.
+Opening an engine takes longer than counting them. This is done only if no value depends on how an engine reads it:
+text, integers, dates and booleans. All other tables, and tables that may have to be refused, go to the engine.
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ import pyarrow as pa
 
 from shoal.io.engines import sql
 from shoal.io.engines.base import Relation, check_names
-from shoal.io.engines.duckdb import as_cells, frame_to_arrow
+from shoal.io.engines.duckdb import as_cells
+from shoal.io.engines.duckdb import frame_to_arrow as frame_to_arrow
 
-__all__ = ["count_here", "frame_to_arrow"]
-
-MOST_ROWS = 200_000
-"""More rows than these an engine counts faster."""
+MAX_ROWS = 200_000
+"""Above this number of rows an engine counts faster."""
 
 _TEXT = (pa.string(), pa.large_string())
 
 
-def count_here(table: pa.Table, names: Sequence[str]) -> tuple[Relation, pa.Table] | None:
-    """A table, and its rows by some columns as :meth:`shoal.io.engines.base.Engine.frequencies` has them, each by itself.
+def count_in_memory(table: pa.Table, names: Sequence[str]) -> tuple[Relation, pa.Table] | None:
+    """Return a table and its rows by some columns, each with count 1.
 
-    None where an engine has to be asked.
+    The rows are as :meth:`shoal.io.engines.base.Engine.frequencies` returns them. Returns None if an engine is needed.
     """
     check_names(table.column_names, named=True)
-    as_cells(table.schema, ())  # refuses what an engine would refuse
-    if table.num_rows > MOST_ROWS or not set(names) <= set(table.column_names):
+    as_cells(table.schema, ())  # raises where an engine would
+    if table.num_rows > MAX_ROWS or not set(names) <= set(table.column_names):
         return None
     counted = {}
     for name in names:
@@ -44,9 +43,9 @@ def count_here(table: pa.Table, names: Sequence[str]) -> tuple[Relation, pa.Tabl
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """The values, each listed once, where every reader sees the same in them."""
+    """Encode a column as a dictionary if all readers read it equally."""
     kind = column.type
-    if pa.types.is_dictionary(kind) and kind.value_type in _TEXT:  # it may list values that no row has
+    if pa.types.is_dictionary(kind) and kind.value_type in _TEXT:  # the dictionary may list values that no row has
         column = column.cast(kind.value_type)
     elif kind not in _TEXT and not (pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date32(kind)):
         return None
@@ -54,6 +53,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     try:
         for chunk in encoded.chunks:
             chunk.dictionary.validate(full=True)
-    except pa.ArrowInvalid:  # bytes that are no text
+    except pa.ArrowInvalid:  # invalid UTF-8
         return None
     return encoded

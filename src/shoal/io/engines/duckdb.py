@@ -1,4 +1,7 @@
-"""The engine for one machine: DuckDB, in process, on all cores, spilling to disk under a memory limit."""
+"""The engine for one machine: DuckDB, in process.
+
+It uses all cores and spills to disk under a memory limit.
+"""
 
 from __future__ import annotations
 
@@ -38,24 +41,24 @@ from shoal.io.engines.duckdb_files import (
 )
 from shoal.io.engines.sql_engine import SqlEngine
 from shoal.io.formats import FORMATS, PLAIN, STANDARD, Format, Writing, format_of, writer_of
-from shoal.io.formats.adbc import answer
-from shoal.io.formats.compression import in_utf8, is_packed, lay_out
-from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, detect, is_cp1252, same_header, surely_named
+from shoal.io.formats.adbc import query_database
+from shoal.io.formats.compression import compression_of, convert_to_utf8, unpack_to_file
+from shoal.io.formats.csv_dialect import RELEASED, CsvFormat, check_same_header, detect, has_reliable_names, is_cp1252
 from shoal.io.formats.object_store import Store
-from shoal.io.formats.partitioned import Parts, common_schema, find_parts, refuse_double
-from shoal.io.formats.postgres import Asked, Postgres
-from shoal.io.formats.sandbox import load_apart
+from shoal.io.formats.partitioned import Parts, check_no_duplicates, common_schema, find_parts
+from shoal.io.formats.postgres import Postgres, TableQuery
+from shoal.io.formats.sandbox import load_in_sandbox
 from shoal.io.formats.urls import address_of
 from shoal.runtime.scratch import make_scratch
 
-__all__ = ["DuckDBEngine", "as_cells", "frame_to_arrow"]
-
-KEPT_FREE = "8MB"
-"""How much memory that is free again each thread of DuckDB's may keep; its default is 16 times as much."""
+MAX_FREE_MEMORY_PER_THREAD = "8MB"
+"""Freed memory that each DuckDB thread may keep; the default is 16 times as much."""
 
 
 class DuckDBEngine(SqlEngine):
-    """DuckDB behind the :class:`shoal.io.engines.base.Engine` protocol; use it as a context manager.
+    """DuckDB as a :class:`shoal.io.engines.base.Engine`.
+
+    Use it as a context manager.
 
     Parameters
     ----------
@@ -64,10 +67,10 @@ class DuckDBEngine(SqlEngine):
     threads
         Number of threads; all cores by default.
     time_zone
-        The zone in which instants are read, grouped by their text and written; the machine's own plays no part.
+        The zone in which instants are read, grouped by their text and written; the machine's own zone has no effect.
     """
 
-    numbered = True
+    rows_are_numbered = True
     text_type, hash_function, copies = "VARCHAR", "hash", "unnest(range(n))"
     quote = staticmethod(sql.literal)
 
@@ -93,68 +96,68 @@ class DuckDBEngine(SqlEngine):
         self._memory = None if memory is None else memory_bytes(memory)
         self._unpacked: dict[Path, Path] = {}
         self._run(f"SET TimeZone = {sql.literal(time_zone)}")
-        self._run(f"SET allocator_flush_threshold = {sql.literal(KEPT_FREE)}")
-        self._run("SET allocator_background_threads = true")  # a thread of its own gives back what is free
+        self._run(f"SET allocator_flush_threshold = {sql.literal(MAX_FREE_MEMORY_PER_THREAD)}")
+        self._run("SET allocator_background_threads = true")  # a background thread returns free memory
 
     def close(self) -> None:
-        """Let go of the data and remove what was spilled."""
+        """Release the data and remove spilled files."""
         self._connection.close()
         self._spill.remove()
 
     # -- reading ---------------------------------------------------------------------------------
 
     def read(self, source: Source) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Make a source readable; nothing is loaded yet."""
         if source.database is not None:
             return self._read_database(source)
         if source.path is None:
             return self._read_frame(source.frame, source.csv.missing, source.with_nan)
-        path = self._fetched(source.path)
+        path = self._local_copy(source.path)
         parts = None if path == STANDARD else find_parts(path, source.format)
         if parts is not None:
-            source.require_taken(FORMATS[parts.form])
+            source.require_supported_options(FORMATS[parts.form])
             return self._read_parts(parts, source)
         if path != STANDARD:
             _require_file(path)
-        path = self._laid_out(path)
+        path = self._unpacked_file(path)
         form = format_of(path, source.format)
-        source.require_taken(form)
+        source.require_supported_options(form)
         if form.name in ("csv", "parquet"):
             return self._read_parts(Parts(form.name, (path,)), source)
         return self._read_other(form, path, source)
 
     def _read_database(self, source: Source) -> Relation:
         if source.driver is not None:
-            with answer(source.database or "", source.driver, source.table, source.query) as batches:
+            with query_database(source.database or "", source.driver, source.table, source.query) as batches:
                 names = tuple(batches.schema.names)
-                name = self._held(batches, source.csv.missing, source.with_nan)
+                name = self._load_batches(batches, source.csv.missing, source.with_nan)
             return self._view(sql.replaced(name, len(names), {}), names, named=True)
         with Postgres(source.database or "", fault=TableError) as server:
-            asked = server.columns(source.table, source.query)
-            found = self.take(server, asked, source.csv.missing, source.with_nan)
+            query = server.columns(source.table, source.query)
+            found = self.ingest(server, query, source.csv.missing, source.with_nan)
             return replace(found, labels={} if source.table is None else server.labels(source.table))
 
-    def take(
-        self, server: Postgres, asked: Asked, missing: tuple[str, ...] = (), with_nan: Collection[str] = ()
+    def ingest(
+        self, server: Postgres, query: TableQuery, missing: tuple[str, ...] = (), with_nan: Collection[str] = ()
     ) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        with server.batches(asked.statement) as batches:
-            name = self._held(batches, missing, with_nan)
-        if asked.flagged:
-            ((place,),) = self._run(f"SELECT min({sql.column(len(asked.names))}) FROM {name}").fetchall()
-            if place is not None:
+        """Stream the result of a server's query into a table of this engine."""
+        with server.batches(query.statement) as batches:
+            name = self._load_batches(batches, missing, with_nan)
+        if query.flagged:
+            ((position,),) = self._run(f"SELECT min({sql.column(len(query.names))}) FROM {name}").fetchall()
+            if position is not None:
                 raise TableError(
-                    f"Column {asked.names[place]!r} holds infinity or 24:00, which is no date and no time of a day. "
+                    f"Column {query.names[position]!r} holds infinity or 24:00, which is no date and no time of a day. "
                     f"Turn it into text by a query."
                 )
-        exact = {place: f"TRY_CAST({sql.column(place)} AS {kind})" for place, kind in asked.kinds.items()}
-        return self._view(sql.replaced(name, len(asked.names), exact), asked.names, named=True)
+        exact = {position: f"TRY_CAST({sql.column(position)} AS {kind})" for position, kind in query.kinds.items()}
+        return self._view(sql.replaced(name, len(query.names), exact), query.names, named=True)
 
-    def _held(self, batches: pa.RecordBatchReader, missing: tuple[str, ...], with_nan: Collection[str]) -> str:
-        """A table of this engine with what comes, as columns c0, c1, ..."""
+    def _load_batches(self, batches: pa.RecordBatchReader, missing: tuple[str, ...], with_nan: Collection[str]) -> str:
+        """Load batches into a table of this engine with columns c0, c1, ..."""
         name, incoming = self._name(), self._name()
         cells = as_cells(batches.schema, missing, with_nan)
-        names = [sql.column(place) for place in range(len(batches.schema))]
+        names = [sql.column(position) for position in range(len(batches.schema))]
         renamed = pa.schema([part.with_name(name) for part, name in zip(batches.schema, names, strict=True)])
         coming = pa.RecordBatchReader.from_batches(renamed, (batch.rename_columns(names) for batch in batches))
         self._connection.register(incoming, coming)
@@ -163,7 +166,7 @@ class DuckDBEngine(SqlEngine):
         return name
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Stream the rows of a table in content order, with the user's names."""
         query = _in_order(table)
         found = self._connection.sql(query).to_arrow_reader(1 << 17)
         return pa.RecordBatchReader.from_batches(
@@ -171,40 +174,43 @@ class DuckDBEngine(SqlEngine):
             (batch.rename_columns(list(table.columns)) for batch in found),
         )
 
-    def _fetched(self, path: Path) -> Path:
-        """What an object store has, copied once to this machine; other paths as they are."""
+    def _local_copy(self, path: Path) -> Path:
+        """Copy from an object store once; return other paths unchanged."""
         if address_of(path) is None:
             return path
         if path not in self._unpacked:
-            self._unpacked[path] = Store(path, TableError).fetch(self._room())
+            self._unpacked[path] = Store(path, TableError).fetch(self._make_folder())
         return self._unpacked[path]
 
-    def _room(self) -> Path:
-        """A private folder for what is laid out next."""
+    def _make_folder(self) -> Path:
+        """Make a private folder for the next unpacked file."""
         folder = self._spill.path / f"unpacked-{len(self._unpacked)}"
         folder.mkdir(mode=0o700)
         return folder
 
-    def _laid_out(self, path: Path) -> Path:
-        """A file as it can be read at any place: standard input and compressed files are laid out once."""
-        if path != STANDARD and is_packed(path) is None:
+    def _unpacked_file(self, path: Path) -> Path:
+        """Return a file with random access.
+
+        Standard input and compressed files are copied to one, once.
+        """
+        if path != STANDARD and compression_of(path) is None:
             return path
         if path not in self._unpacked:
             name = "standard input" if path == STANDARD else re.sub(r"(?i)\.(gz|zst)$", "", path.name)
-            self._unpacked[path] = lay_out(path, self._room() / name)
+            self._unpacked[path] = unpack_to_file(path, self._make_folder() / name)
         return self._unpacked[path]
 
     def _in_utf8(self, path: Path) -> Path:
-        """A file in cp1252 as one that DuckDB reads."""
+        """Convert a cp1252 file to UTF-8, which DuckDB reads."""
         key = path / "in cp1252"  # no file has such a path
         if key not in self._unpacked:
-            self._unpacked[key] = in_utf8(path, self._room() / path.name)
+            self._unpacked[key] = convert_to_utf8(path, self._make_folder() / path.name)
         return self._unpacked[key]
 
     def _read_parts(self, parts: Parts, source: Source) -> Relation:
-        """One table of one or many files, CSV or Parquet."""
+        """Read one table from one or several CSV or Parquet files."""
         given = source.csv
-        parts = replace(parts, files=tuple(map(self._laid_out, parts.files)))
+        parts = replace(parts, files=tuple(map(self._unpacked_file, parts.files)))
         by_folder = bool(parts.keys)
         if parts.form == "parquet":
             schema = common_schema(parts.files)
@@ -217,40 +223,45 @@ class DuckDBEngine(SqlEngine):
             form = detect(parts.files[0], given)
             for file in parts.files[1:]:
                 detect(file, replace(form, names=(), skip=0))
-            same_header(parts.files, form)
-            names, named = form.names, surely_named(given, form)
+            check_same_header(parts.files, form)
+            names, named = form.names, has_reliable_names(given, form)
             query = scan_csv(parts.files, form, by_folder)
             if form.foreign_numbers:
                 query = self._plain_numbers(query, form, by_folder)
-        refuse_double(names, parts.keys)
+        check_no_duplicates(names, parts.keys)
         if by_folder:
             query = folder_cells(query, len(names), parts)
         return self._view(query, (*names, *parts.keys), named)
 
     def _plain_numbers(self, query: str, form: CsvFormat, with_file: bool) -> str:
-        """The scan with numbers as 1234.5 in the columns in which all values are numbers as the file writes them."""
-        places, pattern = range(len(form.names)), sql.literal(number_pattern(form))
-        asked = ", ".join(f"bool_and(regexp_full_match({sql.column(place)}, {pattern}))" for place in places)
-        (numeric,) = self._run(f"SELECT {asked} FROM ({query})").fetchall()
+        """Convert numbers to the form 1234.5 in purely numeric columns.
+
+        These are the columns in which all values are numbers in the format of the file.
+        """
+        positions, pattern = range(len(form.names)), sql.literal(number_pattern(form))
+        checks = ", ".join(f"bool_and(regexp_full_match({sql.column(position)}, {pattern}))" for position in positions)
+        (numeric,) = self._run(f"SELECT {checks} FROM ({query})").fetchall()
         cells = [
-            f"{plain_number(sql.column(place), form)} AS {sql.column(place)}" if numeric[place] else sql.column(place)
-            for place in places
+            f"{plain_number(sql.column(position), form)} AS {sql.column(position)}"
+            if numeric[position]
+            else sql.column(position)
+            for position in positions
         ]
         return f"SELECT {', '.join([*cells, *(['filename'] if with_file else [])])} FROM ({query})"
 
     def _read_other(self, form: Format, path: Path, source: Source) -> Relation:
-        """A file that is not read by DuckDB itself: by another process, as an Arrow table."""
-        table, labels = load_apart(form, path, source.options, self._spill.path, self._memory)
+        """Read a format that DuckDB does not read, in another process."""
+        table, labels = load_in_sandbox(form, path, source.options, self._spill.path, self._memory)
         return replace(self._read_frame(table, source.csv.missing, source.with_nan), labels=labels)
 
     def _read_frame(self, frame: Any, missing: tuple[str, ...], with_nan: Collection[str]) -> Relation:
         table = frame_to_arrow(frame)
         names = tuple(table.column_names)
         check_names(names, named=True)
-        for place, part in enumerate(table.schema):
+        for position, part in enumerate(table.schema):
             if pa.types.is_float16(part.type):  # DuckDB has no such type
-                table = table.set_column(place, part.name, table.column(place).cast(pa.float32()))
-        renamed = table.rename_columns([sql.column(place) for place in range(len(names))])
+                table = table.set_column(position, part.name, table.column(position).cast(pa.float32()))
+        renamed = table.rename_columns([sql.column(position) for position in range(len(names))])
         cells = as_cells(table.schema, missing, with_nan)
         return self._view(f"SELECT {cells} FROM {self._send(renamed)}", names, named=True)
 
@@ -261,91 +272,103 @@ class DuckDBEngine(SqlEngine):
         types = self._connection.sql(f"DESCRIBE {name}").fetchall()
         return Relation(name, columns, tuple(str(row[1]) for row in types), named=named)
 
-    def keep(self, table: Relation) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`; spilled under the memory limit."""
+    def cache(self, table: Relation) -> Relation:
+        """Return the same rows cached by the engine, so that a CSV is read once.
+
+        The copy is spilled under the memory limit.
+        """
         name = self._name()
         self._run(f"CREATE TEMP TABLE {name} AS SELECT * FROM {table.name}")
         return replace(table, name=name)
 
-    # -- the way of the data ---------------------------------------------------------------------
+    # -- counting and recoding --------------------------------------------------------------------
 
-    def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        return self._fetch(sql.frequencies(table.name, places))
+    def frequencies(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return the distinct combinations of columns (c<i>) with their count (n)."""
+        return self._fetch(sql.frequencies(table.name, positions))
 
-    def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
-        """See :class:`shoal.io.engines.base.Engine`."""
+    def find_row_numbers(self, table: Relation, position: int, texts: Sequence[str], limit: int) -> list[int]:
+        """Return the numbers (from 1) of the first rows with one of some texts."""
         wanted = self._send(pa.table({"v": pa.array(list(texts), pa.string())}))
         found = self._fetch(
-            f"SELECT r FROM (SELECT row_number() OVER () AS r, CAST({sql.column(place)} AS VARCHAR) AS v "
-            f"FROM {table.name}) WHERE v IN (SELECT v FROM {wanted}) ORDER BY r LIMIT {int(most)}"
+            f"SELECT r FROM (SELECT row_number() OVER () AS r, CAST({sql.column(position)} AS VARCHAR) AS v "
+            f"FROM {table.name}) WHERE v IN (SELECT v FROM {wanted}) ORDER BY r LIMIT {int(limit)}"
         )
         return [int(row) for row in found.column(0).to_pylist()]
 
     def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Convert declared texts to the types of the table's columns."""
         numbered = texts.append_column("i", pa.array(range(texts.num_rows), pa.int64()))
-        kinds = {place: table.types[place] for place in sql.places(texts.column_names)}
+        kinds = {position: table.types[position] for position in sql.positions(texts.column_names)}
         name = self._name()
         self._run(f"CREATE TEMP TABLE {name} AS {sql.declared(self._send(numbered), kinds)}")
         return Declared(name, texts.num_rows, kinds), self._fetch(sql.declared_again(name, list(kinds)))
 
     def count_matching(self, table: Relation, wanted: Declared, times: str = "1") -> list[int]:
-        """See :class:`shoal.io.engines.base.Engine`; for ``times`` see :func:`shoal.io.engines.sql.count_matching`."""
+        """Return the number of rows that have the values of each declared row.
+
+        For ``times`` see :func:`shoal.io.engines.sql.count_matching`.
+        """
         counted = self._fetch(sql.count_matching(table.name, wanted.name, wanted.kinds, times))
         found = dict(zip(counted.column("i").to_pylist(), counted.column("n").to_pylist(), strict=True))
         return [int(found.get(row, 0)) for row in range(wanted.rows)]
 
     def total(
-        self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared, times: str = "1"
+        self, table: Relation, position: int, scale: float, ends: tuple[int, int], wanted: Declared, times: str = "1"
     ) -> int:
-        """See :class:`shoal.io.engines.base.Engine`; for ``times`` see :func:`shoal.io.engines.sql.count_matching`."""
-        query = sql.total(table.name, place, scale, ends, wanted.name, wanted.kinds, times)
-        ((found,),) = self._run(query).fetchall()  # all of it: a result that is left open blocks the next statement
+        """Return the exact sum of a column over the rows that match ``wanted``.
+
+        For ``times`` see :func:`shoal.io.engines.sql.count_matching`.
+        """
+        query = sql.total(table.name, position, scale, ends, wanted.name, wanted.kinds, times)
+        ((found,),) = self._run(query).fetchall()  # all rows: an open result blocks the next statement
         return int(found or 0)
 
-    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        key = sql.places(owners.column_names)
-        query = sql.few_of_each(table.name, len(table.columns), key, self._send(owners), most)
-        return self.keep(self._view(query, table.columns, table.named))  # the same rows, however often they are read
+    def limit_rows_per_person(self, table: Relation, owners: pa.Table, limit: int) -> Relation:
+        """Return the table with at most ``limit`` rows of each owner."""
+        key = sql.positions(owners.column_names)
+        query = sql.limit_rows_per_person(table.name, len(table.columns), key, self._send(owners), limit)
+        return self.cache(self._view(query, table.columns, table.named))  # the selection is made once
 
     def combinations(self, table: Relation, counted: pa.Table) -> Relation:
-        """A table that is held elsewhere as its combinations (c<i>) with their counts (n), to be asked with times n."""
+        """Register the combinations (c<i>, n) of a table stored elsewhere.
+
+        Query the result with ``times`` n.
+        """
         return replace(table, name=self._send(counted))
 
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
     ) -> Relation | None:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Return published rows, each n times, in place of the rows of a table."""
         if own:
-            asked = ", ".join(f"stats({sql.column(place)})" for place in own)
-            known = self._run(f"SELECT {asked} FROM {table.name} LIMIT 1").fetchall()
-            if any(told.get("has_null") is not True for row in known for told in row):
+            checks = ", ".join(f"stats({sql.column(position)})" for position in own)
+            known = self._run(f"SELECT {checks} FROM {table.name} LIMIT 1").fetchall()
+            if any(column.get("has_null") is not True for row in known for column in row):
                 return None
         return replace(self._repeated(table, keep, rows, constants), ordered=True)
 
-    def spread(self, table: Relation, places: Sequence[int]) -> None:
-        """See :class:`shoal.io.engines.base.Engine`."""
+    def distributed_frequencies(self, table: Relation, positions: Sequence[int]) -> None:
+        """Return None: all combinations are on this machine."""
         return
 
     # -- results ---------------------------------------------------------------------------------
 
     def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Write a table in content order; return the source to read it back."""
         form = writer_of(path)
         if form.module is not None:
             return self._write_other(form, table, path, writing)
         query = _in_order(table)
-        _give_back()
+        _release_free_memory()
         try:
             if path.suffix.lower() == ".parquet":
                 self._write_parquet(table, query, path)
             else:
                 header = io.StringIO()
                 csv.writer(header, lineterminator="\n").writerow(table.columns)
-                # our own header: DuckDB's would rename columns that differ only in case; the suffix is the end
-                # of the last line, which DuckDB leaves out where there is one
+                # our own header: DuckDB would rename columns that differ only in case; the suffix is the end
+                # of the last line, which DuckDB omits if a suffix is given
                 self._run(
                     f"COPY ({query}) TO {sql.literal(str(path))} (FORMAT csv, HEADER false, "
                     f"PREFIX {sql.literal(header.getvalue())}, SUFFIX '\n')"
@@ -355,7 +378,10 @@ class DuckDBEngine(SqlEngine):
         return Source(path, csv=RELEASED)
 
     def _write_other(self, form: Format, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
-        """A format that DuckDB does not write itself; a library's own words on a failure may quote data."""
+        """Write a format that DuckDB does not write.
+
+        The library's message on a failure may quote data and is not passed on.
+        """
         assert form.module is not None
         rows = self.to_arrow(table)
         try:
@@ -370,7 +396,7 @@ class DuckDBEngine(SqlEngine):
             ) from None
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`; chosen by their place alone."""
+        """Return a reproducible sample, chosen by row number alone."""
         numbered = f"SELECT *, row_number() OVER () AS n FROM {table.name}"
         query = (
             f"SELECT {sql.columns(range(len(table.columns)))} FROM ({numbered}) ORDER BY hash(n), n LIMIT {int(rows)}"
@@ -393,20 +419,20 @@ class DuckDBEngine(SqlEngine):
         self._run(f"COPY (SELECT {names} FROM ({query})) TO {sql.literal(str(path))} (FORMAT parquet, CODEC 'zstd')")
 
     def to_arrow(self, table: Relation) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Return the table in content order, with the user's column names."""
         return self._fetch(_in_order(table)).rename_columns(list(table.columns))
 
-    def hold(self, table: Relation, like: Any) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`; always an Arrow table."""
+    def materialize(self, table: Relation, like: Any) -> pa.Table:
+        """Return the table in content order, always as an Arrow table."""
         return self.to_arrow(table)
 
-    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        return self._fetch(f"SELECT {sql.columns(places)} FROM {table.name}")
+    def rows(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return some columns of all rows."""
+        return self._fetch(f"SELECT {sql.columns(positions)} FROM {table.name}")
 
-    def head(self, table: Relation, most: int) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        return self._fetch(f"SELECT {sql.columns(range(len(table.columns)))} FROM {table.name} LIMIT {int(most)}")
+    def head(self, table: Relation, limit: int) -> pa.Table:
+        """Return all columns (c<i>) of the first rows without reading the others."""
+        return self._fetch(f"SELECT {sql.columns(range(len(table.columns)))} FROM {table.name} LIMIT {int(limit)}")
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -437,29 +463,35 @@ class DuckDBEngine(SqlEngine):
             raise _explain(error) from None
 
 
-def _give_back() -> None:
-    """Have the system take back what Arrow and C keep of memory that is free: DuckDB, which sorts next, has its own."""
+def _release_free_memory() -> None:
+    """Return free memory of Arrow and C to the system.
+
+    DuckDB, which sorts next, has its own allocator.
+    """
     import ctypes
 
     pa.default_memory_pool().release_unused()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # the GNU library has it
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # only the GNU C library has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _in_order(table: Relation) -> str:
-    """All rows in content order; DuckDB keeps the order of rows that it need not move."""
-    places = range(len(table.columns))
+    """Select all rows in content order.
+
+    DuckDB preserves the order of rows that it need not move.
+    """
+    positions = range(len(table.columns))
     if table.ordered:
-        return f"SELECT {sql.columns(places)} FROM {table.name}"
-    return sql.sorted_rows(table.name, places, table.ranked)
+        return f"SELECT {sql.columns(positions)} FROM {table.name}"
+    return sql.sorted_rows(table.name, positions, table.ranked)
 
 
-WORTH_THREADS = 100_000
-"""The columns of fewer rows are sooner converted than the threads are started that would share them."""
+MIN_ROWS_FOR_THREADS = 100_000
+"""Below this number of rows, converting columns is faster than starting threads for it."""
 
 
 def frame_to_arrow(frame: Any) -> pa.Table:
-    """An Arrow table of a pandas, Polars, PyArrow or DuckDB object."""
+    """Convert a pandas, Polars, PyArrow or DuckDB object to an Arrow table."""
     if isinstance(frame, pa.Table):
         return frame
     if isinstance(frame, duckdb.DuckDBPyRelation):
@@ -482,13 +514,13 @@ def frame_to_arrow(frame: Any) -> pa.Table:
     if not wrapped.implementation.is_pandas_like() and nw.Object in wrapped.schema.values():
         raise TableError(_mixed(wrapped))
     try:
-        if wrapped.implementation.is_pandas() and len(wrapped) < WORTH_THREADS:
+        if wrapped.implementation.is_pandas() and len(wrapped) < MIN_ROWS_FOR_THREADS:
             table = pa.Table.from_pandas(wrapped.to_native(), nthreads=1)
         else:
             table = wrapped.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
         raise TableError(_mixed(wrapped)) from None
-    # pandas keeps an index other than 0, 1, ... as a further column; it is no column of the user's
+    # pandas adds an index other than 0, 1, ... as a column; it is no column of the user
     return table.select([name for name in table.column_names if name in set(names)])
 
 
@@ -509,15 +541,18 @@ _PLAIN = (
     pa.types.is_date, pa.types.is_time, pa.types.is_timestamp, pa.types.is_string, pa.types.is_large_string,
     pa.types.is_string_view,
 )  # fmt: skip
-"""Kinds of values that have an order and a text; intervals, durations, bytes and long decimals have not both."""
+"""Types whose values have an order and a text; intervals, durations, bytes and long decimals do not have both."""
 
 
 def as_cells(schema: pa.Schema, missing: tuple[str, ...], with_nan: Collection[str] = ()) -> str:
-    """Columns of a typed table, with the declared markers as missing, and NaN but in the columns ``with_nan``."""
+    """Select the columns of a typed table with missing values as NULL.
+
+    Missing are the declared markers, and NaN except in the columns ``with_nan``.
+    """
     cells = []
     markers = ", ".join(map(sql.literal, missing))
-    for place, part in enumerate(schema):
-        name = sql.column(place)
+    for position, part in enumerate(schema):
+        name = sql.column(position)
         value_type = part.type.value_type if pa.types.is_dictionary(part.type) else part.type
         if pa.types.is_nested(value_type):
             raise TableError(
@@ -559,7 +594,7 @@ def _identifier(name: str) -> str:
 
 
 def _explain(error: duckdb.Error) -> ShoalError:
-    """What went wrong, without the line of data that DuckDB quotes."""
+    """Describe an error without the line of data that DuckDB quotes."""
     text = str(error)
     line = re.search(r"CSV Error on Line: (\d+)", text)
     where = f" at line {line.group(1)}" if line else ""

@@ -1,4 +1,4 @@
-"""How DuckDB reads files: the statements that scan one or many of them, all told and nothing guessed."""
+"""DuckDB statements that scan files; all options are explicit."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from shoal.io.engines import sql
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.io.formats.partitioned import Parts
 
-__all__ = ["folder_cells", "number_pattern", "plain_number", "scan_csv", "scan_parquet"]
-
-BUFFER = 8_000_000
+CSV_BUFFER_BYTES = 8_000_000
 """Bytes of a CSV that are read at once; DuckDB's default is four times as many for each thread. The longest record that
-DuckDB takes has a quarter of it."""
+DuckDB accepts is a quarter of it."""
 
 
 def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) -> str:
-    """Cells c0, c1, ... of CSV files as text; ``with_file`` adds the column filename."""
+    """Scan CSV files as text cells c0, c1, ...
+
+    ``with_file`` adds the column filename.
+    """
     missing = ", ".join(map(sql.literal, ("", *form.missing)))
-    types = ", ".join(f"'{sql.column(place)}': 'VARCHAR'" for place in range(len(form.names)))
+    types = ", ".join(f"'{sql.column(position)}': 'VARCHAR'" for position in range(len(form.names)))
     options = {
         "delim": form.delimiter or ",",
         "quote": form.quote or '"',
@@ -34,11 +35,11 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
         f"read_csv([{_listed(files)}], auto_detect = false, columns = {{{types}}}, "
         f"header = {str(bool(form.header)).lower()}, skip = {form.skip}, nullstr = [{missing}], "
         f"strict_mode = true, hive_partitioning = false, filename = {str(with_file).lower()}, "
-        f"compression = 'none', buffer_size = {BUFFER}, {given})"
+        f"compression = 'none', buffer_size = {CSV_BUFFER_BYTES}, {given})"
     )
-    cells = [sql.column(place) for place in range(len(form.names))]
+    cells = [sql.column(position) for position in range(len(form.names))]
     if form.trim:
-        # the markers once more: `nullstr` has seen the cells with their blanks
+        # check the markers again: `nullstr` compares cells before trimming
         trimmed = [f"trim({name}, ' \t')" for name in cells]
         cells = [
             f"CASE WHEN {cell} NOT IN ({missing}) THEN {cell} END AS {name}"
@@ -48,7 +49,10 @@ def scan_csv(files: Sequence[Path], form: CsvFormat, with_file: bool = False) ->
 
 
 def scan_parquet(files: Sequence[Path], schema: pa.Schema, cells: str, with_file: bool = False) -> str:
-    """The cells of Parquet files; none comes from a path, where a folder age=3 would overrule the column age."""
+    """Scan Parquet files; no column comes from the path.
+
+    Otherwise a folder age=3 would override the column age.
+    """
     names = sql.columns(range(len(schema.names))) + (", filename" if with_file else "")
     scan = (
         f"read_parquet([{_listed(files)}], hive_partitioning = false, filename = {str(with_file).lower()}) "
@@ -58,17 +62,20 @@ def scan_parquet(files: Sequence[Path], schema: pa.Schema, cells: str, with_file
 
 
 def folder_cells(query: str, width: int, parts: Parts) -> str:
-    """A scan with its files' names, with the columns that stand in the names of folders as text after its own."""
+    """Append the columns of folder names, as text, to a scan with file names."""
     files = ", ".join(sql.literal(str(file)) for file in parts.files)
-    cells = [sql.column(place) for place in range(width)]
-    for place in range(len(parts.keys)):
-        values = ", ".join("NULL" if v[place] is None else sql.literal(str(v[place])) for v in parts.values)
-        cells.append(f"CAST(map([{files}], [{values}])[filename] AS VARCHAR) AS {sql.column(width + place)}")
+    cells = [sql.column(position) for position in range(width)]
+    for position in range(len(parts.keys)):
+        values = ", ".join("NULL" if v[position] is None else sql.literal(str(v[position])) for v in parts.values)
+        cells.append(f"CAST(map([{files}], [{values}])[filename] AS VARCHAR) AS {sql.column(width + position)}")
     return f"SELECT {', '.join(cells)} FROM ({query})"
 
 
 def number_pattern(form: CsvFormat) -> str:
-    """What a number looks like that is written with these decimal and thousands separators."""
+    """Return the pattern of numbers with these separators.
+
+    They are the decimal and the thousands separator of the file.
+    """
     point = re.escape(form.decimal or ".")
     between = "[ \u00a0\u202f]" if form.thousands == " " else re.escape(form.thousands or "")
     whole = rf"[0-9]{{1,3}}({between}[0-9]{{3}})+|[0-9]+" if between else "[0-9]+"
@@ -76,7 +83,7 @@ def number_pattern(form: CsvFormat) -> str:
 
 
 def plain_number(cell: str, form: CsvFormat) -> str:
-    """Such a number with a decimal point and nothing else."""
+    """Convert such a number to one with a decimal point and nothing else."""
     for sign in " \u00a0\u202f" if form.thousands == " " else form.thousands or "":
         cell = f"replace({cell}, {sql.literal(sign)}, '')"
     return f"replace({cell}, {sql.literal(form.decimal or '.')}, '.')"
@@ -87,5 +94,5 @@ def _listed(files: Sequence[Path]) -> str:
 
 
 def _one_file(path: Path) -> str:
-    """A path in which nothing is a wildcard: DuckDB reads [x] as the character x."""
+    """Escape a path so that it has no wildcard: DuckDB reads [x] as x."""
     return re.sub(r"([*?\[])", r"[\1]", str(path))

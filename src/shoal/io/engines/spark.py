@@ -1,9 +1,9 @@
 """The engine for tables beyond one machine: Spark, through PySpark.
 
-It runs the same statements as the other engine (:mod:`shoal.io.engines.sql`). Rows stay in Spark; what comes to the
-driver is the compacted table, and only after a check that it fits. What goes out from there is broadcast: labels of
-values and of groups. No Python runs beside the executors, so they need nothing but Spark, unless a method works in
-blocks (:mod:`shoal.io.engines.spark_distributed`).
+It runs the same statements as the other engine (:mod:`shoal.io.engines.sql`). Rows stay in Spark. Only the combinations
+with their counts come to the driver, after a check that they fit. Labels of values and of groups are broadcast from
+there. No Python runs on the executors, so they need nothing but Spark, unless a method works in blocks
+(:mod:`shoal.io.engines.spark_distributed`).
 """
 
 from __future__ import annotations
@@ -35,42 +35,40 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from shoal.io.engines.duckdb import DuckDBEngine
-    from shoal.io.engines.spark_distributed import SparkSpread
-    from shoal.io.formats.postgres import Asked, Postgres
-
-__all__ = ["SparkEngine"]
+    from shoal.io.engines.spark_distributed import SparkDistributedTable
+    from shoal.io.formats.postgres import Postgres, TableQuery
 
 BROADCAST_BYTES = 512 << 20
-"""Larger tables of groups are joined by a shuffle: every executor would have to hold a broadcast one."""
+"""Larger tables of groups are joined by a shuffle: every executor would have to store a broadcast one."""
 
-WORK_BYTES = 120
-"""Of the driver's memory, what coding and sorting take per combination beside its values (see docs/spark.md)."""
+WORK_BYTES_PER_COMBINATION = 120
+"""Driver memory for coding and sorting, per combination, in addition to its values (see docs/spark.md)."""
 
-SMALL_BYTES = 4 << 20
-FEW_COMBINATIONS = 100_000
-"""Of a table of so many bytes, so many combinations are fetched at once."""
+SMALL_TABLE_BYTES = 4 << 20
+MAX_COMBINATIONS_AT_ONCE = 100_000
+"""Combinations that are fetched without a size check from a table of at most SMALL_TABLE_BYTES."""
 
-FEW_REPEATED = 1_000_000
-"""A release of so many rows is made from its combinations: one task repeats them, and holds a number for each copy."""
+MAX_REPEATED_ROWS = 1_000_000
+"""Releases of up to this many rows are made from combinations: one task repeats them and stores a number per copy."""
 
 COMBINATIONS = "different combinations of quasi-identifiers and sensitive values"
 COARSER = (
     "Make the lowest levels coarser before (round numbers, cut codes and dates): most values have {}. For "
     "microaggregation, set block = 100000 under [method]: blocks are aggregated where they are."
 )
-"""What helps where the combinations do not fit the driver; the columns of most values are filled in."""
+"""Advice if the combinations do not fit the driver; the columns with the most values are inserted."""
 
 POLL_SECONDS = 0.5
 BLANKS = " \t"
 PART = "part"
-"""The column that tells tables apart which are sent as one."""
+"""The column that distinguishes tables that are sent as one."""
 ZONE = "spark.sql.session.timeZone"
 NO_DATABASE = (
     "Spark reads files and its own frames. A database is read in one transaction of one connection, so that all rows "
     "are of one moment, and Spark's workers cannot share it. Use the engine duckdb, or export the table first."
 )
 
-# names as DuckDB has them, so that a certificate tells the same of a table whichever engine read it
+# DuckDB's names, so that a certificate is the same whichever engine read the table
 TYPES = {
     "string": "VARCHAR", "tinyint": "TINYINT", "smallint": "SMALLINT", "int": "INTEGER", "bigint": "BIGINT",
     "float": "FLOAT", "double": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE", "timestamp_ntz": "TIMESTAMP",
@@ -81,21 +79,23 @@ Answer = TypeVar("Answer")
 
 
 class SparkEngine(SqlEngine):
-    """Spark behind the :class:`shoal.io.engines.base.Engine` protocol; use it as a context manager.
+    """Spark as a :class:`shoal.io.engines.base.Engine`.
+
+    Use it as a context manager.
 
     Parameters
     ----------
     settings
         Master, memory, threads and options for a session that is started here; a running one is used as it is.
     frame
-        A Spark DataFrame whose session is to be used.
+        A Spark DataFrame, to use its session.
     progress
-        Called with the part of Spark's tasks that is done, while it works.
+        Called with the fraction of Spark's tasks that is done, while Spark works.
     time_zone
-        The zone in which instants are read and written, in place of the session's own until the engine is closed.
+        The zone in which instants are read and written; it replaces the session's own until the engine is closed.
     """
 
-    numbered = False
+    rows_are_numbered = False
     text_type, hash_function, copies = "STRING", "xxhash64", "explode(sequence(1, n))"
     quote = staticmethod(sql.hex_literal)
 
@@ -122,19 +122,19 @@ class SparkEngine(SqlEngine):
         self._progress = progress
         self._tag = f"shoal_{secrets.token_hex(6)}"
         self._views: list[str] = []
-        self._spread: list[SparkSpread] = []
-        self._kept_frames: list[DataFrame] = []
+        self._distributed: list[SparkDistributedTable] = []
+        self._persisted_frames: list[DataFrame] = []
         self._matcher: DuckDBEngine | None = None
         self._zone_before = self._spark.conf.get(ZONE)
         self._spark.conf.set(ZONE, time_zone)
 
     def close(self) -> None:
-        """Let go of the data, of what still runs for it, and of the session."""
-        with contextlib.suppress(Exception):  # an interrupted or lost session may not answer any more
+        """Release the data, cancel running jobs, and release the session."""
+        with contextlib.suppress(Exception):  # an interrupted or lost session may not respond
             self._spark.sparkContext.cancelJobsWithTag(self._tag)
-        for spread in self._spread:
-            spread.close()
-        for frame in self._kept_frames:
+        for distributed in self._distributed:
+            distributed.close()
+        for frame in self._persisted_frames:
             with contextlib.suppress(Exception):
                 frame.unpersist()
         with contextlib.suppress(Exception):
@@ -148,7 +148,7 @@ class SparkEngine(SqlEngine):
     # -- reading ---------------------------------------------------------------------------------
 
     def read(self, source: Source) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Make a source readable; nothing is loaded yet."""
         if source.path is not None:
             path = source.path
             with self._set("spark.sql.sources.partitionColumnTypeInference.enabled", "false"):
@@ -164,31 +164,31 @@ class SparkEngine(SqlEngine):
 
             table = frame_to_arrow(frame)
             names = tuple(table.column_names)
-            frame = self._local(table.rename_columns([sql.column(place) for place in range(len(names))]))
+            frame = self._local(table.rename_columns([sql.column(position) for position in range(len(names))]))
         return self._table(frame, names, source.csv.missing, source, named=True)
 
     def _table(
         self, frame: DataFrame, names: tuple[str, ...], missing: Sequence[str], source: Source, named: bool
     ) -> Relation:
-        """A view in which columns are called c<i>, and NaN and the declared markers are missing."""
+        """Make a view with columns c<i>; NaN and declared markers are missing."""
         check_names(names, named)
-        renamed = frame.toDF(*(sql.column(place) for place in range(len(names))))
+        renamed = frame.toDF(*(sql.column(position) for position in range(len(names))))
         cells = []
         for part, name in zip(renamed.schema, names, strict=True):
             cell = _cell(part.name, part.dataType.simpleString(), name, missing, source)
             cells.append(f"{cell} AS {part.name}")
         return replace(self._framed(lambda: renamed.selectExpr(*cells), names), named=named)
 
-    def take(self, server: Postgres, asked: Asked, missing: tuple[str, ...] = ()) -> Relation:
-        """None: what a server sends comes to one machine."""
+    def ingest(self, server: Postgres, query: TableQuery, missing: tuple[str, ...] = ()) -> Relation:
+        """Raise: the result of a server comes to one machine."""
         raise TableError(NO_DATABASE)
 
-    def keep(self, table: Relation) -> Relation:
-        """See :class:`shoal.io.engines.base.Engine`; in memory or on the executors' disks."""
+    def cache(self, table: Relation) -> Relation:
+        """Return the same rows cached in memory or on the executors' disks."""
         from pyspark import StorageLevel
 
         frame = self._spark.table(table.name).persist(StorageLevel.MEMORY_AND_DISK)
-        self._kept_frames.append(frame)
+        self._persisted_frames.append(frame)
         return replace(table, name=self._register(frame))
 
     def _view(self, query: str, columns: tuple[str, ...]) -> Relation:
@@ -199,92 +199,117 @@ class SparkEngine(SqlEngine):
         types = tuple(TYPES.get(kind, kind.upper()) for _, kind in frame.dtypes)
         return Relation(self._register(frame), columns, types)
 
-    # -- the way of the data ---------------------------------------------------------------------
+    # -- counting and recoding --------------------------------------------------------------------
 
-    def frequencies(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`; raises where the combinations do not fit the driver."""
+    def frequencies(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return the distinct combinations of columns (c<i>) with their count (n).
+
+        Raises if they do not fit the driver.
+        """
         from pyspark import StorageLevel
 
-        found = self._spark.sql(sql.frequencies(table.name, places))
-        if self._is_small(table):  # to keep and measure them first would take longer than all else
-            few = self._fetched(found.limit(FEW_COMBINATIONS + 1))
-            if few.num_rows <= FEW_COMBINATIONS:
-                return few
+        found = self._spark.sql(sql.frequencies(table.name, positions))
+        if self._is_small(table):  # persisting and measuring them first would take longer than all else
+            fetched = self._fetched(found.limit(MAX_COMBINATIONS_AT_ONCE + 1))
+            if fetched.num_rows <= MAX_COMBINATIONS_AT_ONCE:
+                return fetched
         counted = found.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            self._check_room(self._register(counted), table, places)
+            self._check_driver_memory(self._register(counted), table, positions)
             return self._fetched(counted)
         finally:
             with contextlib.suppress(Exception):
                 counted.unpersist()
 
     def _is_small(self, table: Relation) -> bool:
-        """Whether the driver has room for many times what Spark takes the size of a table for, that of its files."""
+        """Return whether the driver has memory for many times the table's size.
+
+        The size is Spark's estimate, that of its files.
+        """
         plan = self._run(lambda: self._spark.table(table.name)._jdf.queryExecution().optimizedPlan())
-        room = self._room()
-        return int(str(plan.stats().sizeInBytes())) <= min(SMALL_BYTES, room.result // 16, room.python // 16)
+        memory = self._driver_memory()
+        return int(str(plan.stats().sizeInBytes())) <= min(SMALL_TABLE_BYTES, memory.result // 16, memory.python // 16)
 
-    def _room(self) -> Room:
+    def _driver_memory(self) -> DriverMemory:
         settings = ("spark.driver.memory", "spark.driver.maxResultSize")
-        return driver_room(*(self._setting(name, "1g") for name in settings))
+        return driver_memory(*(self._setting(name, "1g") for name in settings))
 
-    def _check_room(
-        self, held: str, table: Relation, places: Sequence[int], what: str = COMBINATIONS, instead: str = COARSER
+    def _check_driver_memory(
+        self, counted: str, table: Relation, positions: Sequence[int], what: str = COMBINATIONS, instead: str = COARSER
     ) -> None:
-        """What comes here goes through the driver's Java to Python, and is coded and sorted there."""
-        if not places:
+        """Raise if a table does not fit the memory of the driver.
+
+        It passes through the driver's Java to Python, and is coded and sorted there.
+        """
+        if not positions:
             return
-        text = [place for place in places if table.types[place] == "VARCHAR"]
-        (found,) = self._answers(sql.extent(held, text))
-        values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(places) - len(text) + 1))
-        needed = 2 * values + found["n"] * WORK_BYTES
-        room = self._room()
-        if values <= room.result and needed <= room.python:
+        text = [position for position in positions if table.types[position] == "VARCHAR"]
+        (found,) = self._answers(sql.extent(counted, text))
+        values = int(found["b"] or 0) + found["n"] * (4 * len(text) + 8 * (len(positions) - len(text) + 1))
+        needed = 2 * values + found["n"] * WORK_BYTES_PER_COMBINATION
+        memory = self._driver_memory()
+        if values <= memory.result and needed <= memory.python:
             return
-        distinct = self._answers(sql.distinct_values(held, places))[0]
-        most = sorted(places, key=lambda place: -distinct[sql.column(place)])[:3]
-        named = ", ".join(f"{table.columns[place]!r} ({distinct[sql.column(place)]:,} values)" for place in most)
+        distinct = self._answers(sql.distinct_values(counted, positions))[0]
+        widest = sorted(positions, key=lambda position: -distinct[sql.column(position)])[:3]
+        named = ", ".join(
+            f"{table.columns[position]!r} ({distinct[sql.column(position)]:,} values)" for position in widest
+        )
         raise TableError(
             f"The table has {found['n']:,} {what}, {values >> 20:,} MB; the driver, which decides, has room for "
-            f"{room.result >> 20:,} MB in its Java, and for {room.python >> 20:,} MB beside it, where "
+            f"{memory.result >> 20:,} MB in its Java, and for {memory.python >> 20:,} MB beside it, where "
             f"{needed >> 20:,} MB are needed. {instead.format(named)} Or give the driver more memory "
             f"([engine] memory; spark.driver.memory and spark.driver.maxResultSize of a running session)."
         )
 
-    def spread(self, table: Relation, places: Sequence[int]) -> SparkSpread:
-        """See :class:`shoal.io.engines.base.Engine`."""
-        from shoal.io.engines.spark_distributed import SparkSpread
+    def distributed_frequencies(self, table: Relation, positions: Sequence[int]) -> SparkDistributedTable:
+        """Count combinations and leave them distributed; None on one machine."""
+        from shoal.io.engines.spark_distributed import SparkDistributedTable
 
-        spread = SparkSpread(self, table, places)
-        self._spread.append(spread)
-        return spread
+        distributed = SparkDistributedTable(self, table, positions)
+        self._distributed.append(distributed)
+        return distributed
 
-    def rows_holding(self, table: Relation, place: int, texts: Sequence[str], most: int) -> list[int]:
-        """None: rows of a distributed table have no numbers."""
+    def find_row_numbers(self, table: Relation, position: int, texts: Sequence[str], limit: int) -> list[int]:
+        """Return no numbers: rows of a distributed table have none."""
         return []
 
     def declare(self, table: Relation, texts: pa.Table) -> tuple[Declared, pa.Table]:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Convert declared texts to the types of the table's columns."""
         return self._matching().declare(table, texts)
 
     def count_matching(self, table: Relation, wanted: Declared) -> list[int]:
-        """See :class:`shoal.io.engines.base.Engine`; raises where the combinations of the columns do not fit here."""
+        """Return the number of rows that have the values of each declared row.
+
+        Raises if the combinations of the columns do not fit the driver.
+        """
         counted = self.frequencies(table, list(wanted.kinds))
         return self._matching().count_matching(self._matching().combinations(table, counted), wanted, "t.n")
 
-    def total(self, table: Relation, place: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
-        """See :class:`shoal.io.engines.base.Engine`; raises where the combinations of the columns do not fit here."""
-        counted = self.frequencies(table, list(dict.fromkeys((place, *wanted.kinds))))
-        return self._matching().total(self._matching().combinations(table, counted), place, scale, ends, wanted, "t.n")
+    def total(self, table: Relation, position: int, scale: float, ends: tuple[int, int], wanted: Declared) -> int:
+        """Return the exact sum of a column over the rows that match ``wanted``.
 
-    def few_of_each(self, table: Relation, owners: pa.Table, most: int) -> Relation:
-        """None: which rows are kept is told by their numbers, which must say nothing of what they hold."""
+        Raises if the combinations of the columns do not fit the driver.
+        """
+        counted = self.frequencies(table, list(dict.fromkeys((position, *wanted.kinds))))
+        return self._matching().total(
+            self._matching().combinations(table, counted), position, scale, ends, wanted, "t.n"
+        )
+
+    def limit_rows_per_person(self, table: Relation, owners: pa.Table, limit: int) -> Relation:
+        """Raise: rows are chosen by number, which distributed rows do not have.
+
+        The numbers must not depend on the content of the rows.
+        """
         raise TableError(
             "The rows of a person are chosen by their numbers, which those on Spark do not have. Use the engine duckdb."
         )
 
     def _matching(self) -> DuckDBEngine:
-        """Where values are compared with declared ones: the canonical form of a text is nothing that Spark knows."""
+        """Return the DuckDB engine that compares values with declared ones.
+
+        Spark has no function for the canonical form of a text.
+        """
         if self._matcher is None:
             from shoal.io.engines.duckdb import DuckDBEngine
 
@@ -294,15 +319,18 @@ class SparkEngine(SqlEngine):
     def repeat(
         self, table: Relation, keep: Sequence[int], rows: pa.Table, constants: Mapping[int, str], own: Sequence[int]
     ) -> Relation | None:
-        """See :class:`shoal.io.engines.base.Engine`; of small tables: one that is spread is recoded where it is."""
-        if rows.num_rows > FEW_COMBINATIONS or pc.sum(rows["n"]).as_py() > FEW_REPEATED:
+        """Return published rows, each n times, if the table is small.
+
+        A large table is recoded on the executors.
+        """
+        if rows.num_rows > MAX_COMBINATIONS_AT_ONCE or pc.sum(rows["n"]).as_py() > MAX_REPEATED_ROWS:
             return None
         return self._repeated(table, keep, rows, constants)
 
     # -- results ---------------------------------------------------------------------------------
 
     def write(self, table: Relation, path: Path, writing: Writing = PLAIN) -> Source:
-        """Write a table in content order as a directory of files part-00000, part-00001, ..."""
+        """Write a table in content order as files part-00000, part-00001, ..."""
         form = path.suffix.lower().removeprefix(".")
         frame = self._sorted(table)
         if form == "csv":
@@ -316,7 +344,7 @@ class SparkEngine(SqlEngine):
         else:
             writer = writer.option("compression", "zstd")
         try:
-            # the user's names may differ in nothing but case
+            # the user's names may differ only in case
             with self._set("spark.sql.caseSensitive", "true"):
                 self._run(lambda: writer.save(path.resolve().as_uri()))
             _tidy(path, form)
@@ -325,33 +353,38 @@ class SparkEngine(SqlEngine):
         return Source(path, csv=RELEASED)
 
     def sample(self, table: Relation, rows: int) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`; chosen by their content and their number among equal ones."""
+        """Return a reproducible sample, chosen by a hash of the content.
+
+        Rows with equal content are numbered.
+        """
         query = sql.sample(table.name, len(table.columns), rows)
         return self._fetched(self._spark.sql(query)).rename_columns(list(table.columns))
 
-    def rows(self, table: Relation, places: Sequence[int]) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`; raises where they do not fit the driver."""
-        self._check_room(table.name, table, places, "rows", "Most values have {}; leave columns or rows out.")
-        return self._fetched(self._spark.sql(f"SELECT {sql.columns(places)} FROM {table.name}"))
+    def rows(self, table: Relation, positions: Sequence[int]) -> pa.Table:
+        """Return some columns of all rows; raise if they do not fit the driver."""
+        self._check_driver_memory(
+            table.name, table, positions, "rows", "Most values have {}; leave columns or rows out."
+        )
+        return self._fetched(self._spark.sql(f"SELECT {sql.columns(positions)} FROM {table.name}"))
 
-    def head(self, table: Relation, most: int) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
+    def head(self, table: Relation, limit: int) -> pa.Table:
+        """Return all columns (c<i>) of the first rows without reading the others."""
         listed = sql.columns(range(len(table.columns)))
-        return self._fetched(self._spark.sql(f"SELECT {listed} FROM {table.name} LIMIT {int(most)}"))
+        return self._fetched(self._spark.sql(f"SELECT {listed} FROM {table.name} LIMIT {int(limit)}"))
 
     def batches(self, table: Relation) -> pa.RecordBatchReader:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Stream the rows of a table in content order, with the user's names."""
         return self.to_arrow(table).to_reader()
 
     def to_arrow(self, table: Relation) -> pa.Table:
-        """See :class:`shoal.io.engines.base.Engine`."""
+        """Return the table in content order, with the user's column names."""
         return self._fetched(self._sorted(table)).rename_columns(list(table.columns))
 
-    def hold(self, table: Relation, like: Any) -> Any:
-        """See :class:`shoal.io.engines.base.Engine`.
+    def materialize(self, table: Relation, like: Any) -> Any:
+        """Return the table in content order, computed once.
 
-        A frame is computed once and kept by the executors, so that what was verified is what the user gets, even where
-        the source changes or is not deterministic.
+        A frame is computed once and kept by the executors. So the user gets what was verified, even if the source
+        changes or is not deterministic.
         """
         if not is_spark_frame(like):
             return self.to_arrow(table)
@@ -369,54 +402,63 @@ class SparkEngine(SqlEngine):
         return name
 
     def _local(self, table: pa.Table) -> DataFrame:
-        """An Arrow table as a frame; times without a zone stay without one."""
+        """Convert an Arrow table to a frame; times without a zone stay so."""
         with self._set("spark.sql.timestampType", "TIMESTAMP_NTZ"):
             return self._run(lambda: self._spark.createDataFrame(_for_spark(table)))
 
     def _send(self, table: pa.Table) -> str:
-        """Something that the driver has made, for joins: to every executor, unless it is very large."""
+        """Register a table of the driver for joins; broadcast it if not too large."""
         from pyspark.sql.functions import broadcast
 
         frame = self._local(table)
         return self._register(broadcast(frame) if table.nbytes <= BROADCAST_BYTES else frame)
 
     def _send_all(self, tables: Sequence[pa.Table]) -> list[str]:
-        """Tables of the same columns go as one, for each that goes takes longer than all its rows."""
-        alike: dict[pa.Schema, list[int]] = {}
+        """Send tables of the same columns as one.
+
+        Sending a table takes longer than all its rows.
+        """
+        by_schema: dict[pa.Schema, list[int]] = {}
         suited = [_for_spark(table) for table in tables]
-        for place, table in enumerate(suited):
-            alike.setdefault(table.schema, []).append(place)
+        for position, table in enumerate(suited):
+            by_schema.setdefault(table.schema, []).append(position)
         sent = [""] * len(suited)
-        for schema, places in alike.items():
-            if len(places) == 1 or sum(suited[place].nbytes for place in places) > BROADCAST_BYTES:
-                for place in places:
-                    sent[place] = self._send(suited[place])
+        for schema, positions in by_schema.items():
+            if len(positions) == 1 or sum(suited[position].nbytes for position in positions) > BROADCAST_BYTES:
+                for position in positions:
+                    sent[position] = self._send(suited[position])
                 continue
-            parts = [suited[place].append_column(PART, pa.repeat(place, suited[place].num_rows)) for place in places]
+            parts = [
+                suited[position].append_column(PART, pa.repeat(position, suited[position].num_rows))
+                for position in positions
+            ]
             name = self._send(pa.concat_tables(parts))
-            for place in places:
-                sent[place] = f"(SELECT {', '.join(schema.names)} FROM {name} WHERE {PART} = {place})"
+            for position in positions:
+                sent[position] = f"(SELECT {', '.join(schema.names)} FROM {name} WHERE {PART} = {position})"
         return sent
 
     def _fetched(self, frame: DataFrame) -> pa.Table:
-        """A frame as an Arrow table, its instants in the zone of the session: Arrow writes their text by it."""
+        """Fetch a frame as an Arrow table, its instants in the session's zone.
+
+        Arrow writes their text in that zone.
+        """
         zone = self._spark.conf.get(ZONE)
         found: pa.Table = self._run(frame.toArrow)
-        for place, part in enumerate(found.schema):
+        for position, part in enumerate(found.schema):
             if pa.types.is_timestamp(part.type) and part.type.tz is not None:
-                moved = found.column(place).cast(pa.timestamp(part.type.unit, zone))
-                found = found.set_column(place, part.name, moved)
+                moved = found.column(position).cast(pa.timestamp(part.type.unit, zone))
+                found = found.set_column(position, part.name, moved)
         return found
 
     def _answers(self, query: str) -> list[Any]:
         return self._run(lambda: self._spark.sql(query).collect())
 
     def _setting(self, name: str, default: str) -> str:
-        return str(self._spark.conf.get(name, default))  # one question; the context's would bring all settings
+        return str(self._spark.conf.get(name, default))  # one request; the context would fetch all settings
 
     @contextlib.contextmanager
     def _set(self, name: str, value: str) -> Iterator[None]:
-        """A setting of the session for a moment; it may be the user's."""
+        """Change a setting of the session, which may be the user's, for a moment."""
         before = self._spark.conf.get(name)
         self._spark.conf.set(name, value)
         try:
@@ -425,14 +467,14 @@ class SparkEngine(SqlEngine):
             self._spark.conf.set(name, before)
 
     def _run(self, action: Callable[[], Answer]) -> Answer:
-        """Let Spark work, tell how far it is, and turn its errors into ours."""
+        """Run an action on Spark, report progress, and translate its errors."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         context = self._spark.sparkContext
         context.addJobTag(self._tag)
         try:
-            with _watched(context, self._progress):
+            with _report_progress(context, self._progress):
                 return action()
         except (PySparkException, Py4JError) as error:
             if os.environ.get("SHOAL_DEBUG"):
@@ -443,35 +485,38 @@ class SparkEngine(SqlEngine):
                 context.removeJobTag(self._tag)
 
 
-class Room:
-    """Bytes that the driver has: for a result in its Java, and for Python."""
+class DriverMemory:
+    """Bytes available on the driver: for a result in Java, and for Python."""
 
     def __init__(self, result: int, python: int) -> None:
         self.result = result
         self.python = python
 
 
-def driver_room(heap: str, most: str) -> Room:
-    """What of the driver's memory the compacted table may take.
+def driver_memory(heap: str, max_result: str) -> DriverMemory:
+    """Return how much of the driver's memory the combinations may take.
 
-    Its Java may fill half of its heap with a result, and no more than spark.driver.maxResultSize where that is set.
-    Python has what the machine, or the container, has beside that heap.
+    Its Java may fill half of its heap with a result, and no more than spark.driver.maxResultSize if that is set. Python
+    has the memory of the machine, or of the container, without that heap.
     """
     java = _bytes(heap)
-    limit = _bytes(most)
+    limit = _bytes(max_result)
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     with contextlib.suppress(OSError, ValueError):
         machine = min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return Room(min(java // 2, limit or java), max(machine - java, 0))
+    return DriverMemory(min(java // 2, limit or java), max(machine - java, 0))
 
 
 def _bytes(setting: str) -> int:
-    """Bytes of a Spark setting; a plain number is in bytes."""
+    """Return the bytes of a Spark setting; a plain number is in bytes."""
     return int(setting) if setting.isdecimal() else megabytes(setting) << 20
 
 
 def _written(name: str, kind: str) -> str:
-    """A column as it is written to a CSV; numbers that are none as DuckDB writes them, so that both write the same."""
+    """Return a column as written to a CSV.
+
+    NaN and infinity are written as DuckDB writes them, so that both engines write the same.
+    """
     cell = f"CAST({name} AS STRING)"
     if kind in ("float", "double"):
         cell = f"CASE WHEN isnan({name}) THEN 'nan' ELSE replace({cell}, 'Infinity', 'inf') END"
@@ -479,7 +524,7 @@ def _written(name: str, kind: str) -> str:
 
 
 def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Source) -> str:
-    """A column of a table as it is read: plain values only, NaN and the markers as missing."""
+    """Return a column as read: plain values, with NaN and markers as missing."""
     if kind.startswith(("array", "map", "struct", "variant")):
         raise TableError(f"Column {column!r} holds {kind}; only plain values can be anonymized. Unnest it first.")
     if kind.startswith(("binary", "interval", "geo")):
@@ -488,7 +533,7 @@ def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Sou
     if kind == "void":
         cell = f"CAST({name} AS STRING)"
     elif kind.startswith(("string ", "char", "varchar")):
-        cell = f"CAST({name} AS STRING) COLLATE UTF8_BINARY"  # a collation may hold values for equal that differ
+        cell = f"CAST({name} AS STRING) COLLATE UTF8_BINARY"  # a collation may equate different values
     elif kind in ("float", "double") and column not in source.with_nan:
         cell = f"CASE WHEN isnan({name}) THEN NULL ELSE {name} END"
     text = f"CAST({name} AS STRING)"
@@ -501,7 +546,7 @@ def _cell(name: str, kind: str, column: str, missing: Sequence[str], source: Sou
 
 
 def _for_spark(table: pa.Table) -> pa.Table:
-    """The same table in types that Spark knows."""
+    """Convert a table to types that Spark supports."""
     columns = []
     for column in table.columns:
         kind = column.type
@@ -527,14 +572,14 @@ _NEAREST = {
 
 
 @contextlib.contextmanager
-def _watched(context: Any, progress: Callable[[float], None] | None) -> Iterator[None]:
-    """Ask Spark now and then how many tasks of the stages at work are done."""
+def _report_progress(context: Any, progress: Callable[[float], None] | None) -> Iterator[None]:
+    """Poll Spark for the fraction of done tasks in the active stages."""
     if progress is None:
         yield
         return
     done = threading.Event()
 
-    def watch() -> None:
+    def poll() -> None:
         tracker = context.statusTracker()
         while not done.wait(POLL_SECONDS):
             with contextlib.suppress(Exception):  # the session may end at any time
@@ -543,17 +588,17 @@ def _watched(context: Any, progress: Callable[[float], None] | None) -> Iterator
                 if tasks:
                     progress(sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
 
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
+    poller = threading.Thread(target=poll, daemon=True)
+    poller.start()
     try:
         yield
     finally:
         done.set()
-        watcher.join()
+        poller.join()
 
 
 def _tidy(folder: Path, form: str) -> None:
-    """Leave nothing but the parts, numbered in the order of their rows."""
+    """Remove everything but the parts, and number them in row order."""
     parts = sorted(folder.glob(f"part-*.{form}"))
     for entry in folder.iterdir():
         if entry not in parts:
@@ -563,7 +608,7 @@ def _tidy(folder: Path, form: str) -> None:
 
 
 def _explain(error: Exception) -> ShoalError:
-    """What went wrong, without the values that Spark quotes."""
+    """Describe an error without the values that Spark quotes."""
     text = str(error)
     condition = getattr(error, "getCondition", lambda: None)() or ""
     if "MALFORMED_RECORD" in text or "TextParsingException" in text or "MALFORMED_CSV" in text:
@@ -584,5 +629,7 @@ def _explain(error: Exception) -> ShoalError:
         return OutputError("Spark may not write where it was asked to (permission denied). Choose another place.")
     if "stopped SparkContext" in text or "Connection refused" in text or "GatewayClient" in text:
         return ShoalError("Spark has ended before its work was done; nothing was written. SHOAL_DEBUG=1 shows its log.")
-    told = condition or type(error).__name__  # what stands in brackets in the text may be a value
-    return ShoalError(f"Spark failed ({told}); nothing was written. SHOAL_DEBUG=1 shows its log, which may show data.")
+    reason = condition or type(error).__name__  # text in brackets in the message may be a value
+    return ShoalError(
+        f"Spark failed ({reason}); nothing was written. SHOAL_DEBUG=1 shows its log, which may show data."
+    )

@@ -1,8 +1,7 @@
-"""How Spark reads files and directories: which files there are, what their columns are called, and what could go wrong.
+"""Files and directories as Spark reads them, and checks before.
 
-Spark reads more than it should: it invents rows where a quoted cell has a line end, replaces what is no UTF-8, and
-fills columns that a file lacks with missing values. So the files are looked at before, and refused where the other
-engine would refuse them.
+Spark accepts too much: it invents rows if a quoted cell has a line end, replaces invalid UTF-8, and fills columns that
+a file lacks with missing values. So the files are checked first, and refused if the other engine would refuse them.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from shoal.errors import TableError
 from shoal.io.engines import sql
 from shoal.io.engines.base import Source, check_names
 from shoal.io.formats import format_of
-from shoal.io.formats.csv_dialect import CsvFormat, detect, same_header, surely_named
-from shoal.io.formats.partitioned import common_schema, refuse_double
+from shoal.io.formats.csv_dialect import CsvFormat, check_same_header, detect, has_reliable_names
+from shoal.io.formats.partitioned import check_no_duplicates, common_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-__all__ = ["open_files"]
 
 FORMATS = ("parquet", "csv")
 ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "windows-1252"}
@@ -31,9 +28,10 @@ ENCODINGS = {"utf-8": "UTF-8", "latin-1": "ISO-8859-1", "cp1252": "windows-1252"
 def open_files(
     spark: SparkSession, path: Path, source: Source
 ) -> tuple[DataFrame, tuple[str, ...], tuple[str, ...], bool]:
-    """A frame over a file or directory, the names of its columns, and the texts that stand for missing values.
+    """Open a file or directory as a frame.
 
-    Last comes whether the names are known to be names (see :class:`shoal.io.engines.base.Relation`).
+    Returns the frame, the names of its columns, the texts that stand for missing values, and whether the names are
+    known to be names (see :class:`shoal.io.engines.base.Relation`).
 
     The folders of a partitioned directory (``year=2024/``) become columns of text after those of the files.
     """
@@ -60,23 +58,23 @@ def open_files(
     reader = spark.read.option("recursiveFileLookup", path.is_dir() and not partitioned)
     if path.is_dir():
         reader = reader.option("pathGlobFilter", f"*.{form}")
-    place = _escaped(path.resolve())
+    location = _escaped(path.resolve())
     if form == "parquet":
         names = tuple(common_schema(files).names)
         check_names(names, named=True)
         if len({name.lower() for name in names}) < len(names) and spark.conf.get("spark.sql.caseSensitive") != "true":
             raise TableError("Columns differ in nothing but case; set spark.sql.caseSensitive to true in this session.")
-        frame = reader.parquet(place)
+        frame = reader.parquet(location)
         if not partitioned:
-            # no selectExpr: in an expression Spark would put a setting in place of ${name}
+            # not selectExpr: in an expression Spark would replace ${name} by a setting
             frame = frame.select(*(_column(name) for name in names))
-        refuse_double(names, partitioned)
+        check_no_duplicates(names, partitioned)
         return frame, tuple(frame.columns), source.csv.missing, True
     csv_form = _csv_form(files, source.csv)
-    frame = _open_csv(spark, reader, place, csv_form, path, form)
+    frame = _open_csv(spark, reader, location, csv_form, path, form)
     names = (*csv_form.names, *frame.columns[len(csv_form.names) :])
-    refuse_double(csv_form.names, partitioned)
-    return frame, names, ("", *source.csv.missing), surely_named(source.csv, csv_form)
+    check_no_duplicates(csv_form.names, partitioned)
+    return frame, names, ("", *source.csv.missing), has_reliable_names(source.csv, csv_form)
 
 
 def _format(path: Path, given: str | None) -> str:
@@ -92,7 +90,10 @@ def _format(path: Path, given: str | None) -> str:
 
 
 def _visible(path: Path, form: str) -> Any:
-    """Files of a directory that Spark looks at: it skips names that begin with a dot or an underscore."""
+    """Return the files of a directory that Spark reads.
+
+    It skips names that begin with a dot or an underscore.
+    """
     return (
         file
         for file in path.rglob(f"*.{form}")
@@ -109,7 +110,7 @@ def _files(path: Path, form: str) -> list[Path]:
 
 
 def _partitioned(path: Path, folders: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """The columns that are kept in the names of folders; they must be the same for all files."""
+    """Return the columns of folder names; they must be equal for all files."""
     keys = {tuple(part.partition("=")[0] if "=" in part else "" for part in parts) for parts in folders}
     if not any(name for parts in keys for name in parts):
         return ()
@@ -122,22 +123,22 @@ def _partitioned(path: Path, folders: Sequence[tuple[str, ...]]) -> tuple[str, .
 
 
 def _csv_form(files: Sequence[Path], given: CsvFormat) -> CsvFormat:
-    """How the files are written, found in the first; the others must have the same header."""
+    """Detect the CSV format in the first file; the others must match it."""
     form = detect(files[0], given)
     if form.encoding not in ENCODINGS:
         raise TableError(f"Spark cannot read {form.encoding} text; convert the file to UTF-8 first.")
-    same_header(files, form)
+    check_same_header(files, form)
     return form
 
 
-def _open_csv(spark: SparkSession, reader: Any, place: str, form: CsvFormat, path: Path, suffix: str) -> DataFrame:
+def _open_csv(spark: SparkSession, reader: Any, location: str, form: CsvFormat, path: Path, suffix: str) -> DataFrame:
     from pyspark.sql.types import StringType, StructField, StructType
 
     quote = form.quote or '"'
     lines = spark.read.option("recursiveFileLookup", path.is_dir())
     if path.is_dir():
         lines = lines.option("pathGlobFilter", f"*.{suffix}")
-    text = lines.text(place).toDF("line")
+    text = lines.text(location).toDF("line")
     (seen,) = text.selectExpr(*sql.line_checks(quote)).collect()
     if seen["nul"]:
         raise TableError("A file of the source holds a NUL byte; a text table cannot. Remove it.")
@@ -149,12 +150,12 @@ def _open_csv(spark: SparkSession, reader: Any, place: str, form: CsvFormat, pat
         .options(
             header=bool(form.header), sep=form.delimiter or ",", quote=quote, escape=quote, mode="FAILFAST",
             encoding=ENCODINGS[form.encoding or "utf-8"], enforceSchema=True, unescapedQuoteHandling="RAISE_ERROR",
-            # a record is checked whole, even where few of its columns are looked at
+            # whole records are checked, even if only some columns are read
             columnPruning=False,
-            # where a quote is open at the end of a line, files cannot be cut at line ends
+            # files cannot be split at line ends if a quote is open at one
             multiLine=bool(seen["open"]),
         )
-        .csv(place)
+        .csv(location)
     )  # fmt: skip
     return frame
 
@@ -166,5 +167,5 @@ def _column(name: str) -> Any:
 
 
 def _escaped(path: Path) -> str:
-    """A path in which nothing is a wildcard to Spark."""
+    """Escape a path so that it has no wildcard to Spark."""
     return "".join(f"\\{sign}" if sign in "*?[]{}\\" else sign for sign in str(path))

@@ -1,7 +1,7 @@
-"""A Spark session of shoal's own: silent, private, without a web page; and the Java that it needs.
+"""A private, silent Spark session without a web page, and its Java.
 
-It has a Java process of its own that ends with it. Who works in it, and for how long it is kept, is said in
-:mod:`shoal.io.engines.spark_shared_session`.
+It has a Java process of its own that ends with it. :mod:`shoal.io.engines.spark_shared_session` manages its users and
+its lifetime.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import InputError, PlanError
-from shoal.runtime.scratch import Held, make_scratch
+from shoal.runtime.scratch import LockedFolder, make_scratch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-__all__ = ["StartedSession", "is_spark_frame", "megabytes", "require_java", "require_pyspark", "start_session"]
 
 OLDEST_JAVA = 17
 INSTALL_JAVA = (
@@ -36,17 +34,17 @@ UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}
 
 
 class StartedSession:
-    """A session that was started here.
+    """A session that shoal started.
 
     Attributes
     ----------
     chosen
-        What it was started with, by Spark's names.
+        The settings it was started with, by their Spark names.
     users
-        How many work in it at the moment.
+        Number of current users.
     """
 
-    def __init__(self, spark: SparkSession, gateway: Any, scratch: Held, chosen: Mapping[str, str]) -> None:
+    def __init__(self, spark: SparkSession, gateway: Any, scratch: LockedFolder, chosen: Mapping[str, str]) -> None:
         self.spark = spark
         self.master = chosen["spark.master"]
         self.chosen = chosen
@@ -57,7 +55,7 @@ class StartedSession:
 
     @property
     def alive(self) -> bool:
-        """Whether it still answers: nobody has stopped it, and its Java runs."""
+        """Return whether the session runs: it is not stopped, and its Java runs."""
         return self._context._jsc is not None and (self._gateway.proc is None or self._gateway.proc.poll() is None)
 
     def close(self) -> None:
@@ -67,7 +65,7 @@ class StartedSession:
         from pyspark import SparkContext
 
         gateway, self._gateway = self._gateway, None
-        with contextlib.suppress(Exception):  # its Java may be gone
+        with contextlib.suppress(Exception):  # its Java may have ended
             self.spark.stop()
         with contextlib.suppress(Exception):
             gateway.shutdown()
@@ -84,7 +82,7 @@ class StartedSession:
 
 
 def is_spark_frame(data: Any) -> bool:
-    """Whether an object is a Spark DataFrame; does not import Spark."""
+    """Return whether an object is a Spark DataFrame, without importing Spark."""
     kinds = type(data).__mro__
     return any(kind.__name__ == "DataFrame" and kind.__module__.startswith("pyspark.sql") for kind in kinds)
 
@@ -106,8 +104,8 @@ def start_session(master: str, memory: str | None, options: Mapping[str, str]) -
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    held = make_scratch(Path(tempfile.gettempdir()), "shoal-")
-    scratch = held.path
+    locked = make_scratch(Path(tempfile.gettempdir()), "shoal-")
+    scratch = locked.path
     debug = bool(os.environ.get("SHOAL_DEBUG"))
     given = {
         "spark.app.name": "shoal",
@@ -118,11 +116,11 @@ def start_session(master: str, memory: str | None, options: Mapping[str, str]) -
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Spark's log quotes values of rows where they cannot be read
+        # Spark's log quotes values of rows that cannot be read
         "spark.log.level": "WARN" if debug else "OFF",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.caseSensitive": "true",
-        "spark.driver.maxResultSize": "0",  # what fits is checked by the engine
+        "spark.driver.maxResultSize": "0",  # the engine checks what fits
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     }
     on_this_machine = master.startswith("local")
@@ -149,7 +147,7 @@ def start_session(master: str, memory: str | None, options: Mapping[str, str]) -
                 raise
     except Exception as error:
         reason = _reason((scratch / "java.log").read_text(errors="replace"), error)
-        held.remove()
+        locked.remove()
         if not isinstance(error, PySparkException) and "Py4J" not in type(error).__name__:
             raise
         raise InputError(
@@ -157,15 +155,15 @@ def start_session(master: str, memory: str | None, options: Mapping[str, str]) -
             f"SHOAL_DEBUG=1 shows Spark's log."
         ) from None
     if on_this_machine and "PYSPARK_PYTHON" not in os.environ:
-        context.pythonExec = sys.executable  # functions run beside Spark by this Python, not by any that is found
+        context.pythonExec = sys.executable  # Spark runs functions with this Python, not with any on the path
     with contextlib.suppress(ValueError):  # not in the main thread, where Spark sets no handler either
         signal.signal(signal.SIGINT, interrupted)
-    return StartedSession(SparkSession(context), gateway, held, chosen)
+    return StartedSession(SparkSession(context), gateway, locked, chosen)
 
 
 @contextlib.contextmanager
 def _environment(on_this_machine: bool) -> Iterator[None]:
-    """Keep Spark to the loopback address where it runs on this machine alone."""
+    """Bind Spark to the loopback address if it runs on this machine alone."""
     before = os.environ.get("SPARK_LOCAL_IP")
     if on_this_machine and before is None:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -177,7 +175,10 @@ def _environment(on_this_machine: bool) -> Iterator[None]:
 
 
 def _reason(log: str, error: Exception) -> str:
-    """What the log says of a start that failed, in a few words; the table has not been looked at yet."""
+    """Return the reason of a failed start from the log, in a few words.
+
+    The table has not been read yet.
+    """
     text = f"{log}\n{error}"
     if "Could not parse Master URL" in text or "Master must either be" in text:
         return ": this is no master that Spark knows"
@@ -189,10 +190,10 @@ def _reason(log: str, error: Exception) -> str:
 
 
 def require_pyspark() -> None:
-    """Raise where PySpark is not installed."""
+    """Raise if PySpark is not installed."""
     try:
         with warnings.catch_warnings():
-            # modules that it would load later, with warnings about pandas, which is not used with it here
+            # it would load these modules later, with warnings about pandas, which is not used here
             warnings.simplefilter("ignore", FutureWarning)
             import pyspark.sql.functions
 
@@ -203,23 +204,23 @@ def require_pyspark() -> None:
 
 
 def require_java() -> None:
-    """Raise where no Java is found, or one that is too old for Spark."""
+    """Raise if no Java is found, or one that is too old for Spark."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     try:
         if java is None:
             raise FileNotFoundError
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
+        version_output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         raise InputError(f"Spark needs Java, and none was found: {INSTALL_JAVA}.") from None
-    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    version = re.search(r'version "(?:1\.)?(\d+)', version_output.stderr + version_output.stdout)
     if version is None or int(version.group(1)) < OLDEST_JAVA:
         which = "one that does not say its version" if version is None else f"Java {version.group(1)}"
         raise InputError(f"Spark needs Java {OLDEST_JAVA} or later; found {which}: {INSTALL_JAVA}.")
 
 
 def megabytes(text: str) -> int:
-    """Whole megabytes of an amount of memory such as ``4GB``, ``512MiB`` or ``1.5g``.
+    """Return an amount of memory such as ``4GB`` in whole megabytes.
 
     >>> megabytes("1.5GB")
     1536

@@ -1,8 +1,8 @@
-"""Which Spark session serves a piece of work: one that runs already, or one of shoal's own, kept while it is wanted.
+"""Choice and sharing of Spark sessions.
 
-A session that shoal did not start is used as it is and never ended. One that shoal started is shared by all who ask
-for it in this process, each with views and settings of their own, and ends with the last of them; within
-:func:`keeping` it outlives them, and the next to ask need not start Java again.
+A session that shoal did not start is used as it is and never ended. A session that shoal started is shared by all users
+in this process, each with separate views and settings, and ends with the last of them. Within
+:func:`shared_spark_session` it outlives them, and the next user need not start Java again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
 
     from shoal.io.engines.spark_session import StartedSession
 
-__all__ = ["OpenSession", "keeping", "open_session"]
-
 
 class OpenSession:
-    """A session to work in, and how to let go of it; ``started`` where shoal started it."""
+    """A session to work in; ``started`` if shoal started it."""
 
     def __init__(self, spark: SparkSession, started: StartedSession | None = None) -> None:
         self.spark = spark
@@ -35,7 +33,10 @@ class OpenSession:
             started.users += 1
 
     def close(self) -> None:
-        """Let go of it: one of shoal's own ends where nobody else wants it, and any other is left as it is."""
+        """Release the session.
+
+        One that shoal started ends if nobody else needs it; any other is left as it is.
+        """
         started, self._started = self._started, None
         if started is not None:
             with _own.lock:
@@ -44,7 +45,10 @@ class OpenSession:
 
 
 class _Own:
-    """The session that shoal started, and how many want it kept; a process can have one Spark only."""
+    """The session that shoal started, and how many callers want it kept.
+
+    A process can have only one Spark.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -65,9 +69,10 @@ _own = _Own()
 
 
 def open_session(settings: EngineSettings) -> OpenSession:
-    """The session that is running, or else a new one with the master, memory, threads and options of the settings.
+    """Return the running session, or start one with the settings.
 
-    One of shoal's own that was started with others is ended where nobody works in it; otherwise they are refused.
+    They are master, memory, threads and options. A session that shoal started with other settings is ended if it has no
+    users; otherwise the settings are refused.
     """
     spark_session.require_pyspark()
     with _own.lock:
@@ -82,19 +87,20 @@ def open_session(settings: EngineSettings) -> OpenSession:
             _own.end()
         if _own.started is None:
             if (running := _running()) is not None:
-                return _as_it_is(running, settings)
+                return _use_running(running, settings)
             spark_session.require_java()
             master = settings.master or f"local[{settings.threads or '*'}]"
             _own.started = spark_session.start_session(master, settings.memory, settings.options)
-        # of its own are its views and its settings, so that no release meets what another one left there
+        # a new session has separate views and settings, so that no release meets what another one left there
         return OpenSession(_own.started.spark.newSession(), _own.started)
 
 
 @contextmanager
-def keeping(settings: EngineSettings | None = None) -> Iterator[SparkSession | None]:
-    """Let a session of shoal's own last until the end of this block, however many work in it one after the other.
+def shared_spark_session(settings: EngineSettings | None = None) -> Iterator[SparkSession | None]:
+    """Keep a session that shoal starts until the end of this block.
 
-    With settings of Spark one is started at once and given; who asks for others within the block is refused.
+    It serves all users within the block. With settings for Spark a session is started at once and yielded; other
+    settings within the block are refused.
     """
     opened = None
     with _own.lock:
@@ -112,7 +118,10 @@ def keeping(settings: EngineSettings | None = None) -> Iterator[SparkSession | N
 
 
 def _running() -> Any:
-    """A session that somebody else has started, or that spark-submit has Java ready for; None where there is none."""
+    """Return a session that other code started, or None.
+
+    It may also be one for which spark-submit has started Java.
+    """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -124,11 +133,11 @@ def _running() -> Any:
     return running
 
 
-def _as_it_is(running: Any, settings: EngineSettings) -> OpenSession:
-    """A session that is not shoal's; of the settings only the master is held against it."""
+def _use_running(running: Any, settings: EngineSettings) -> OpenSession:
+    """Return a session of other code; only its master is compared."""
     from pyspark.sql import SparkSession
 
-    if not isinstance(running, SparkSession):  # spark-submit has started Java, with settings of its own
+    if not isinstance(running, SparkSession):  # spark-submit has started Java, with its settings
         for key, value in settings.options.items():
             running = running.config(key, value)
         return OpenSession(running.getOrCreate())
@@ -142,13 +151,13 @@ def _as_it_is(running: Any, settings: EngineSettings) -> OpenSession:
 
 
 def _difference(settings: EngineSettings, started: StartedSession) -> str:
-    """What is asked for that a session was not started with; empty where it serves."""
+    """Return which setting a session was not started with, else an empty text."""
     master = settings.master or (settings.threads and f"local[{settings.threads}]")
     if master and master != started.master and (settings.master or started.master.startswith("local[")):
         return f"it cannot be moved to {master!r}"
     if settings.memory is not None:
-        asked, has = spark_session.megabytes(settings.memory), started.chosen.get("spark.driver.memory")
-        if has != f"{asked}m":
+        wanted, has = spark_session.megabytes(settings.memory), started.chosen.get("spark.driver.memory")
+        if has != f"{wanted}m":
             return f"its memory ({has or 'as Spark chooses'}) cannot become {settings.memory}"
     for name, value in settings.options.items():
         if started.chosen.get(name) != value:

@@ -1,12 +1,13 @@
-"""The table of formats: what is read, what is written, and by which extra.
+"""Registry of file formats.
 
-A format is one entry of :data:`FORMATS` and, unless the engine itself reads it, one module with two functions::
+It records which formats are read and written, and which extra provides them. A format is one entry of :data:`FORMATS`
+and, unless the engine reads it itself, one module with two functions::
 
-    load(path, options) -> (Arrow table, {column: ColumnLabels})     run in a process of its own, see `apart.py`
-    write(table, path, writing) -> Options                           by which it is read back, to be verified
+    load(path, options) -> (Arrow table, {column: ColumnLabels})     run in a separate process, see `sandbox.py`
+    write(table, path, writing) -> Options                           to read it back for verification
 
-A file's format is told by the plan, else by the end of its name, else by its first bytes. Other packages add formats
-under the entry points ``shoal.formats``; shoal's own are asked first.
+The format of a file is given by the plan, else by its extension, else by its first bytes. Other packages add formats
+under the entry points ``shoal.formats``; shoal's own are tried first.
 """
 
 from __future__ import annotations
@@ -20,24 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from shoal.errors import OutputError, PlanError, TableError
-from shoal.runtime.registry import Extended
+from shoal.runtime.registry import Registry
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "FORMATS",
-    "PLAIN",
-    "STANDARD",
-    "ColumnLabels",
-    "Format",
-    "Options",
-    "Writing",
-    "format_named",
-    "format_of",
-    "require_packages",
-    "writer_of",
-]
 
 STANDARD = Path("-")
 """Standard input or output in place of a file."""
@@ -45,7 +32,11 @@ STANDARD = Path("-")
 
 @dataclass(frozen=True)
 class ColumnLabels:
-    """What a source says of a column: a sentence on it, the meaning of its codes (code as text, meaning), no nulls."""
+    """Labels of a column from its source.
+
+    ``label`` describes the column. ``values`` are the meanings of its codes (code as text, meaning). ``never_missing``
+    says that it has no nulls.
+    """
 
     label: str | None = None
     values: tuple[tuple[str, str], ...] = ()
@@ -54,22 +45,22 @@ class ColumnLabels:
 
 @dataclass(frozen=True)
 class Options:
-    """What a reader is told beside the path.
+    """Options of a reader in addition to the path.
 
     Attributes
     ----------
     sheet
-        Of a workbook: name, or number from 1; the first by default.
+        For a workbook: name, or number from 1; the first by default.
     table, query
-        Of a database: one of its tables, or a question to it.
+        For a database: one of its tables, or a query.
     user_missing
         Codes that a survey declares as missing: missing, or kept as values.
     values
         Columns with labelled values: their codes, or the labels in place of them.
     decoded
-        Columns whose labels are read in any case: those that were written as labelled codes.
+        Columns whose labels are always read: those that were written as labelled codes.
     schema
-        The types to read, where they are known: a release is read back as what it was written from.
+        The types to read, if known: a release is read back with the types it was written from.
     """
 
     sheet: str | int | None = None
@@ -83,14 +74,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Writing:
-    """What a writer is told beside the table and the path.
+    """Options of a writer in addition to the table and the path.
 
     Attributes
     ----------
     labels
-        What the source says of its columns.
+        Labels of the columns from the source.
     coded
-        Columns that were no text in the source: where they are text now, they become labelled codes.
+        Columns that were not text in the source: if they are text now, they become labelled codes.
     table
         The name of the table in a database, or of the sheet.
     """
@@ -101,25 +92,25 @@ class Writing:
 
 
 PLAIN = Writing()
-"""Nothing is told."""
+"""The default options of a writer."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """One line of the table.
+    """A file format.
 
     Attributes
     ----------
     suffixes
-        How names of such files end.
+        Extensions of its files.
     module
-        Where it is read and written; None where the engine does both itself.
+        The module that reads and writes it; None if the engine does both itself.
     packages, extra
-        What must be installed for it, and the extra of shoal that brings it.
+        Packages that it needs, and the extra of shoal that installs them.
     signature
-        How such a file begins, as (place, bytes).
+        First bytes of its files, as (offset, bytes).
     takes
-        The keys of ``[source]`` that only some formats know.
+        The keys of ``[source]`` that only some formats support.
     """
 
     name: str
@@ -135,11 +126,11 @@ class Format:
 
 
 _LABELLED = frozenset({"user_missing", "values"})
-_ASKED = frozenset({"table", "query"})
+_QUERYABLE = frozenset({"table", "query"})
 
 _OWN: dict[str, Format] = {
-    made.name: made
-    for made in (
+    form.name: form
+    for form in (
         Format("csv", "CSV", (".csv", ".tsv", ".txt")),
         Format("parquet", "Parquet", (".parquet",), signature=((0, b"PAR1"),)),
         Format(
@@ -151,18 +142,18 @@ _OWN: dict[str, Format] = {
                signature=((0, b"$FL2"), (0, b"$FL3")), takes=_LABELLED),
         Format("stata", "Stata", (".dta",), "shoal.io.formats.spss_stata_sas", ("pyreadstat", "pandas"), "files",
                signature=((0, b"<stata_dta>"),), takes=_LABELLED),
-        Format("sas-transport", "SAS transport", (".xpt",), "shoal.io.formats.spss_stata_sas", ("pyreadstat", "pandas"), "files",
-               signature=((0, b"HEADER RECORD*******LI"),), takes=_LABELLED),
-        Format("sas", "SAS", (".sas7bdat",), "shoal.io.formats.spss_stata_sas", ("pyreadstat", "pandas"), "files", writes=False,
-               signature=((12, b"\xc2\xea\x81\x60\xb3\x14\x11\xcf"),), takes=_LABELLED),
+        Format("sas-transport", "SAS transport", (".xpt",), "shoal.io.formats.spss_stata_sas", ("pyreadstat", "pandas"),
+               "files", signature=((0, b"HEADER RECORD*******LI"),), takes=_LABELLED),
+        Format("sas", "SAS", (".sas7bdat",), "shoal.io.formats.spss_stata_sas", ("pyreadstat", "pandas"), "files",
+               writes=False, signature=((12, b"\xc2\xea\x81\x60\xb3\x14\x11\xcf"),), takes=_LABELLED),
         Format("sqlite", "SQLite", (".sqlite", ".sqlite3", ".db"), "shoal.io.formats.sqlite",
-               signature=((0, b"SQLite format 3\0"),), takes=_ASKED),
+               signature=((0, b"SQLite format 3\0"),), takes=_QUERYABLE),
         Format("duckdb", "DuckDB", (".duckdb", ".ddb"), "shoal.io.formats.duckdb_file",
-               signature=((8, b"DUCK"),), takes=_ASKED),
+               signature=((8, b"DUCK"),), takes=_QUERYABLE),
     )
 }  # fmt: skip
 
-FORMATS: Extended[Format] = Extended(_OWN, "shoal.formats", Format, made=True)
+FORMATS: Registry[Format] = Registry(_OWN, "shoal.formats", Format, instances=True)
 """All formats by name."""
 
 _PACKED = (".gz", ".zst")
@@ -171,7 +162,7 @@ _WRITTEN = {"excel": ".xlsx", "spss": ".sav"}
 
 
 def format_named(name: str) -> Format:
-    """A format by its name in a plan."""
+    """Return a format by its name in a plan."""
     if name in FORMATS:
         return FORMATS[name]
     close = difflib.get_close_matches(name, FORMATS, 1)
@@ -180,12 +171,15 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: Path, given: str | None = None) -> Format:
-    """The format of a file: as the plan says, as it is named, as it begins; CSV where nothing tells."""
+    """Return the format of a file.
+
+    The plan determines it, else the extension, else the first bytes; CSV by default.
+    """
     if given is not None:
         form = format_named(given)
     else:
         named = _by_suffix(path)
-        begun = _by_content(path, _tried() if named is None else FORMATS.own.values())
+        begun = _by_content(path, _candidate_formats() if named is None else FORMATS.own.values())
         if begun is not None and named is not None and named.name == "csv":
             raise TableError(
                 f"File {path.name!r} is named like a CSV, but its first bytes are those of {begun.title}. Name it "
@@ -198,7 +192,7 @@ def format_of(path: Path, given: str | None = None) -> Format:
 
 
 def writer_of(path: Path, given: str | None = None) -> Format:
-    """The format in which a release is written, by the end of its name."""
+    """Return the format of a release, by the extension of its path."""
     form = format_named(given) if given is not None else _by_suffix(path)
     if form is None or not form.writes or (given is None and path.suffix.lower() not in _written(form)):
         writable = [suffix for one in FORMATS.own.values() for suffix in _written(one)]
@@ -216,7 +210,7 @@ def _written(form: Format) -> tuple[str, ...]:
 
 
 def require_packages(form: Format) -> None:
-    """Raise where a format needs what is not installed; say what to install."""
+    """Raise if packages of a format are missing; name what to install."""
     lacking = [name for name in form.packages if find_spec(name) is None]
     if lacking:
         raise TableError(
@@ -228,16 +222,19 @@ def require_packages(form: Format) -> None:
 def _by_suffix(path: Path) -> Format | None:
     name = path.name.lower()
     for packed in _PACKED:
-        if name.endswith(packed):  # whatever is inside is looked at once it is unpacked; only CSV comes packed
+        if name.endswith(packed):  # the content is checked after unpacking; only CSV files are compressed
             return FORMATS["csv"]
-    return next((form for form in _tried() if name.endswith(form.suffixes)), None)
+    return next((form for form in _candidate_formats() if name.endswith(form.suffixes)), None)
 
 
-def _tried() -> Iterator[Format]:
-    """Shoal's own formats; then those of others, which are loaded where none of these fits."""
+def _candidate_formats() -> Iterator[Format]:
+    """Yield shoal's own formats, then those of other packages.
+
+    The latter are loaded only if none of the former fits.
+    """
     yield from FORMATS.own.values()
     for name in FORMATS.installed:
-        with suppress(PlanError):  # one that is broken stops nobody who does not ask for it
+        with suppress(PlanError):  # a broken one must not affect users of other formats
             yield FORMATS[name]
 
 
@@ -250,6 +247,6 @@ def _by_content(path: Path, forms: Iterable[Format]) -> Format | None:
     except OSError:
         return None
     for form in forms:
-        if any(head[place : place + len(sign)] == sign for place, sign in form.signature):
+        if any(head[offset : offset + len(sign)] == sign for offset, sign in form.signature):
             return form
     return None

@@ -1,8 +1,9 @@
-"""Other databases, through a driver that the user has installed: read, in a transaction that is never committed.
+"""Other databases, through a driver that the user has installed.
 
-``driver = "snowflake"`` is the package adbc_driver_snowflake, or what ADBC's driver manager knows by that name;
-``driver = "odbc"`` is arrow-odbc with a connection string of ODBC. Addresses come from the environment, and what a
-driver says of a failure is not passed on, as in :mod:`shoal.io.formats.postgres`.
+They are read in a transaction that is never committed. ``driver = "snowflake"`` is the package adbc_driver_snowflake,
+or a driver of that name that ADBC's driver manager knows. ``driver = "odbc"`` is arrow-odbc with a connection string of
+ODBC. Addresses come from the environment, and the error messages of a driver are not passed on, as in
+:mod:`shoal.io.formats.postgres`.
 """
 
 from __future__ import annotations
@@ -17,26 +18,24 @@ from typing import Any
 import pyarrow as pa
 
 from shoal.errors import InputError, PlanError, TableError
-from shoal.io.formats.postgres import Place, watched
+from shoal.io.formats.postgres import TableName, record_read_errors
 from shoal.io.formats.urls import address_in
 
-__all__ = ["answer"]
-
-ROWS = 1 << 16
+BATCH_ROWS = 1 << 16
 
 
 @contextmanager
-def answer(database: str, driver: str, table: str | None, query: str | None) -> Iterator[pa.RecordBatchReader]:
-    """A table of a database, or the answer to a query, as it comes."""
+def query_database(database: str, driver: str, table: str | None, query: str | None) -> Iterator[pa.RecordBatchReader]:
+    """Stream a table of a database, or the result of a query."""
     if (table is None) == (query is None):
         raise PlanError('A database needs table = "schema.name" or query = "..." in [source].')
-    statement = query if query is not None else f"SELECT * FROM {Place.of(table or '').quoted}"
+    statement = query if query is not None else f"SELECT * FROM {TableName.of(table or '').quoted}"
     address = address_in(database)
     broken: list[Exception] = []
     with ExitStack() as stack:
         try:
             found = _odbc(address, statement) if driver == "odbc" else _adbc(address, driver, statement, stack)
-            yield watched(found, broken)
+            yield record_read_errors(found, broken)
         except InputError:
             raise
         except Exception as error:
@@ -49,7 +48,7 @@ def answer(database: str, driver: str, table: str | None, query: str | None) -> 
 
 
 def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) -> pa.RecordBatchReader:
-    # no path of a library; the manager of drivers would take the address for one
+    # no path of a library: the driver manager would load it
     if not re.fullmatch(r"[a-z][a-z0-9_]*", driver) or driver == "manager":
         raise PlanError("A driver must be a name of small letters, digits and _, such as sqlite; found another text.")
     if find_spec("adbc_driver_manager") is None:
@@ -68,7 +67,7 @@ def _adbc(address: str, driver: str, statement: str | None, stack: ExitStack) ->
                 f"There is no driver {driver!r}. Install its package (pip install adbc-driver-{driver}), or let ADBC's "
                 f"driver manager know one of this name."
             ) from None
-    stack.enter_context(connection)  # what is not committed is undone when it is closed
+    stack.enter_context(connection)  # closing it undoes what is not committed
     cursor = stack.enter_context(connection.cursor())
     cursor.execute(statement)
     found: pa.RecordBatchReader = cursor.fetch_record_batch()
@@ -79,13 +78,13 @@ def _odbc(address: str, statement: str | None) -> pa.RecordBatchReader:
     if find_spec("arrow_odbc") is None:
         raise PlanError("ODBC needs the package arrow-odbc, which is not installed. Install it: pip install arrow-odbc")
     found: Any = importlib.import_module("arrow_odbc").read_arrow_batches_from_odbc(
-        query=statement, connection_string=address, batch_size=ROWS
+        query=statement, connection_string=address, batch_size=BATCH_ROWS
     )
     return pa.RecordBatchReader.from_batches(found.schema, iter(found))
 
 
 def _errors() -> tuple[type[Exception], ...]:
-    """What drivers raise."""
+    """Return the exception classes that drivers raise."""
     plain = (pa.ArrowException, OSError, RuntimeError, ValueError)
     if find_spec("adbc_driver_manager") is None:
         return plain

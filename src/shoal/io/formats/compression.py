@@ -1,7 +1,7 @@
-"""Files that come compressed, in an encoding of spreadsheets, or through standard input: laid out once, privately.
+"""Private copies of compressed files, cp1252 files and standard input.
 
-There they can be looked at from the beginning as often as needed, by all cores, and a damaged end is found before the
-first row is used. Memory stays that of one block. A file that grows out of all proportion is refused.
+A file is copied once. The copy can be read from the beginning any number of times, on all cores, and a damaged end is
+found before the first row is used. Memory stays that of one block. A file that expands excessively is refused.
 """
 
 from __future__ import annotations
@@ -16,21 +16,19 @@ from typing import IO, Any
 from shoal.errors import TableError
 from shoal.io.formats import STANDARD
 
-__all__ = ["copy_blocks", "in_utf8", "is_packed", "lay_out"]
+BLOCK_BYTES = 1 << 20
+MAX_EXPANSION = 1000
+"""Maximum ratio of a file to its archive; tables expand 3 to 50 times."""
 
-BLOCK = 1 << 20
-MOST_GROWTH = 1000
-"""How many times larger than its archive a file may be; tables become 3 to 50 times larger."""
-
-ALWAYS_ALLOWED = 1 << 30
-LEAST_FREE = 256 << 20
-"""Bytes that are left free on the disk of temporary files."""
+ALWAYS_ALLOWED_BYTES = 1 << 30
+MIN_FREE_BYTES = 256 << 20
+"""Bytes that stay free on the disk of temporary files."""
 
 _SIGNS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
-def is_packed(path: Path) -> str | None:
-    """The compression of a file, told by its first bytes; None where it has none."""
+def compression_of(path: Path) -> str | None:
+    """Return the compression of a file by its first bytes, or None."""
     try:
         with path.open("rb") as file:
             head = file.read(4)
@@ -39,44 +37,47 @@ def is_packed(path: Path) -> str | None:
     return next((kind for sign, kind in _SIGNS.items() if head.startswith(sign)), None)
 
 
-def lay_out(path: Path, place: Path) -> Path:
-    """Copy standard input, or what is in a compressed file, to a file of this run; returns where it is.
+def unpack_to_file(path: Path, target: Path) -> Path:
+    """Copy standard input or a compressed file to a file of this run.
 
-    What comes through standard input may be compressed too.
+    Returns the path of the copy. Standard input may be compressed too.
     """
     if path == STANDARD:
-        copy_blocks(sys.stdin.buffer, place, "Standard input")
-        if is_packed(place) is None:
-            return place
-        path = place
-        place = place.with_name(f"{place.name}-unpacked")
-    kind = is_packed(path)
-    what = "Standard input" if path.name == place.name.removesuffix("-unpacked") else f"File {path.name!r}"
-    most = max(ALWAYS_ALLOWED, MOST_GROWTH * path.stat().st_size)
+        copy_blocks(sys.stdin.buffer, target, "Standard input")
+        if compression_of(target) is None:
+            return target
+        path = target
+        target = target.with_name(f"{target.name}-unpacked")
+    kind = compression_of(path)
+    what = "Standard input" if path.name == target.name.removesuffix("-unpacked") else f"File {path.name!r}"
+    max_bytes = max(ALWAYS_ALLOWED_BYTES, MAX_EXPANSION * path.stat().st_size)
     try:
         with _opened(path, kind) as unpacked:
-            copy_blocks(unpacked, place, what, most)
+            copy_blocks(unpacked, target, what, max_bytes)
     except (OSError, EOFError, zlib.error) as error:
-        place.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)
         if getattr(error, "errno", None) is not None:
             raise TableError(f"{what} cannot be unpacked: {getattr(error, 'strerror', None)}.") from None
         raise TableError(
             f"{what} is a compressed file that is damaged or cut off; it cannot be unpacked to its end. Fetch it anew."
         ) from None
-    if is_packed(place) is not None:
+    if compression_of(target) is not None:
         raise TableError(f"{what} is compressed more than once; unpack it first.")
-    return place
+    return target
 
 
-def in_utf8(path: Path, place: Path) -> Path:
-    """Copy a text in cp1252, which DuckDB does not read, to a file in UTF-8; returns where that is."""
+def convert_to_utf8(path: Path, target: Path) -> Path:
+    """Copy a cp1252 text, which DuckDB does not read, to a file in UTF-8.
+
+    Returns the path of the copy.
+    """
     with path.open("rb") as file:
-        copy_blocks(_Recoded(file, path.name), place, f"File {path.name!r}")  # type: ignore[arg-type]
-    return place
+        copy_blocks(_Recoded(file, path.name), target, f"File {path.name!r}")  # type: ignore[arg-type]
+    return target
 
 
 class _Recoded:
-    """Blocks of a text in cp1252, in UTF-8; every byte is a character of its own."""
+    """Blocks of a cp1252 text in UTF-8; every byte is one character."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.file, self.name = file, name
@@ -97,17 +98,20 @@ def _opened(path: Path, kind: str | None) -> Any:
     return pa.input_stream(str(path), compression="zstd")
 
 
-def copy_blocks(source: IO[bytes], place: Path, what: str, most: int | None = None) -> None:
-    """Copy to a new file, block by block, as long as there is room and it is not more than so many bytes."""
+def copy_blocks(source: IO[bytes], target: Path, what: str, max_bytes: int | None = None) -> None:
+    """Copy a stream to a new file, block by block.
+
+    Raises if the disk is nearly full or the file has more than ``max_bytes``.
+    """
     written = 0
-    with place.open("xb") as file:
-        while block := source.read(BLOCK):
+    with target.open("xb") as file:
+        while block := source.read(BLOCK_BYTES):
             written += len(block)
-            if most is not None and written > most:
+            if max_bytes is not None and written > max_bytes:
                 raise TableError(
-                    f"{what} grows to more than {MOST_GROWTH} times its size when it is unpacked, as no table does. If "
-                    f"it is one, unpack it first."
+                    f"{what} grows to more than {MAX_EXPANSION} times its size when it is unpacked, as no table does. "
+                    f"If it is one, unpack it first."
                 )
-            if written % (64 * BLOCK) < BLOCK and shutil.disk_usage(place.parent).free < LEAST_FREE:
+            if written % (64 * BLOCK_BYTES) < BLOCK_BYTES and shutil.disk_usage(target.parent).free < MIN_FREE_BYTES:
                 raise TableError(f"{what} does not fit on the disk of temporary files. Set TMPDIR to a larger one.")
             file.write(block)

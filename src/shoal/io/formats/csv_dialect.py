@@ -1,7 +1,7 @@
-"""How a CSV file is written: found by looking at its beginning, and open to being told.
+"""The format of a CSV file, detected from its beginning or given.
 
-Nothing about values is guessed: every cell is read as text, so that zip code 01234 stays 01234, and only
-an empty cell is missing unless the plan names further markers.
+Values are not guessed: every cell is read as text, so that zip code 01234 stays 01234. Only an empty cell is missing
+unless the plan names further markers.
 """
 
 from __future__ import annotations
@@ -18,19 +18,14 @@ from typing import Annotated, ClassVar, Literal
 from annotated_types import Ge, MaxLen, MinLen
 
 from shoal.errors import InputError, TableError
-from shoal.runtime.validation import Checked
-
-__all__ = [
-    "RELEASED", "CsvFormat", "detect", "first_record", "is_cp1252", "other_than_utf8", "renamed", "same_header",
-    "surely_named",
-]  # fmt: skip
+from shoal.runtime.validation import Validated
 
 DELIMITERS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18
-MOST_COLUMNS = 16_384
-"""As many as a sheet has; of more, every step would take hours."""
+MAX_COLUMNS = 16_384
+"""As many as a sheet has; with more, every step would take hours."""
 SAMPLE_RECORDS = 500
-ENCODINGS = {  # by Python's name: what the engine calls it
+ENCODINGS = {  # Python's name: the engine's name
     "utf-8": "utf-8",
     "utf-8-sig": "utf-8",
     "ascii": "utf-8",
@@ -40,32 +35,32 @@ ENCODINGS = {  # by Python's name: what the engine calls it
     "utf-16-le": "utf-16",
 }
 UNDEFINED = b"\x81\x8d\x8f\x90\x9d"
-"""What no text in cp1252 holds."""
+"""Bytes that no text in cp1252 contains."""
 NOT_CONTROLS = bytes(byte for byte in range(256) if not 0x80 <= byte <= 0x9F)
 NOT_UNDEFINED = bytes(byte for byte in range(256) if byte not in UNDEFINED)
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")  # gzip, Zstandard, zip
 
 
 @dataclass(frozen=True)
-class CsvFormat(Checked):
-    """What is known of a CSV file; ``None`` means: find out.
+class CsvFormat(Validated):
+    """The known properties of a CSV file; ``None`` means: detect it.
 
     Attributes
     ----------
     delimiter, quote, header, encoding
         As the names say; encodings are utf-8, utf-16, latin-1 and cp1252.
     missing
-        Texts that stand for a missing value, besides the empty cell.
+        Texts that stand for a missing value, in addition to the empty cell.
     trim
         Whether blanks around a cell are dropped.
     names
         Column names in file order; from the header, or ``column1``, ``column2``, ... without one.
     skip
-        Blank lines before the first record.
+        Number of blank lines before the first record.
     rename
-        Whether the later of columns with one name are numbered: ``name``, ``name_2``, ...
+        Whether duplicate column names are numbered: ``name``, ``name_2``, ...
     decimal, thousands
-        How numbers are written: 1.234,5 has a decimal comma and a point between thousands. They are read as 1234.5 in
+        The separators of numbers: 1.234,5 has a decimal comma and a point between thousands. They are read as 1234.5 in
         the columns where all values are numbers of this kind.
     """
 
@@ -93,16 +88,16 @@ class CsvFormat(Checked):
 
     @property
     def foreign_numbers(self) -> bool:
-        """Whether numbers are written otherwise than 1234.5."""
+        """Return whether numbers are written in another form than 1234.5."""
         return self.decimal == "," or self.thousands is not None
 
 
 RELEASED = CsvFormat(delimiter=",", quote='"', header=True, encoding="utf-8")
-"""How shoal writes."""
+"""The format in which shoal writes."""
 
 
 def detect(path: Path, given: CsvFormat) -> CsvFormat:
-    """Fill in what the user left open, and read the column names."""
+    """Detect what the user left open, and read the column names."""
     head = _read_head(path)
     if not head:
         raise TableError(f"File {path.name!r} is empty; a table with a header and at least one row is needed.")
@@ -118,31 +113,33 @@ def detect(path: Path, given: CsvFormat) -> CsvFormat:
     records = _records(sample, delimiter, quote, complete)
     if not records:
         raise TableError(f"File {path.name!r} has no record; a header and at least one row are needed.")
-    if len(records[0]) > MOST_COLUMNS or (len(records) == 1 and not complete):
+    if len(records[0]) > MAX_COLUMNS or (len(records) == 1 and not complete):
         raise TableError(
-            f"File {path.name!r} must have at most {MOST_COLUMNS:,} columns, with a first record of less than "
+            f"File {path.name!r} must have at most {MAX_COLUMNS:,} columns, with a first record of less than "
             f"{SAMPLE_BYTES:,} bytes; it has more. Check the delimiter, or leave columns out."
         )
     header = _has_header(records) if given.header is None else given.header
     names = given.names or (
         tuple(name.strip() if given.trim else name for name in records[0])
         if header
-        else tuple(f"column{place}" for place in range(1, len(records[0]) + 1))
+        else tuple(f"column{position}" for position in range(1, len(records[0]) + 1))
     )
     if len(names) != len(records[0]):
         raise TableError(
             f"File {path.name!r} has {len(records[0])} columns, but {len(names)} names were given; give one for each."
         )
     if given.rename:
-        names = renamed(names)
+        names = rename_duplicates(names)
     skip = _blank_lines(sample)
     return replace(given, delimiter=delimiter, quote=quote, header=header, encoding=encoding, names=names, skip=skip)
 
 
-def renamed(names: Sequence[str]) -> tuple[str, ...]:
-    """The names with a number after each that another column has before; no number makes a name that is there.
+def rename_duplicates(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names with a number after each duplicate.
 
-    >>> renamed(["score", "age", "score", "score_2", "score"])
+    No number makes a name that exists already.
+
+    >>> rename_duplicates(["score", "age", "score", "score_2", "score"])
     ('score', 'age', 'score_3', 'score_2', 'score_4')
     """
     taken, found, last = set(names), dict[str, None](), dict[str, int]()
@@ -156,13 +153,16 @@ def renamed(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def surely_named(given: CsvFormat, found: CsvFormat) -> bool:
-    """Whether the names were given, or made here; those of a header may be a record that was taken for one."""
+def has_reliable_names(given: CsvFormat, found: CsvFormat) -> bool:
+    """Return whether the names were given, or generated here.
+
+    Those of a header may be a record that was taken for one.
+    """
     return bool(given.names) or not found.header
 
 
 def first_record(path: Path, form: CsvFormat) -> list[str]:
-    """The first record of a file that is written in a known way."""
+    """Return the first record of a file in a known format."""
     codec = "utf-8-sig" if form.encoding == "utf-8" else form.encoding
     try:
         with path.open(encoding=codec, newline="") as text:
@@ -174,8 +174,8 @@ def first_record(path: Path, form: CsvFormat) -> list[str]:
         ) from None
 
 
-def same_header(files: Sequence[Path], form: CsvFormat) -> None:
-    """Raise where files that are read as one table have other headers than the first."""
+def check_same_header(files: Sequence[Path], form: CsvFormat) -> None:
+    """Raise if files that are read as one table have different headers."""
     if not form.header or len(files) < 2:
         return
     first = first_record(files[0], form)
@@ -196,7 +196,7 @@ def _read_head(path: Path) -> bytes:
 
 
 def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
-    """The encoding as the engine calls it."""
+    """Return the encoding by the engine's name."""
     try:
         name = codecs.lookup(given).name if given else "utf-16" if head.startswith(codecs.BOM_UTF16_LE) else "utf-8"
     except LookupError:
@@ -211,7 +211,7 @@ def _encoding_of(path: Path, head: bytes, given: str | None) -> str:
 
 
 def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
-    """The sample as text, but for a character that its end cuts."""
+    """Return the sample as text, without a character that its end cuts."""
     if encoding == "utf-16":
         head = head.removeprefix(codecs.BOM_UTF16_LE)
     codec = {"utf-8": "utf-8-sig", "utf-16": "utf-16-le"}.get(encoding, encoding)
@@ -225,18 +225,18 @@ def _decode(path: Path, head: bytes, encoding: str, complete: bool) -> str:
 
 
 def is_cp1252(encoding: str | None) -> bool:
-    """Whether an encoding is that of western spreadsheets, by whatever name."""
+    """Return whether an encoding is cp1252, by whatever name."""
     try:
         return encoding is not None and codecs.lookup(encoding).name == "cp1252"
     except LookupError:
         return False
 
 
-def other_than_utf8(path: Path) -> str | None:
-    """The encoding of a plain text file that is not UTF-8, as spreadsheets write; None of UTF-8 and all other files.
+def detect_legacy_encoding(path: Path) -> str | None:
+    """Return the encoding of a text file that is not UTF-8, else None.
 
-    Bytes from 0x80 to 0x9f are quotes, dashes and the euro in cp1252, and control characters in latin-1, which nobody
-    writes.
+    The result is cp1252 or latin-1, as spreadsheets write; None for UTF-8 and all other files. Bytes from 0x80 to 0x9f
+    are quotes, dashes and the euro sign in cp1252, and control characters in latin-1, which do not occur in texts.
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     other = high = undefined = False
@@ -266,17 +266,20 @@ def other_than_utf8(path: Path) -> str | None:
 
 
 def _blank_lines(sample: str) -> int:
-    """How many blank lines stand before the first record; the engine would take the first for the header."""
+    """Count the blank lines before the first record.
+
+    The engine would take the first of them for the header.
+    """
     start = sample[: len(sample) - len(sample.lstrip("\r\n"))]
     return len(start.splitlines())
 
 
 def _refuse_nul(path: Path) -> None:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        place = content.find(b"\0")
-    if place >= 0:
+        position = content.find(b"\0")
+    if position >= 0:
         raise TableError(
-            f"File {path.name!r} holds a NUL byte (at byte {place}); a text table cannot. Remove it, or set the "
+            f"File {path.name!r} holds a NUL byte (at byte {position}); a text table cannot. Remove it, or set the "
             f'encoding ("utf-16") if the file is not UTF-8.'
         )
 
@@ -292,12 +295,15 @@ def _records(sample: str, delimiter: str, quote: str, complete: bool) -> list[li
                 return records
     except csv.Error:
         return records
-    # the last record of a cut sample may be cut itself
+    # the last record of a truncated sample may be truncated
     return records if complete or len(records) < 2 else records[:-1]
 
 
 def _delimiter_of(sample: str, quote: str, complete: bool) -> str:
-    """The delimiter under which most records have as many cells as the first, and more than one."""
+    """Return the delimiter that gives most records the width of the first.
+
+    The width must be more than one cell.
+    """
 
     def score(delimiter: str) -> tuple[float, int]:
         records = _records(sample, delimiter, quote, complete)
@@ -306,21 +312,24 @@ def _delimiter_of(sample: str, quote: str, complete: bool) -> str:
             return (0.0, 0)
         return (sum(len(record) == width for record in records) / len(records), width)
 
-    return max(DELIMITERS, key=score)  # max keeps the first of equals: the comma
+    return max(DELIMITERS, key=score)  # max returns the first of equals: the comma
 
 
 def _has_header(records: list[list[str]]) -> bool:
-    """No header only where numbers stand in the first record wherever they stand in the others."""
+    """Return whether the first record is a header.
+
+    It is none only if it has numbers in every column in which all other records have numbers.
+    """
     first, rest = records[0], records[1:]
     if not rest:
         return True
     numeric = [
-        place
-        for place in range(len(first))
-        if all(_is_number(record[place]) for record in rest if place < len(record) and record[place].strip())
-        and any(place < len(record) and record[place].strip() for record in rest)
+        position
+        for position in range(len(first))
+        if all(_is_number(record[position]) for record in rest if position < len(record) and record[position].strip())
+        and any(position < len(record) and record[position].strip() for record in rest)
     ]
-    return not (numeric and all(_is_number(first[place]) for place in numeric))
+    return not (numeric and all(_is_number(first[position]) for position in numeric))
 
 
 def _is_number(text: str) -> bool:

@@ -1,4 +1,7 @@
-"""DuckDB's own files: opened read-only by a connection of its own that reaches nothing outside of the file."""
+"""DuckDB files, opened read-only by a separate connection.
+
+The connection has no access to anything but the file.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,35 @@ import pyarrow as pa
 
 from shoal.errors import OutputError, PlanError
 from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import as_told
+from shoal.io.formats.numbers import cast_to_schema
 from shoal.io.formats.sqlite import RELEASE, chosen_table
 
-__all__ = ["load", "tables_in", "write"]
-
-BATCH = 1 << 17
-CLOSED = {"autoinstall_known_extensions": False, "enable_external_access": False}
+BATCH_ROWS = 1 << 17
+READ_ONLY_CONFIG = {"autoinstall_known_extensions": False, "enable_external_access": False}
 
 
 def load(path: Path, options: Options) -> tuple[Any, Mapping[str, ColumnLabels]]:
-    """A table of the database, the only one by default, or the answer to a question, in batches."""
-    connection = duckdb.connect(str(path), read_only=True, config=CLOSED)
+    """Load a table of the database, or the result of a query, in batches.
+
+    The default is the only table.
+    """
+    connection = duckdb.connect(str(path), read_only=True, config=READ_ONLY_CONFIG)
     question = options.query
     if question is None:
-        question = f"SELECT * FROM {_place(chosen_table(_tables(connection), options.table, path))}"
+        question = f"SELECT * FROM {_qualified_name(chosen_table(_tables(connection), options.table, path))}"
     try:
-        batches = connection.sql(question).to_arrow_reader(BATCH)
+        batches = connection.sql(question).to_arrow_reader(BATCH_ROWS)
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
         raise PlanError("The query of the source is not one that DuckDB understands; try it there first.") from None
-    return (batches if options.schema is None else as_told(batches.read_all(), options.schema)), {}
+    return (batches if options.schema is None else cast_to_schema(batches.read_all(), options.schema)), {}
 
 
 def tables_in(path: Path) -> list[str]:
-    """The tables and views of a database; those outside of the schema main as schema.name."""
-    with duckdb.connect(str(path), read_only=True, config=CLOSED) as connection:
+    """Return the tables and views of a database.
+
+    Those outside of the schema main are called schema.name.
+    """
+    with duckdb.connect(str(path), read_only=True, config=READ_ONLY_CONFIG) as connection:
         return _tables(connection)
 
 
@@ -47,7 +54,7 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [str(name) for (name,) in found]
 
 
-def _place(name: str) -> str:
+def _qualified_name(name: str) -> str:
     schema, sign, table = name.partition(".")
     return f"{_quoted(schema)}.{_quoted(table)}" if sign else _quoted(name)
 
@@ -57,7 +64,7 @@ def _quoted(name: str) -> str:
 
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
-    """Write a database of one table; returns how it is read back."""
+    """Write a database of one table; return the options to read it back."""
     if len({name.lower() for name in table.column_names}) < len(table.column_names):
         raise OutputError("Columns of a DuckDB table must differ in more than case. Rename them, or write Parquet.")
     with duckdb.connect(str(path), config={"autoinstall_known_extensions": False}) as connection:

@@ -1,9 +1,9 @@
 """Workbooks: read by fastexcel, written by xlsxwriter.
 
-Values alone are read: no formula, link or macro is followed or carried over.
+Only values are read: no formula, link or macro is followed or copied.
 
-Text is written as text, so that no cell of a release is a formula. Numbers, truth values and dates keep their kind;
-what a workbook cannot hold exactly (large whole numbers, decimals, times) is written as text.
+Text is written as text, so that no cell of a release is a formula. Numbers, booleans and dates keep their types. Values
+that a workbook cannot store exactly (large integers, decimals, times) are written as text.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ import pyarrow.compute as pc
 
 from shoal.errors import OutputError, TableError, counted
 from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import LARGEST_EXACT, as_told, whole_numbers
+from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema, whole_numbers
 
-__all__ = ["load", "write"]
+MAX_ROWS = 1_048_575
+MAX_COLUMNS = 16_384
+MAX_CELL_CHARACTERS = 32_767
+MAX_UNPACKED_BYTES = 4 << 30
+"""Maximum total size of the parts of a workbook."""
 
-MOST_ROWS = 1_048_575
-MOST_COLUMNS = 16_384
-LONGEST_CELL = 32_767
-MOST_UNPACKED = 4 << 30
-"""Bytes that the parts of a workbook may be together."""
+MAX_EXPANSION = 200
+ALWAYS_ALLOWED_BYTES = 256 << 20
+"""Unpacked size up to which the expansion is not limited; sheets expand 5 to 30 times."""
 
-MOST_GROWTH = 200
-ALWAYS_ALLOWED = 256 << 20
-"""How many times larger than the workbook they may be, above so many bytes; sheets become 5 to 30 times larger."""
-
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 _CELLS = re.compile(rb"<(?:\w+:)?c[ >/]")
-_BEYOND = re.compile(rb"""<(?:\w+:)?c\s[^<>]*?\br=["'](?:[A-Z]{4,}|X(?:F[E-Z]|[G-Z][A-Z])|[YZ][A-Z]{2})\d""")
-"""The place of a cell that is beyond column XFD."""
+_CELL_BEYOND_LAST_COLUMN = re.compile(
+    rb"""<(?:\w+:)?c\s[^<>]*?\br=["'](?:[A-Z]{4,}|X(?:F[E-Z]|[G-Z][A-Z])|[YZ][A-Z]{2})\d"""
+)
+"""The reference of a cell beyond column XFD."""
 
 _REPEATED = re.compile(rb"""number-columns-repeated=["'](\d+)""")
-"""How many columns of an OpenDocument sheet have the same cell."""
+"""Number of columns of an OpenDocument sheet with the same cell."""
 
 FIRST_DAY = datetime.date(1900, 3, 1)
-"""Before it workbooks count a day that never was."""
+"""Before this date workbooks count a day that does not exist."""
 
-MADE = datetime.datetime(1980, 1, 1)
-_PINNED = {"created": MADE}
+CREATED = datetime.datetime(1980, 1, 1)
+_PINNED = {"created": CREATED}
 
 
 def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLabels]]:
-    """A sheet of a workbook; its first row names the columns."""
+    """Load a sheet of a workbook; its first row names the columns."""
     import fastexcel
 
     _check_size(path)
@@ -69,40 +69,41 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
             f"the name of one, or to its number from 1."
         )
     dtypes = None if options.schema is None else [_kind(part.type) for part in options.schema]
-    # types are told by all rows: those of a sample would turn what does not fit into missing values
+    # infer types from all rows: with those of a sample, other values would become missing
     sheet = book.load_sheet(
         chosen, schema_sample_rows=None, dtypes=None if dtypes is None else dict(enumerate(dtypes)),
     )  # fmt: skip
-    if sheet.width > MOST_COLUMNS:
+    if sheet.width > MAX_COLUMNS:
         raise _too_wide(path)
     table = pa.Table.from_batches([pa.record_batch(sheet.to_arrow())])
     if options.schema is not None:
-        return as_told(table, options.schema), {}
+        return cast_to_schema(table, options.schema), {}
     return whole_numbers(_days(table)), {}
 
 
 def _days(table: pa.Table) -> pa.Table:
-    """Columns of times that are all midnight, as the dates that they are."""
-    for place, part in enumerate(table.schema):
-        column = table.column(place)
+    """Convert columns of times that are all midnight to dates."""
+    for position, part in enumerate(table.schema):
+        column = table.column(position)
         if pa.types.is_timestamp(part.type) and part.type.tz is None and column.null_count < len(column):
             days = column.cast(pa.date32(), safe=False)
             if pc.all(pc.equal(days.cast(part.type), column)).as_py():
-                table = table.set_column(place, part.name, days)
+                table = table.set_column(position, part.name, days)
     return table
 
 
 def _too_wide(path: Path) -> TableError:
     return TableError(
-        f"A sheet of workbook {path.name!r} has cells beyond column {MOST_COLUMNS:,}, where sheets end. "
+        f"A sheet of workbook {path.name!r} has cells beyond column {MAX_COLUMNS:,}, where sheets end. "
         f"It is damaged; save it anew."
     )
 
 
 def _check_width(path: Path) -> None:
-    """Refuse a workbook with rows of too many cells at once: its reader would name a million columns for an hour.
+    """Raise if a workbook has rows with too many cells.
 
-    Sheets that are written in another way than usual are not seen here, and meet the reader's limits.
+    Its reader would spend an hour on naming a million columns. Sheets that are written in an unusual way are not
+    detected here, and meet the reader's limits.
     """
     try:
         with ZipFile(path) as archive:
@@ -112,23 +113,23 @@ def _check_width(path: Path) -> None:
                         if _is_too_wide(sheet):
                             raise _too_wide(path)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        return  # an old workbook, or a damaged one; its reader tells
+        return  # an old or a damaged workbook; its reader raises
 
 
 def _is_too_wide(sheet: IO[bytes]) -> bool:
-    """Whether a row of a sheet has more cells than there are columns, or one cell is beyond the last."""
+    """Return whether a row has too many cells, or a cell is too far right."""
     cells, rest = 0, b""
-    while block := sheet.read(BLOCK):
+    while block := sheet.read(BLOCK_BYTES):
         block = rest + block
-        cut = block.rfind(b"<") + 1 or len(block)  # no mark is cut in two
+        cut = block.rfind(b"<") + 1 or len(block)  # split between tags
         block, rest = block[: cut - 1], block[cut - 1 :]
-        if len(rest) > BLOCK:
-            return False  # no sheet that anybody would read
-        if _BEYOND.search(block) or any(int(n[:9]) > MOST_COLUMNS for n in _REPEATED.findall(block)):
+        if len(rest) > BLOCK_BYTES:
+            return False  # not a sheet
+        if _CELL_BEYOND_LAST_COLUMN.search(block) or any(int(n[:9]) > MAX_COLUMNS for n in _REPEATED.findall(block)):
             return True
         first, *others = block.split(b"row>")
         cells += _count_cells(first)
-        if cells > MOST_COLUMNS or any(len(row) > MOST_COLUMNS and _count_cells(row) > MOST_COLUMNS for row in others):
+        if cells > MAX_COLUMNS or any(len(row) > MAX_COLUMNS and _count_cells(row) > MAX_COLUMNS for row in others):
             return True
         cells = _count_cells(others[-1]) if others else cells
     return False
@@ -139,22 +140,25 @@ def _count_cells(text: bytes) -> int:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a workbook whose parts are said to be huge; what says less than it holds meets the reader's limit."""
+    """Raise if the parts of a workbook declare a huge size.
+
+    A part that declares less than it contains meets the reader's limit.
+    """
     try:
         with ZipFile(path) as archive:
             listed = archive.infolist()
     except BadZipFile:
-        return  # an old workbook, or none; its reader tells
+        return  # an old workbook, or none; its reader raises
     unpacked = sum(part.file_size for part in listed)
-    if unpacked > MOST_UNPACKED:
+    if unpacked > MAX_UNPACKED_BYTES:
         raise TableError(
-            f"Workbook {path.name!r} would be larger than {MOST_UNPACKED >> 30} GiB when unpacked, as no sheet that "
-            f"fits into its limits is. Save the table as CSV."
+            f"Workbook {path.name!r} would be larger than {MAX_UNPACKED_BYTES >> 30} GiB when unpacked, as no sheet "
+            f"that fits into its limits is. Save the table as CSV."
         )
-    if unpacked > max(ALWAYS_ALLOWED, MOST_GROWTH * path.stat().st_size):
+    if unpacked > max(ALWAYS_ALLOWED_BYTES, MAX_EXPANSION * path.stat().st_size):
         raise TableError(
-            f"Workbook {path.name!r} grows to more than {MOST_GROWTH} times its size when it is unpacked, as no table "
-            f"does. Save it anew, or as CSV."
+            f"Workbook {path.name!r} grows to more than {MAX_EXPANSION} times its size when it is unpacked, as no "
+            f"table does. Save it anew, or as CSV."
         )
     if not any(part.filename in ("xl/workbook.xml", "xl/workbook.bin", "content.xml") for part in listed):
         raise TableError(f"File {path.name!r} is a zip archive, and no workbook; unpack it first.")
@@ -169,12 +173,12 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
-    """Write a workbook of one sheet; returns how it is read back."""
+    """Write a workbook of one sheet; return the options to read it back."""
     import xlsxwriter
 
-    if table.num_rows > MOST_ROWS or table.num_columns > MOST_COLUMNS:
+    if table.num_rows > MAX_ROWS or table.num_columns > MAX_COLUMNS:
         raise OutputError(
-            f"A sheet of a workbook has room for {MOST_ROWS:,} rows and {MOST_COLUMNS:,} columns; the release has "
+            f"A sheet of a workbook has room for {MAX_ROWS:,} rows and {MAX_COLUMNS:,} columns; the release has "
             f"{table.num_rows:,} and {table.num_columns:,}. Write it as CSV or Parquet."
         )
     table = _holdable(table)
@@ -182,37 +186,37 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
         book.set_properties(_PINNED)
         sheet = book.add_worksheet((writing.table or "release")[:31])
         day = book.add_format({"num_format": "yyyy-mm-dd"})
-        for place, title in enumerate(table.column_names):
-            sheet.write_string(0, place, title)
+        for position, title in enumerate(table.column_names):
+            sheet.write_string(0, position, title)
         writers = [_writer(sheet, part.type, day) for part in table.schema]
         row = 1
         for batch in table.to_batches(max_chunksize=1 << 14):
             for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                for place, cell in enumerate(cells):
+                for position, cell in enumerate(cells):
                     if cell is not None:
-                        writers[place](row, place, cell)
+                        writers[position](row, position, cell)
                 row += 1
     return Options(schema=table.schema)
 
 
 def _writer(sheet: Any, kind: pa.DataType, day: Any) -> Callable[[int, int, Any], Any]:
     if pa.types.is_boolean(kind):
-        return lambda row, place, cell: sheet.write_boolean(row, place, cell)
+        return lambda row, position, cell: sheet.write_boolean(row, position, cell)
     if pa.types.is_date(kind):
-        return lambda row, place, cell: sheet.write_datetime(row, place, cell, day)
+        return lambda row, position, cell: sheet.write_datetime(row, position, cell, day)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return lambda row, place, cell: sheet.write_number(row, place, cell)
-    return lambda row, place, cell: sheet.write_string(row, place, cell)
+        return lambda row, position, cell: sheet.write_number(row, position, cell)
+    return lambda row, position, cell: sheet.write_string(row, position, cell)
 
 
 def _holdable(table: pa.Table) -> pa.Table:
-    """Columns as a workbook can hold them without loss; the others as text."""
+    """Convert columns that a workbook cannot store without loss to text."""
     columns = []
     for part, column in zip(table.schema, table.columns, strict=True):
         kind = part.type
         if pa.types.is_integer(kind):
             ends = pc.min_max(column).as_py()
-            fits = ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) <= LARGEST_EXACT
+            fits = ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) <= MAX_EXACT_INTEGER
         elif pa.types.is_floating(kind):
             fits = pc.all(pc.is_finite(column)).as_py() is not False
         elif pa.types.is_date(kind):
@@ -221,9 +225,9 @@ def _holdable(table: pa.Table) -> pa.Table:
         else:
             fits = pa.types.is_boolean(kind)
         columns.append(column if fits else column.cast(pa.string()))
-        if not fits and (pc.max(pc.utf8_length(columns[-1])).as_py() or 0) > LONGEST_CELL:
+        if not fits and (pc.max(pc.utf8_length(columns[-1])).as_py() or 0) > MAX_CELL_CHARACTERS:
             raise OutputError(
-                f"Column {part.name!r} has texts of more than {LONGEST_CELL:,} characters, which no cell of a workbook "
-                f"holds. Write the release as CSV or Parquet."
+                f"Column {part.name!r} has texts of more than {MAX_CELL_CHARACTERS:,} characters, which no cell of a "
+                f"workbook holds. Write the release as CSV or Parquet."
             )
     return pa.table(columns, names=table.column_names)

@@ -1,12 +1,12 @@
-"""Object stores, s3://bucket/name.csv and their like, through PyArrow's file systems.
+"""Object stores, such as s3://bucket/name.csv, through PyArrow.
 
-A source is copied once to the engine's private folder and is there a file like any other. A release is made and
-verified on this machine. Its files go under a prefix of their own, named by their content, and are read back and
-compared; then one small object, the certificate with their names and digests, takes its place in one step and makes
-them the release. Whatever breaks off before that leaves the old certificate, with the objects that it names.
+A source is copied once to the engine's private folder and then read like any other file. A release is made and verified
+on this machine. Its files are stored under a new prefix, named by their content, and are read back and compared. Then
+one small object, the certificate with their names and digests, is replaced in one step and makes them the release. An
+interruption before that leaves the old certificate, with the objects that it names.
 
-Keys come from the environment (``AWS_ACCESS_KEY_ID``, ...) and are repeated nowhere; what a store says of a failure is
-not passed on.
+Keys come from the environment (``AWS_ACCESS_KEY_ID``, ...) and are not repeated; the error messages of a store are not
+passed on.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ from shoal.io.formats.urls import address_of
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
 
-__all__ = ["Store"]
-
-BLOCK = 1 << 20
-MARK = r"[0-9a-f]{16}"
-SECONDS = 60
+BLOCK_BYTES = 1 << 20
+DIGEST_PATTERN = r"[0-9a-f]{16}"
+TIMEOUT_SECONDS = 60
 REASONS = {
     "ACCESS_DENIED": "it gives no right to do that",
     "INVALID_ACCESS_KEY_ID": "it does not know this key",
@@ -45,19 +43,22 @@ REASONS = {
 
 
 class Store:
-    """The place in a store that an address names, be there an object or not; ``fault`` is what goes wrong there."""
+    """A location in a store, with or without an object.
+
+    ``fault`` is the exception class for errors of the store.
+    """
 
     def __init__(self, path: Path, fault: type[InputError]) -> None:
         address = address_of(path)
         assert address is not None
         self._fault = fault
-        with self._told("be reached"):
-            self._files, place = _opened(address)
-        self._place = PurePosixPath(place)
+        with self._translate_errors("be reached"):
+            self._files, location = _opened(address)
+        self._location = PurePosixPath(location)
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """Say what the store could not do, in words of our own."""
+    def _translate_errors(self, what: str) -> Iterator[None]:
+        """Replace the store's error by a message without its text."""
         try:
             yield
         except InputError:
@@ -70,61 +71,63 @@ class Store:
     # -- reading ---------------------------------------------------------------------------------
 
     def fetch(self, folder: Path) -> Path:
-        """Copy what the address stands for into a folder of this machine; returns the path that stands for it there.
+        """Copy the objects of the address into a local folder; return the path.
 
-        That is one object, all below a prefix, or those that fit a pattern; names that begin with a dot or an
-        underscore are not looked at.
+        That is one object, all objects below a prefix, or those that match a pattern. Names that begin with a dot or an
+        underscore are skipped.
         """
         from pyarrow.fs import FileSelector, FileType
 
-        name = self._place.name
-        with self._told("be asked for this table"):
-            found = self._info(self._place)
+        name = self._location.name
+        with self._translate_errors("be asked for this table"):
+            found = self._info(self._location)
             if found.type == FileType.File:
-                self._copy(self._place, folder / name)
+                self._copy(self._location, folder / name)
                 return folder / name
-            pattern = found.type == FileType.NotFound and glob.has_magic(str(self._place))
-            base = _fixed(self._place) if pattern else self._place
+            pattern = found.type == FileType.NotFound and glob.has_magic(str(self._location))
+            base = _fixed(self._location) if pattern else self._location
             listed = self._files.get_file_info(FileSelector(str(base), recursive=True, allow_not_found=True))
         wanted = sorted(
             (info for info in listed if info.type == FileType.File and _is_data(info.path, base)),
             key=lambda info: info.path,
         )
         if pattern:
-            wanted = [info for info in wanted if _fits(info.path, self._place)]
+            wanted = [info for info in wanted if _fits(info.path, self._location)]
         if not wanted:
             raise TableError("The object store has nothing at this address. Check bucket and name.")
         within = folder / base.name
         for info in wanted:
-            place = within / _relative(info.path, base)
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._copy(PurePosixPath(info.path), place)
-        return within / self._place.relative_to(base) if pattern else within
+            location = within / _relative(info.path, base)
+            location.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._copy(PurePosixPath(info.path), location)
+        return within / self._location.relative_to(base) if pattern else within
 
-    def _info(self, place: PurePosixPath) -> FileInfo:
-        return self._files.get_file_info(str(place))
+    def _info(self, location: PurePosixPath) -> FileInfo:
+        return self._files.get_file_info(str(location))
 
-    def _copy(self, name: PurePosixPath, place: Path) -> None:
+    def _copy(self, name: PurePosixPath, location: Path) -> None:
         what = f"Object {name.name!r}"
-        with self._told("be read to the end"):
+        with self._translate_errors("be read to the end"):
             before = self._info(name)
-            with self._files.open_input_stream(str(name), compression=None) as stream:  # it would unpack by the name
-                copy_blocks(stream, place, what)
+            with self._files.open_input_stream(
+                str(name), compression=None
+            ) as stream:  # else it decompresses by extension
+                copy_blocks(stream, location, what)
             after = self._info(name)
-        if (after.size, after.mtime_ns) != (before.size, before.mtime_ns) or place.stat().st_size != before.size:
+        if (after.size, after.mtime_ns) != (before.size, before.mtime_ns) or location.stat().st_size != before.size:
             raise TableError(f"{what} changed while it was read; try again when nobody writes to it.")
 
     # -- writing ---------------------------------------------------------------------------------
 
     @property
     def _certificate(self) -> PurePosixPath:
-        return self._place.with_name(f"{self._place.stem}.certificate.json")
+        return self._location.with_name(f"{self._location.stem}.certificate.json")
 
     def require_free(self, *, overwrite: bool) -> None:
-        """Raise where there is a release, and it may not be replaced."""
+        """Raise if there is a release that may not be replaced."""
         from pyarrow.fs import FileType
 
-        with self._told("be asked for an old release"):
+        with self._translate_errors("be asked for an old release"):
             found = self._info(self._certificate).type
         if found != FileType.NotFound and not overwrite:
             raise OutputError(
@@ -133,57 +136,64 @@ class Store:
             )
 
     def put(self, files: Sequence[Path]) -> list[dict[str, Any]]:
-        """Put the files of a release under a prefix of their own: the name, size and digest of each object.
+        """Store the files of a release under a new prefix.
 
-        Names are told from where the certificate will be. Nothing of it is a release yet.
+        Returns the name, size and digest of each object; names are relative to the certificate. They are not a release
+        yet.
         """
         digests = {file.name: _digest(file.open("rb")) for file in files}
         mark = hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()[:16]
         objects = []
         for file in files:
-            name = f"{self._place.stem}-{mark}/{file.name}"
-            self._write(self._place.parent / name, file, digests[file.name])
+            name = f"{self._location.stem}-{mark}/{file.name}"
+            self._write(self._location.parent / name, file, digests[file.name])
             objects.append({"name": name, "bytes": file.stat().st_size, "sha256": digests[file.name]})
         return objects
 
     def seal(self, certificate: str, objects: Sequence[Mapping[str, Any]], *, overwrite: bool) -> None:
-        """Put the certificate, which makes the objects the release; then those of the old one go."""
+        """Write the certificate, which makes the objects the release.
+
+        Then the objects of the old release are deleted.
+        """
         self.require_free(overwrite=overwrite)
-        outdated = self._prefixes() - {str(told["name"]).partition("/")[0] for told in objects}
+        outdated = self._prefixes() - {str(entry["name"]).partition("/")[0] for entry in objects}
         with (
-            self._told("take the certificate; there is the old release, or the new one"),
+            self._translate_errors("take the certificate; there is the old release, or the new one"),
             self._files.open_output_stream(str(self._certificate), compression=None) as stream,
         ):
             stream.write(certificate.encode())
         for prefix in sorted(outdated):
-            with suppress(OSError):  # the new release is there: that something is left of the old does not undo it
-                self._files.delete_dir(str(self._place.parent / prefix))
+            with suppress(OSError):  # the new release is complete: remains of the old one do no harm
+                self._files.delete_dir(str(self._location.parent / prefix))
 
-    def _write(self, place: PurePosixPath, file: Path, digest: str) -> None:
+    def _write(self, location: PurePosixPath, file: Path, digest: str) -> None:
         with (
-            self._told("be written to"),
+            self._translate_errors("be written to"),
             file.open("rb") as source,
-            self._files.open_output_stream(str(place), compression=None) as stream,
+            self._files.open_output_stream(str(location), compression=None) as stream,
         ):
-            shutil.copyfileobj(source, stream, BLOCK)
-        with self._told("be read back"):
-            written = _digest(self._files.open_input_stream(str(place), compression=None))
+            shutil.copyfileobj(source, stream, BLOCK_BYTES)
+        with self._translate_errors("be read back"):
+            written = _digest(self._files.open_input_stream(str(location), compression=None))
         if written != digest:
             raise OutputError("The object store has something else than was written to it. Nothing was released there.")
 
     def _prefixes(self) -> set[str]:
-        """Where the objects of the release are that is there; whatever else a certificate names is not ours."""
+        """Return the prefixes of the current release's objects.
+
+        Other objects that a certificate names are not of this release.
+        """
         try:
             with self._files.open_input_stream(str(self._certificate), compression=None) as stream:
-                names = [told["name"] for told in json.loads(stream.read())["objects"]]
-            ours = re.compile(rf"({re.escape(self._place.stem)}-{MARK})/[^/]+")
+                names = [entry["name"] for entry in json.loads(stream.read())["objects"]]
+            ours = re.compile(rf"({re.escape(self._location.stem)}-{DIGEST_PATTERN})/[^/]+")
             return {found[1] for found in map(ours.fullmatch, names) if found}
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return set()
 
 
 def _opened(address: str) -> tuple[FileSystem, str]:
-    """A file system for an address, and the place in it."""
+    """Return a file system for an address, and the location in it."""
     from pyarrow import fs
 
     scheme, _, rest = address.partition("://")
@@ -196,28 +206,31 @@ def _opened(address: str) -> tuple[FileSystem, str]:
     if region := os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         given["region"] = region
     retry = fs.AwsStandardS3RetryStrategy(max_attempts=3)
-    given["allow_delayed_open"] = True  # what is small comes in one piece
+    given["allow_delayed_open"] = True  # small objects are written in one request
     return fs.S3FileSystem(
-        request_timeout=SECONDS, connect_timeout=SECONDS, retry_strategy=retry, **given
+        request_timeout=TIMEOUT_SECONDS, connect_timeout=TIMEOUT_SECONDS, retry_strategy=retry, **given
     ), rest  # fmt: skip
 
 
 def _digest(stream: Any) -> str:
     found = hashlib.sha256()
     with stream:
-        while block := stream.read(BLOCK):
+        while block := stream.read(BLOCK_BYTES):
             found.update(block)
     return found.hexdigest()
 
 
-def _fixed(place: PurePosixPath) -> PurePosixPath:
-    """The part of a pattern before its first wildcard."""
-    parts = place.parts
+def _fixed(location: PurePosixPath) -> PurePosixPath:
+    """Return the part of a pattern before its first wildcard."""
+    parts = location.parts
     return PurePosixPath(*parts[: next(number for number, part in enumerate(parts) if glob.has_magic(part))])
 
 
 def _relative(key: str, base: PurePosixPath) -> PurePosixPath:
-    """An object's name from a prefix on; as a path of this machine it goes down alone."""
+    """Return an object's name relative to a prefix.
+
+    As a local path it must stay below its folder.
+    """
     name = PurePosixPath(key).relative_to(base)
     if ".." in name.parts or name.is_absolute() or "\0" in key:
         raise TableError("The object store has a name that leads out of its folder; such objects are not read.")
@@ -231,7 +244,10 @@ def _is_data(key: str, base: PurePosixPath) -> bool:
 
 
 def _fits(key: str, pattern: PurePosixPath) -> bool:
-    """Whether a name fits a pattern, part by part; ** stands for any number of parts."""
+    """Return whether a name matches a pattern, part by part.
+
+    ``**`` stands for any number of parts.
+    """
 
     def fits(parts: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
         if not wanted:

@@ -1,4 +1,7 @@
-"""Tables in many files: folders, wildcards, and columns that stand in the names of folders (``year=2024/``)."""
+"""Tables in several files: folders, wildcards, and partition columns.
+
+Partition columns are in the names of folders (``year=2024/``).
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,18 @@ import pyarrow as pa
 
 from shoal.errors import TableError
 
-__all__ = ["Parts", "common_schema", "find_parts", "refuse_double", "visible_files"]
-
 SUFFIXES = {"parquet": (".parquet",), "csv": (".csv", ".csv.gz", ".csv.zst")}
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of a table, in their order.
+    """The files of a table, in order.
 
     Attributes
     ----------
     keys
-        The columns that stand in the names of folders.
+        The partition columns, from the names of folders.
     values
         For each file, its values of them; None is missing.
     """
@@ -38,7 +39,10 @@ class Parts:
 
 
 def find_parts(path: Path, given: str | None = None) -> Parts | None:
-    """The files that a folder or a pattern such as ``2024-*.csv`` stands for; None where the path is one file."""
+    """Return the files of a folder or a pattern such as ``2024-*.csv``.
+
+    Returns None if the path is one file.
+    """
     if os.path.isdir(path):
         base, files = path, [file for file in visible_files(path) if _form(file) is not None]
         called = f"Directory {str(path)!r}"
@@ -66,7 +70,10 @@ def find_parts(path: Path, given: str | None = None) -> Parts | None:
 
 
 def visible_files(path: Path) -> list[Path]:
-    """The files of a folder and its folders, sorted; names that begin with a dot or an underscore are not data."""
+    """Return the files below a folder, sorted.
+
+    Names that begin with a dot or an underscore are not data.
+    """
     return sorted(
         file
         for file in path.rglob("*")
@@ -77,8 +84,8 @@ def visible_files(path: Path) -> list[Path]:
     )
 
 
-def refuse_double(names: Sequence[str], keys: Sequence[str]) -> None:
-    """Raise where a column is both in files and in the names of their folders."""
+def check_no_duplicates(names: Sequence[str], keys: Sequence[str]) -> None:
+    """Raise if a column is both in files and in the names of their folders."""
     double = sorted(set(names) & set(keys))
     if double:
         raise TableError(f"Column {double[0]!r} is both in the files and in the names of their folders; drop one.")
@@ -90,13 +97,13 @@ def _form(file: Path) -> str | None:
 
 
 def _fixed(path: Path) -> Path:
-    """The part of a pattern before its first wildcard."""
-    kept: list[str] = []
+    """Return the part of a pattern before its first wildcard."""
+    fixed: list[str] = []
     for part in path.parts:
         if glob.has_magic(part):
             break
-        kept.append(part)
-    return Path(*kept)
+        fixed.append(part)
+    return Path(*fixed)
 
 
 def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> Parts:
@@ -115,7 +122,7 @@ def _with_folders(form: str, base: Path, files: Sequence[Path], called: str) -> 
 
 
 def common_schema(files: Sequence[Path]) -> pa.Schema:
-    """The schema of Parquet files, whose columns must be the same."""
+    """Return the schema of Parquet files; their columns must be equal."""
     schemas = [_parquet_schema(file) for file in files]
     differs = [file.name for file, other in zip(files, schemas, strict=True) if {*other.names} != {*schemas[0].names}]
     if differs:
@@ -131,5 +138,5 @@ def _parquet_schema(file: Path) -> pa.Schema:
 
     try:
         return pq.read_schema(file)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: names of columns that are no text
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: column names that are not UTF-8
         raise TableError(f"File {file.name!r} is not a Parquet file that can be read.") from None

@@ -1,10 +1,10 @@
-"""PostgreSQL through ADBC: tables are streamed in and out, a release is made in one transaction.
+"""PostgreSQL through ADBC; a release is one transaction.
 
-A source is read in one REPEATABLE READ READ ONLY transaction: what others change meanwhile is not seen. A release is
-written to a stage table, read back from the server, verified, and only then takes its name, together with its
-certificate; whatever breaks off before the commit leaves the old release, and no stage table. The address comes from
-the environment (``env:NAME``) or a service file (``service:NAME``) and is repeated nowhere; what the server or the
-driver says of a failure is told by its code alone, for it may quote rows or addresses.
+Tables are streamed in and out. A source is read in one REPEATABLE READ READ ONLY transaction: concurrent changes are
+not visible. A release is written to a stage table, read back from the server and verified. Only then does it get its
+name, together with its certificate. An interruption before the commit leaves the old release, and no stage table. The
+address comes from the environment (``env:NAME``) or a service file (``service:NAME``) and is not repeated. A failure of
+the server or the driver is reported by its code alone, since the message may quote rows or addresses.
 """
 
 from __future__ import annotations
@@ -24,29 +24,27 @@ from shoal.errors import InputError, OutputError, PlanError, TableError
 from shoal.io.formats import ColumnLabels
 from shoal.io.formats.urls import address_in
 
-__all__ = ["Asked", "Place", "Postgres", "name_of_certificate", "watched"]
-
-LONGEST_NAME = 63
-AS_THEY_ARE = {
+MAX_NAME_BYTES = 63
+UNCHANGED_TYPES = {
     "boolean", "smallint", "integer", "bigint", "real", "double precision", "text", "character varying", "date",
     "time without time zone", "timestamp without time zone", "timestamp with time zone",
 }  # fmt: skip
-"""Types whose values the driver brings as what they are. Of others the server makes text, without padding."""
+"""Types whose values the driver transfers unchanged. The server converts others to text, without padding."""
 
-BEYOND = {
+MISREAD_VALUES = {
     "date": "NOT isfinite({})", "timestamp without time zone": "NOT isfinite({})",
     "timestamp with time zone": "NOT isfinite({})", "time without time zone": "{} = '24:00'",
 }  # fmt: skip
-"""What values of these types the driver would take for others: infinity, and the end of a day for its beginning."""
+"""Values of these types that the driver misreads: infinity, and the end of a day as its beginning."""
 
-NO_VALUES = {"bytea", "interval", "record", "void"}
+UNSUPPORTED_TYPES = {"bytea", "interval", "record", "void"}
 DDL = {
     "VARCHAR": "text", "BOOLEAN": "boolean", "DATE": "date", "TIME": "time", "TIMESTAMP": "timestamp",
     "TIMESTAMP WITH TIME ZONE": "timestamptz", "DOUBLE": "double precision", "FLOAT": "real", "BIGINT": "bigint",
     "INTEGER": "integer", "SMALLINT": "smallint", "TINYINT": "smallint", "UTINYINT": "smallint", "USMALLINT": "integer",
     "UINTEGER": "bigint",
 }  # fmt: skip
-"""The engine's types as the server's; what is not here goes as text."""
+"""The server's types for those of the engine; other types are stored as text."""
 
 REASONS = {
     "42501": "the role has no right to do that",
@@ -65,29 +63,34 @@ REASONS = {
 }
 
 
-def name_of_certificate(table: str) -> str:
-    """The table that holds the certificate of a release: its name with _certificate, shortened where that is too long.
+def certificate_table_name(table: str) -> str:
+    """Return the name of the table with the certificate of a release.
 
-    >>> name_of_certificate("visits")
+    It is the table's name with _certificate, shortened if that is too long.
+
+    >>> certificate_table_name("visits")
     'visits_certificate'
     """
     name = f"{table}_certificate"
-    if len(name.encode()) <= LONGEST_NAME:
+    if len(name.encode()) <= MAX_NAME_BYTES:
         return name
     mark = hashlib.sha256(table.encode()).hexdigest()[:12]
     return f"{table.encode()[:37].decode(errors='ignore')}_{mark}_certificate"
 
 
 @dataclass(frozen=True)
-class Place:
-    """A table of the server: its schema, or none where the server looks for it, and its name."""
+class TableName:
+    """The name of a table on the server, and its schema.
+
+    Without a schema the server looks it up in its search path.
+    """
 
     schema: str
     name: str
 
     @classmethod
-    def of(cls, table: str) -> Place:
-        """A table as plans write it: name or schema.name, where each may stand in quotes."""
+    def of(cls, table: str) -> TableName:
+        """Parse a table name of a plan: name or schema.name, each may be quoted."""
         word = r'(?:"((?:[^"]|"")+)"|([^".]+))'
         found = re.fullmatch(rf"(?:{word}\.)?{word}", table)
         if found is None:
@@ -99,27 +102,27 @@ class Place:
 
     @property
     def quoted(self) -> str:
-        """As it stands in a statement."""
+        """The quoted name for a statement."""
         return f"{_quoted(self.schema)}.{_quoted(self.name)}" if self.schema else _quoted(self.name)
 
     @property
-    def certificate(self) -> Place:
-        """Where its certificate stands."""
-        return replace(self, name=name_of_certificate(self.name))
+    def certificate(self) -> TableName:
+        """The name of the table with its certificate."""
+        return replace(self, name=certificate_table_name(self.name))
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a server is asked for.
+class TableQuery:
+    """A statement that reads a table.
 
     Attributes
     ----------
     names
-        The columns; the statement gives them as c0, c1, ...
+        The columns; the statement returns them as c0, c1, ...
     kinds
-        Types to cast to, by place: exact numbers come as text.
+        Types to cast to, by position: exact numbers come as text.
     flagged
-        Whether a last column tells the place of a column whose value cannot be brought, where there is one.
+        Whether a last column gives the position of a column whose value cannot be transferred, if there is one.
     """
 
     names: tuple[str, ...]
@@ -129,7 +132,10 @@ class Asked:
 
 
 class Postgres:
-    """One transaction on a server; use it as a context manager. It is rolled back unless :meth:`publish` ends it."""
+    """One transaction on a server; use it as a context manager.
+
+    It is rolled back unless :meth:`publish` commits it.
+    """
 
     def __init__(self, database: str, *, fault: type[InputError], write: bool = False) -> None:
         self._fault = fault
@@ -141,7 +147,7 @@ class Postgres:
                 "PostgreSQL needs the package adbc-driver-postgresql, which is not installed. Install it with: pip "
                 "install 'shoal[postgres]'"
             ) from None
-        with self._told("be reached"):
+        with self._translate_errors("be reached"):
             self._connection = dbapi.connect(address, autocommit=False)
         if not write:
             self.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -157,8 +163,8 @@ class Postgres:
                 close()
 
     @contextmanager
-    def _told(self, what: str, left: str = "Nothing was changed there.") -> Iterator[None]:
-        """Say what the server could not do, in words of our own."""
+    def _translate_errors(self, what: str, left: str = "Nothing was changed there.") -> Iterator[None]:
+        """Replace the server's error by a message without its text."""
         try:
             yield
         except InputError:
@@ -176,48 +182,52 @@ class Postgres:
             ) from None
 
     def run(self, statement: str, given: tuple[Any, ...] | None = None) -> list[tuple[Any, ...]]:
-        """Execute a statement; the rows of its answer."""
-        with self._told("do what was asked"), self._connection.cursor() as cursor:
+        """Execute a statement; return the rows of its result."""
+        with self._translate_errors("do what was asked"), self._connection.cursor() as cursor:
             cursor.execute(statement, given)
             return list(cursor.fetchall()) if cursor.description else []
 
     # -- reading ---------------------------------------------------------------------------------
 
-    def columns(self, table: str | None, query: str | None, wanted: Sequence[str] | None = None) -> Asked:
-        """What gives a table, or the answer to a query: all of its columns, or those that are ``wanted``."""
+    def columns(self, table: str | None, query: str | None, wanted: Sequence[str] | None = None) -> TableQuery:
+        """Build the statement for a table or a query.
+
+        It reads all columns, or those that are ``wanted``.
+        """
         if (table is None) == (query is None):
             raise PlanError('A database needs table = "schema.name" or query = "..." in [source].')
-        asked = Place.of(table).quoted if table is not None else f"({query or ''}\n) AS q"
-        with self._told("be asked for this table"), self._connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {asked} LIMIT 0")
+        relation = TableName.of(table).quoted if table is not None else f"({query or ''}\n) AS q"
+        with self._translate_errors("be asked for this table"), self._connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {relation} LIMIT 0")
             schema = cursor.fetch_arrow_table().schema
         exact = self._exact(table) if table is not None else {}
         parts = [part for part in schema if wanted is None or part.name in wanted]
         cells, kinds, beyond = [], {}, []
-        for place, (part, kind) in enumerate(zip(parts, self._kinds(asked, parts), strict=True)):
-            if pa.types.is_nested(part.type) or kind in NO_VALUES or kind.endswith("[]"):
+        for position, (part, kind) in enumerate(zip(parts, self._kinds(relation, parts), strict=True)):
+            if pa.types.is_nested(part.type) or kind in UNSUPPORTED_TYPES or kind.endswith("[]"):
                 raise TableError(
                     f"Column {part.name!r} holds {kind}, not plain values. Leave it out by a query, or unnest it there."
                 )
             name = _quoted(part.name)
-            cells.append(f"{name}{'' if kind in AS_THEY_ARE else '::text'} AS c{place}")
-            if kind in BEYOND:
-                beyond.append(f"WHEN {BEYOND[kind].format(name)} THEN {place}")
+            cells.append(f"{name}{'' if kind in UNCHANGED_TYPES else '::text'} AS c{position}")
+            if kind in MISREAD_VALUES:
+                beyond.append(f"WHEN {MISREAD_VALUES[kind].format(name)} THEN {position}")
             if part.name in exact:
-                kinds[place] = exact[part.name]
+                kinds[position] = exact[part.name]
         if beyond:
             cells.append(f"CASE {' '.join(beyond)} END AS c{len(parts)}")
         names = tuple(part.name for part in parts)
-        return Asked(names, f"SELECT {', '.join(cells)} FROM {asked}", kinds, bool(beyond))
+        return TableQuery(names, f"SELECT {', '.join(cells)} FROM {relation}", kinds, bool(beyond))
 
-    def _kinds(self, asked: str, parts: Sequence[pa.Field]) -> list[str]:
-        """The server's types of columns, for domains what they are made of; the driver takes money for whole numbers.
+    def _kinds(self, relation: str, parts: Sequence[pa.Field]) -> list[str]:
+        """Return the server's types of columns; for domains the base types.
 
-        They are told of one row in which all is missing, for there may be none.
+        The driver takes money for integers. The types are read from one row of missing values, for the table may be
+        empty.
         """
         cells = ", ".join(f"pg_typeof(q.{_quoted(part.name)})::oid::bigint" for part in parts)
         (found,) = self.run(
-            f"SELECT {cells} FROM (SELECT) AS one LEFT JOIN (SELECT * FROM {asked} LIMIT 0) AS q ON true"
+            f"SELECT {cells} FROM (SELECT) AS one LEFT JOIN (SELECT * FROM {relation} LIMIT 0) AS q ON true"
         )
         names: dict[int, tuple[int, str]] = {}
         wanted = set(found)
@@ -236,7 +246,10 @@ class Postgres:
         return [base_of(number) for number in found]
 
     def _exact(self, table: str) -> dict[str, str]:
-        """Columns of numbers with a precision, which come as text and are what the catalogue says."""
+        """Return decimal columns with a precision, and their types.
+
+        They come as text; the catalogue gives the type.
+        """
         kinds = {}
         for name, modifier in self._catalogue(table, "atttypmod", "AND atttypid = 1700 AND atttypmod > 4"):
             precision, scale = (modifier - 4) >> 16, (modifier - 4) & 0x7FF
@@ -245,27 +258,27 @@ class Postgres:
         return kinds
 
     def labels(self, table: str) -> dict[str, ColumnLabels]:
-        """What the catalogue says of the columns of a table: the comment on each, and which are never missing."""
+        """Return the comments on a table's columns, and which are NOT NULL."""
         found = self._catalogue(table, "col_description(attrelid, attnum), attnotnull")
         return {str(name): ColumnLabels(comment or None, never_missing=bool(filled)) for name, comment, filled in found}
 
     def _catalogue(self, table: str, what: str, where: str = "") -> list[tuple[Any, ...]]:
-        place = _literal(Place.of(table).quoted)
+        regclass = _literal(TableName.of(table).quoted)
         return self.run(
-            f"SELECT attname::text, {what} FROM pg_attribute WHERE attrelid = {place}::regclass AND attnum > 0 "
+            f"SELECT attname::text, {what} FROM pg_attribute WHERE attrelid = {regclass}::regclass AND attnum > 0 "
             f"AND NOT attisdropped {where}"
         )
 
     @contextmanager
     def batches(self, statement: str) -> Iterator[pa.RecordBatchReader]:
-        """The answer to a statement, as it comes."""
+        """Stream the result of a statement."""
         broken: list[Exception] = []
-        with self._told("be read to the end"), self._connection.cursor() as cursor:
+        with self._translate_errors("be read to the end"), self._connection.cursor() as cursor:
             cursor.execute(statement)
             try:
-                yield watched(cursor.fetch_record_batch(), broken)
+                yield record_read_errors(cursor.fetch_record_batch(), broken)
             except Exception:
-                if broken:  # the driver says no more here than a text that may quote rows
+                if broken:  # the driver gives only a message, which may quote rows
                     raise self._fault(
                         "The database cannot be read to the end: the connection was lost, or the query fails for one "
                         "of its rows. Nothing was changed there."
@@ -274,48 +287,48 @@ class Postgres:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    def begin(self, table: str, *, overwrite: bool, source: str | None = None) -> Place:
-        """Be the only one to release to this table, and see that it may be; ``source`` is a table of the same server.
+    def begin(self, table: str, *, overwrite: bool, source: str | None = None) -> TableName:
+        """Lock the output table, and check that it may be written.
 
-        What is replaced is a release: a table with a certificate beside it.
+        ``source`` is a table of the same server. Only a release is replaced: a table with a certificate table.
         """
-        place = self._settled(table)
+        target = self._with_schema(table)
         ((alone,),) = self.run(
-            f"SELECT pg_try_advisory_xact_lock(hashtextextended({_literal('shoal ' + place.quoted)}, 0))"
+            f"SELECT pg_try_advisory_xact_lock(hashtextextended({_literal('shoal ' + target.quoted)}, 0))"
         )
         if not alone:
             raise OutputError("Another release to this table is at work. Wait for its end, or choose another name.")
-        there = self._number(place)
-        if source is not None and there is not None and there == self._number(Place.of(source)):
+        there = self._object_number(target)
+        if source is not None and there is not None and there == self._object_number(TableName.of(source)):
             raise OutputError("The output must not be the source itself; choose another name.")
-        papers = self._number(place.certificate)
-        if there is None and papers is None:
-            return place
+        certificate_number = self._object_number(target.certificate)
+        if there is None and certificate_number is None:
+            return target
         if not overwrite:
             raise OutputError(
                 "The output table or its certificate exists. Choose another name, or allow overwriting (--overwrite)."
             )
-        if papers is None or not self._is_certificate(papers):
+        if certificate_number is None or not self._is_certificate(certificate_number):
             raise OutputError(
                 "What stands in the place of the output or of its certificate is no release of shoal, and is not "
                 "replaced. Choose another name, or drop it yourself."
             )
-        return place
+        return target
 
-    def _settled(self, table: str) -> Place:
-        """A table with its schema: where none is given, the one in which the server makes tables."""
-        place = Place.of(table)
-        if not place.schema:
+    def _with_schema(self, table: str) -> TableName:
+        """Return a table name with its schema, by default the current schema."""
+        target = TableName.of(table)
+        if not target.schema:
             ((schema,),) = self.run("SELECT current_schema()::text")
             if schema is None:
                 raise OutputError('The database has no schema to write to; give one: table = "schema.name".')
-            place = replace(place, schema=str(schema))
-        _require_short(place.schema, place.name)
-        return place
+            target = replace(target, schema=str(schema))
+        _require_short(target.schema, target.name)
+        return target
 
-    def _number(self, place: Place) -> int | None:
-        """The server's own number of a table; None where there is none."""
-        ((found,),) = self.run(f"SELECT to_regclass({_literal(place.quoted)})::oid::bigint")
+    def _object_number(self, target: TableName) -> int | None:
+        """Return the server's object number of a table, or None."""
+        ((found,),) = self.run(f"SELECT to_regclass({_literal(target.quoted)})::oid::bigint")
         return None if found is None else int(found)
 
     def _is_certificate(self, number: int) -> bool:
@@ -327,56 +340,61 @@ class Postgres:
 
     def stage(
         self,
-        place: Place,
+        target: TableName,
         columns: Sequence[str],
         types: Sequence[str],
         batches: pa.RecordBatchReader,
         labels: Mapping[str, ColumnLabels],
         *,
         passing: bool = False,
-    ) -> Place:
-        """Write rows to a table of another name, which nobody else sees; returns it.
+    ) -> TableName:
+        """Write rows to a stage table; return its name.
 
-        Its columns have the comments of the source's, and are never missing where those are not. One that is
-        ``passing`` goes with the connection and leaves nothing in the server's logs.
+        No other transaction sees it. Its columns get the comments of the source's columns, and are NOT NULL if those
+        are. A ``passing`` table is temporary: it ends with the connection and leaves nothing in the server's logs.
         """
         _require_short(*columns)
-        mark = hashlib.sha256(f"{os.getpid()} {place.quoted}".encode()).hexdigest()[:16]
-        stage = Place("pg_temp" if passing else place.schema, f"shoal_stage_{mark}")
+        mark = hashlib.sha256(f"{os.getpid()} {target.quoted}".encode()).hexdigest()[:16]
+        stage = TableName("pg_temp" if passing else target.schema, f"shoal_stage_{mark}")
         listed = ", ".join(f"{_quoted(c)} {_ddl(t)}" for c, t in zip(columns, types, strict=True))
         self.run(f"CREATE TABLE {stage.quoted} ({listed})")
-        with self._told("be written to"), self._connection.cursor() as cursor:
+        with self._translate_errors("be written to"), self._connection.cursor() as cursor:
             cursor.adbc_ingest(stage.name, batches, mode="append", db_schema_name=stage.schema)
         for name in columns:
             if name in labels and (label := labels[name].label):
                 self.run(f"COMMENT ON COLUMN {stage.quoted}.{_quoted(name)} IS {_literal(label)}")
-        self._fill(stage, [name for name in columns if name in labels and labels[name].never_missing])
+        self._set_not_null(stage, [name for name in columns if name in labels and labels[name].never_missing])
         return stage
 
-    def _fill(self, stage: Place, names: Sequence[str]) -> None:
-        """Let columns be never missing, where they are not: a method may have hidden cells of them."""
+    def _set_not_null(self, stage: TableName, names: Sequence[str]) -> None:
+        """Set columns NOT NULL, unless a method has suppressed cells of them."""
         if not names:
             return
-        asked = ", ".join(f"coalesce(bool_and({_quoted(name)} IS NOT NULL), true)" for name in names)
-        (full,) = self.run(f"SELECT {asked} FROM {stage.quoted}")
+        checks = ", ".join(f"coalesce(bool_and({_quoted(name)} IS NOT NULL), true)" for name in names)
+        (full,) = self.run(f"SELECT {checks} FROM {stage.quoted}")
         changes = [f"ALTER {_quoted(name)} SET NOT NULL" for name, is_full in zip(names, full, strict=True) if is_full]
         if changes:
             self.run(f"ALTER TABLE {stage.quoted} {', '.join(changes)}")
 
-    def publish(self, stage: Place, place: Place, certificate: str) -> None:
-        """Let the stage table take its name, with the certificate beside it, and commit."""
-        papers = place.certificate.quoted
-        self.run(f"DROP TABLE IF EXISTS {papers}")
-        self.run(f"DROP TABLE IF EXISTS {place.quoted}")
-        self.run(f"ALTER TABLE {stage.quoted} RENAME TO {_quoted(place.name)}")
-        self.run(f"CREATE TABLE {papers} (certificate text NOT NULL)")
-        self.run(f"INSERT INTO {papers} VALUES ($1)", (certificate,))
-        with self._told("commit the release", "Whether it is there is not known: look before you repeat it."):
+    def publish(self, stage: TableName, target: TableName, certificate: str) -> None:
+        """Rename the stage table, add the certificate table, and commit."""
+        certificate_table = target.certificate.quoted
+        self.run(f"DROP TABLE IF EXISTS {certificate_table}")
+        self.run(f"DROP TABLE IF EXISTS {target.quoted}")
+        self.run(f"ALTER TABLE {stage.quoted} RENAME TO {_quoted(target.name)}")
+        self.run(f"CREATE TABLE {certificate_table} (certificate text NOT NULL)")
+        self.run(f"INSERT INTO {certificate_table} VALUES ($1)", (certificate,))
+        with self._translate_errors(
+            "commit the release", "Whether it is there is not known: look before you repeat it."
+        ):
             self._connection.commit()
 
 
-def watched(found: pa.RecordBatchReader, broken: list[Exception]) -> pa.RecordBatchReader:
-    """Batches as they come; where they break off, why is noted: whoever reads them tells it in words of its own."""
+def record_read_errors(found: pa.RecordBatchReader, broken: list[Exception]) -> pa.RecordBatchReader:
+    """Stream batches, and record the error if they break off.
+
+    The caller reports it in a message without the driver's text.
+    """
 
     def coming() -> Iterator[pa.RecordBatch]:
         try:
@@ -389,9 +407,9 @@ def watched(found: pa.RecordBatchReader, broken: list[Exception]) -> pa.RecordBa
 
 
 def _require_short(*names: str) -> None:
-    too_long = [name for name in names if len(name.encode()) > LONGEST_NAME]
+    too_long = [name for name in names if len(name.encode()) > MAX_NAME_BYTES]
     if too_long:
-        raise OutputError(f"Names must be of at most {LONGEST_NAME} bytes; {too_long[0]!r} is longer. Shorten it.")
+        raise OutputError(f"Names must be of at most {MAX_NAME_BYTES} bytes; {too_long[0]!r} is longer. Shorten it.")
 
 
 def _ddl(kind: str) -> str:

@@ -1,9 +1,9 @@
-"""Readers of foreign formats run in a process of their own, whose memory and time are limited.
+"""Readers of other formats in a process with limited memory and time.
 
-Such files are decoded by native libraries, and a small file can make one ask for hundreds of gigabytes (two cells at
-the ends of a sheet), never end (a view that counts for ever) or crash. There that ends the reader, not the run. What
-was read comes back as a file of Arrow batches in the engine's private folder, mapped into memory and unlinked at once.
-What a library says of a failure is not passed on: it may quote data.
+Native libraries decode such files. A small file can make one request hundreds of gigabytes (two cells at the ends of a
+sheet), never end (a view that counts for ever) or crash. In a separate process that ends the reader, not the run. The
+table comes back as a file of Arrow batches in the engine's private folder, which is mapped into memory and unlinked at
+once. The error message of a library is not passed on: it may quote data.
 """
 
 from __future__ import annotations
@@ -22,43 +22,41 @@ from typing import Any
 from shoal.errors import ShoalError, TableError
 from shoal.io.formats import ColumnLabels, Format, Options, require_packages
 
-__all__ = ["load_apart"]
+MIN_ADDRESS_SPACE_BYTES = 2 << 30
+"""Address space that a reader gets at least: libraries reserve more than they use."""
 
-LEAST = 2 << 30
-"""Bytes of addresses that a reader gets at least: libraries reserve more than they use."""
-
-SECONDS = 300
-BYTES_A_SECOND = 1 << 16
-"""Seconds of CPU that a reader gets at least, and bytes of a file for one more; readers do a hundred times as many."""
+MIN_CPU_SECONDS = 300
+BYTES_PER_EXTRA_SECOND = 1 << 16
+"""Bytes of a file for one more second than MIN_CPU_SECONDS of CPU; readers process a hundred times as many."""
 
 
-def load_apart(
+def load_in_sandbox(
     form: Format, path: Path, options: Options, folder: Path, memory: int | None = None
 ) -> tuple[Any, Mapping[str, ColumnLabels]]:
-    """The table in a file, as an Arrow table, and what the file says of its columns.
+    """Load the table of a file as an Arrow table, and its column labels.
 
     Parameters
     ----------
     folder
-        Where the batches are passed on; only the user may look into it.
+        Folder for the batches, which only the user can access.
     memory
-        Bytes that the reader may hold; three quarters of the machine's by default.
+        Bytes that the reader may use; three quarters of the machine's memory by default.
     """
     require_packages(form)
     passed = folder / f"apart-{len(list(folder.iterdir()))}.arrow"
-    asked = {
+    request = {
         "module": form.module,
         "title": form.title,
         "path": str(path.absolute()),
         "out": str(passed),
-        "seconds": SECONDS + path.stat().st_size // BYTES_A_SECOND,
-        "memory": max(LEAST, _most() if memory is None else memory + (1 << 30)),
-        "options": {**asdict(replace(options, schema=None)), "schema": _packed(options.schema)},
+        "seconds": MIN_CPU_SECONDS + path.stat().st_size // BYTES_PER_EXTRA_SECOND,
+        "memory": max(MIN_ADDRESS_SPACE_BYTES, _default_memory() if memory is None else memory + (1 << 30)),
+        "options": {**asdict(replace(options, schema=None)), "schema": _serialize_schema(options.schema)},
     }
-    # the question goes through a pipe: names stay out of the list of processes
+    # the request goes through a pipe: names stay out of the process list
     done = subprocess.run(
         [sys.executable, "-P", "-m", "shoal.io.formats.sandbox"],
-        input=json.dumps(asked).encode(),
+        input=json.dumps(request).encode(),
         stdout=subprocess.PIPE,
         stderr=None if os.environ.get("SHOAL_DEBUG") else subprocess.DEVNULL,
         check=False,
@@ -86,33 +84,33 @@ def load_apart(
     return table, labels
 
 
-def _most() -> int:
+def _default_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 3 // 4
 
 
-def _packed(schema: Any) -> str | None:
+def _serialize_schema(schema: Any) -> str | None:
     return None if schema is None else base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def main() -> None:
-    """Answer one question: JSON in, an Arrow file and JSON out."""
+    """Serve one request: JSON in, an Arrow file and JSON out."""
     import resource
 
-    asked = json.load(sys.stdin)
-    for kind, most in ((resource.RLIMIT_AS, asked["memory"]), (resource.RLIMIT_CPU, asked["seconds"])):
-        given = resource.getrlimit(kind)[1]  # a limit that is there already cannot be raised
-        most = most if given == resource.RLIM_INFINITY else min(most, given)
-        resource.setrlimit(kind, (most, most))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold the data
+    request = json.load(sys.stdin)
+    for kind, limit in ((resource.RLIMIT_AS, request["memory"]), (resource.RLIMIT_CPU, request["seconds"])):
+        given = resource.getrlimit(kind)[1]  # an existing limit cannot be raised
+        limit = limit if given == resource.RLIM_INFINITY else min(limit, given)
+        resource.setrlimit(kind, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would contain data
     import pyarrow as pa
 
-    path, told = Path(asked["path"]), asked["options"]
-    schema = told["schema"] and pa.ipc.read_schema(pa.py_buffer(base64.b64decode(told["schema"])))
+    path, given_options = Path(request["path"]), request["options"]
+    schema = given_options["schema"] and pa.ipc.read_schema(pa.py_buffer(base64.b64decode(given_options["schema"])))
     try:
-        options = Options(**{**told, "schema": schema, "decoded": tuple(told["decoded"])})
-        table, labels = importlib.import_module(asked["module"]).load(path, options)
+        options = Options(**{**given_options, "schema": schema, "decoded": tuple(given_options["decoded"])})
+        table, labels = importlib.import_module(request["module"]).load(path, options)
         batches = table.to_reader(1 << 17) if isinstance(table, pa.Table) else table
-        with pa.OSFile(asked["out"], "wb") as file, pa.ipc.new_file(file, batches.schema) as writer:
+        with pa.OSFile(request["out"], "wb") as file, pa.ipc.new_file(file, batches.schema) as writer:
             for batch in batches:
                 writer.write_batch(batch)
     except ShoalError as error:
@@ -121,7 +119,7 @@ def main() -> None:
         if os.environ.get("SHOAL_DEBUG"):
             raise
         answer = {
-            "error": f"File {path.name!r} cannot be read as {asked['title']}; it is damaged, cut off or of another "
+            "error": f"File {path.name!r} cannot be read as {request['title']}; it is damaged, cut off or of another "
             f"kind. Fetch it anew, or set its format."
         }
     else:

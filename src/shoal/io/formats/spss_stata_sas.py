@@ -1,9 +1,9 @@
 """Files of SPSS, Stata and SAS, by pyreadstat: values with their labels.
 
-A code is read as the number that it is, its meaning beside it. Codes that the survey declares as missing are missing,
-unless they are to be kept. A column of numbers whose release shows text (20..29) is written as codes 1, 2, ... that
-have these texts as labels. Only columns that are published take their labels along, and only labels of values that
-occur: the codebook of rows that were left out stays here, and so do the notes of a file, which may name people.
+A code is read as a number, its meaning as a label. Codes that the survey declares as missing are missing, unless they
+are to be kept. A column of numbers whose release publishes text (20..29) is written as codes 1, 2, ... with these texts
+as labels. Only published columns keep their labels, and only labels of values that occur. The codebook of suppressed
+rows is not published, and neither are the notes of a file, which may name people.
 """
 
 from __future__ import annotations
@@ -18,30 +18,28 @@ import pyarrow.compute as pc
 
 from shoal.errors import OutputError, TableError
 from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import LARGEST_EXACT, as_told, whole_numbers
+from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema, whole_numbers
 
-__all__ = ["load", "write"]
+MAX_LABEL_BYTES = 120
+"""Bytes of a value label that every program displays."""
 
-LONGEST_LABEL = 120
-"""Bytes of a value label that every program shows."""
-
-LONGEST_NAME = {".sav": 64, ".dta": 32, ".xpt": 32}
+MAX_NAME_BYTES = {".sav": 64, ".dta": 32, ".xpt": 32}
 LABELLED = (".sav", ".dta")
-"""Formats that keep labels of values in the file itself."""
+"""Formats that store labels of values in the file itself."""
 
 PINNED = {
     ".sav": (re.compile(rb"(?s)(?<=^.{92})\d\d \w{3} \d\d\d\d:\d\d:\d\d"), b"01 Jan 8000:00:00"),
     ".dta": (re.compile(rb"\d\d \w{3} \d{4} \d\d:\d\d(?=</timestamp>)"), b"01 Jan 1980 00:00"),
     ".xpt": (re.compile(rb"\d\d[A-Z]{3}\d\d:\d\d:\d\d:\d\d"), b"01JAN80:00:00:00"),
 }
-"""Where files carry the time of their making, and what is written instead: the same release has the same bytes."""
+"""Positions of the creation time in files, and its replacement: the same release has the same bytes."""
 
-HEAD = 4096
-RECORD = 80
+HEADER_BYTES = 4096
+RECORD_BYTES = 80
 
 
 def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLabels]]:
-    """The values of a file, and what it says of its columns."""
+    """Load the values of a file, and the labels of its columns."""
     import pyreadstat
 
     readers: dict[str, Callable[..., Any]] = {
@@ -52,8 +50,10 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         ".sas7bdat": pyreadstat.read_sas7bdat,
     }
     suffix = path.suffix.lower() if path.suffix.lower() in readers else _suffix_of(path)
-    if suffix == ".xpt" and path.stat().st_size % RECORD:  # it does not say how many rows it has
-        raise TableError(f"File {path.name!r} is cut off: a SAS transport file is made of records of {RECORD} bytes.")
+    if suffix == ".xpt" and path.stat().st_size % RECORD_BYTES:  # the format does not store its number of rows
+        raise TableError(
+            f"File {path.name!r} is cut off: a SAS transport file is made of records of {RECORD_BYTES} bytes."
+        )
     given = {} if suffix == ".xpt" else {"user_missing": options.user_missing == "keep"}
     columns, about = readers[suffix](str(path), output_format="dict", **given)
     table = pa.table({name: _column(values) for name, values in columns.items()})
@@ -65,11 +65,11 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
         for name in table.column_names
     }
     table = whole_numbers(_without_blanks(table))
-    for place, name in enumerate(table.column_names):
+    for position, name in enumerate(table.column_names):
         if name in options.decoded or (options.values == "labels" and labels[name].values):
-            table = table.set_column(place, name, _decoded(table.column(place), labels[name]))
+            table = table.set_column(position, name, _decoded(table.column(position), labels[name]))
     if options.schema is not None:
-        table = as_told(table, options.schema)
+        table = cast_to_schema(table, options.schema)
     return table, labels
 
 
@@ -79,7 +79,10 @@ def _suffix_of(path: Path) -> str:
 
 
 def _column(values: Any) -> pa.Array:
-    """Values as Arrow; where letters stand among numbers (.a, .b: kinds of missing values that are kept) as text."""
+    """Convert values to Arrow; to text if letters occur among numbers.
+
+    Such letters (.a, .b) are kinds of missing values that are kept.
+    """
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
@@ -91,7 +94,7 @@ def _is_none(value: Any) -> bool:
 
 
 def _code(value: Any) -> str:
-    """A code as text: 1, not 1.0."""
+    """Return a code as text: 1, not 1.0."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -103,18 +106,18 @@ def _decoded(column: pa.ChunkedArray, labels: ColumnLabels) -> pa.ChunkedArray:
 
 
 def _without_blanks(table: pa.Table) -> pa.Table:
-    """These files know no missing text: an empty one is it."""
-    for place, part in enumerate(table.schema):
+    """Replace empty texts by missing: these files have no missing text."""
+    for position, part in enumerate(table.schema):
         if pa.types.is_string(part.type):
-            column = table.column(place)
+            column = table.column(position)
             table = table.set_column(
-                place, part.name, pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+                position, part.name, pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
             )
     return table
 
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
-    """Write a file; returns how it is read back."""
+    """Write a file; return the options to read it back."""
     import pandas as pd
     import pyreadstat
 
@@ -123,11 +126,11 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
     _check_names(table.column_names, suffix)
     columns: dict[str, Any] = {}
     meanings: dict[str, dict[float, str]] = {}
-    told: list[pa.Field] = []
+    fields: list[pa.Field] = []
     decoded: list[str] = []
     for part, column in zip(table.schema, table.columns, strict=True):
         name, values = part.name, _holdable(column)
-        told.append(pa.field(name, values.type))
+        fields.append(pa.field(name, values.type))
         if pa.types.is_string(values.type) and name in writing.coded and suffix in LABELLED:
             values, meanings[name] = _coded(values, name)
             decoded.append(name)
@@ -146,27 +149,27 @@ def write(table: pa.Table, path: Path, writing: Writing) -> Options:
         given["variable_value_labels"] = {name: found for name, found in meanings.items() if found}
     writers[suffix](frame, str(path), **given)
     _pin_time(path, suffix)
-    return Options(schema=pa.schema(told), decoded=tuple(decoded))
+    return Options(schema=pa.schema(fields), decoded=tuple(decoded))
 
 
 def _check_names(names: list[str], suffix: str) -> None:
-    most = LONGEST_NAME[suffix]
-    wrong = [name for name in names if not re.fullmatch(r"[^\W\d]\w*", name) or len(name.encode()) > most]
+    max_bytes = MAX_NAME_BYTES[suffix]
+    wrong = [name for name in names if not re.fullmatch(r"[^\W\d]\w*", name) or len(name.encode()) > max_bytes]
     if wrong:
         raise OutputError(
             f"Names of columns in a {suffix} file must begin with a letter, hold letters, digits and _ alone and be of "
-            f"at most {most} bytes; {wrong[0]!r} is not. Rename it, or write CSV or Parquet."
+            f"at most {max_bytes} bytes; {wrong[0]!r} is not. Rename it, or write CSV or Parquet."
         )
 
 
 def _holdable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as these files can hold it: numbers that floats tell apart, dates, text."""
+    """Convert a column to a type of these files: exact floats, dates, text."""
     kind = column.type
     if pa.types.is_boolean(kind):
         return column.cast(pa.int64())
     if pa.types.is_integer(kind):
         ends = pc.min_max(column).as_py()
-        fits = ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) <= LARGEST_EXACT
+        fits = ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) <= MAX_EXACT_INTEGER
         return column.cast(pa.int64() if fits else pa.string())
     if pa.types.is_floating(kind):
         return column.cast(pa.float64())
@@ -174,7 +177,7 @@ def _holdable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _natural(text: str) -> tuple[bool, float, str]:
-    """The order of labels: by the number that they begin with, * last."""
+    """Return the sort key of a label: its first number, and * last."""
     found = re.match(r"[^\d*-]*(-?\d+(?:\.\d+)?)", text)
     return (text == "*", float(found[1]) if found else float("inf"), text)
 
@@ -182,21 +185,21 @@ def _natural(text: str) -> tuple[bool, float, str]:
 def _coded(values: pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, dict[float, str]]:
     encoded = values.combine_chunks().dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    if any(len(text.encode()) > LONGEST_LABEL for text in texts):
+    if any(len(text.encode()) > MAX_LABEL_BYTES for text in texts):
         raise OutputError(
-            f"Column {name!r} publishes labels of more than {LONGEST_LABEL} bytes, which these files do not keep. "
+            f"Column {name!r} publishes labels of more than {MAX_LABEL_BYTES} bytes, which these files do not keep. "
             f"Write the release as CSV or Parquet."
         )
-    order = sorted(range(len(texts)), key=lambda place: _natural(texts[place]))
+    order = sorted(range(len(texts)), key=lambda position: _natural(texts[position]))
     code = [0] * len(texts)
-    for number, place in enumerate(order, 1):
-        code[place] = number
+    for number, position in enumerate(order, 1):
+        code[position] = number
     codes = pa.chunked_array([pa.array(code, pa.int64()).take(encoded.indices)])
-    return codes, {float(code[place]): texts[place] for place in order}
+    return codes, {float(code[position]): texts[position] for position in order}
 
 
 def _occurring(values: pa.ChunkedArray, labels: ColumnLabels) -> dict[float, str]:
-    """The labels of codes that are published."""
+    """Return the labels of codes that are published."""
     present = {str(code) for code in pc.unique(values).to_pylist() if code is not None}
     return {float(code): text for code, text in labels.values if code in present}
 
@@ -212,6 +215,6 @@ def _pandas(values: pa.ChunkedArray) -> Any:
 def _pin_time(path: Path, suffix: str) -> None:
     pattern, instead = PINNED[suffix]
     with path.open("r+b") as file:
-        head = file.read(HEAD)
+        head = file.read(HEADER_BYTES)
         file.seek(0)
         file.write(pattern.sub(instead, head))

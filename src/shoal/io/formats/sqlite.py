@@ -1,4 +1,7 @@
-"""SQLite databases, by Python's own module: opened read-only, a table or a question, each column of one kind."""
+"""SQLite databases, opened read-only by Python's sqlite3 module.
+
+A table or the result of a query is read. Each column gets one type.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,21 @@ import pyarrow as pa
 
 from shoal.errors import PlanError, TableError
 from shoal.io.formats import ColumnLabels, Options, Writing
-from shoal.io.formats.numbers import LARGEST_EXACT, as_told
-
-__all__ = ["RELEASE", "chosen_table", "load", "tables_in", "write"]
+from shoal.io.formats.numbers import MAX_EXACT_INTEGER, cast_to_schema
 
 DENY = sqlite3.SQLITE_DENY
-BATCH = 1 << 16
+BATCH_ROWS = 1 << 16
 RELEASE = "release"
-"""The name of a released table where none is given."""
+"""The default name of a released table."""
 
 KINDS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLabels]]:
-    """A table of the database, the only one by default, or the answer to a question."""
+    """Load a table of the database, or the result of a query.
+
+    The default is the only table.
+    """
     connection = _opened(path)
     try:
         question = options.query
@@ -37,19 +41,19 @@ def load(path: Path, options: Options) -> tuple[pa.Table, Mapping[str, ColumnLab
             raise PlanError("The query of the source is not one that SQLite understands; try it there first.") from None
         names = [str(part[0]) for part in cursor.description or ()]
         columns: list[list[Any]] = [[] for _ in names]
-        while rows := cursor.fetchmany(BATCH):
+        while rows := cursor.fetchmany(BATCH_ROWS):
             for column, cells in zip(columns, zip(*rows, strict=True), strict=True):
                 column.extend(cells)
     finally:
         connection.close()
     made = [_column(values, name) for values, name in zip(columns, names, strict=True)]
     table = pa.table(made, names=names)
-    return (table if options.schema is None else as_told(table, options.schema)), {}
+    return (table if options.schema is None else cast_to_schema(table, options.schema)), {}
 
 
 def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-    # another file would be opened, and made where there is none, with the rights of the user
+    # ATTACH would open or create another file with the rights of the user
     connection.set_authorizer(lambda act, *_: DENY if act == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK)
     connection.execute("PRAGMA query_only = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -57,7 +61,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def tables_in(path: Path) -> list[str]:
-    """The tables and views of a database, by name."""
+    """Return the names of the tables and views of a database."""
     connection = _opened(path)
     try:
         return _tables(connection)
@@ -74,7 +78,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
 
 
 def chosen_table(tables: list[str], wanted: str | None, path: Path) -> str:
-    """The table that is asked for, or the only one."""
+    """Return the requested table, or the only one."""
     if wanted is None and len(tables) == 1:
         return tables[0]
     if wanted is None:
@@ -89,32 +93,36 @@ def _quoted(name: str) -> str:
 
 
 def _column(values: list[Any], name: str) -> pa.Array:
-    """SQLite has a type for each value: where they differ, or whole and other numbers mix, the column is text."""
+    """Convert values to a column of one type.
+
+    SQLite has a type for each value. If the types differ, or integers and other numbers mix without being exact, the
+    column is text.
+    """
     kinds = {type(value) for value in values} - {type(None)}
     if bytes in kinds:
         raise TableError(f"Column {name!r} holds bytes, which have no text. Leave it out by a query.")
     if len(kinds) == 1:
         return pa.array(values, KINDS[kinds.pop()])
-    if kinds == {int, float} and all(abs(value) <= LARGEST_EXACT for value in values if type(value) is int):
+    if kinds == {int, float} and all(abs(value) <= MAX_EXACT_INTEGER for value in values if type(value) is int):
         return pa.array([None if value is None else float(value) for value in values], pa.float64())
     return pa.array([None if value is None else str(value) for value in values], pa.string())
 
 
 def write(table: pa.Table, path: Path, writing: Writing) -> Options:
-    """Write a database of one table; returns how it is read back."""
+    """Write a database of one table; return the options to read it back."""
     made = pa.table([_holdable(column) for column in table.columns], names=table.column_names)
     sql_kinds = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT"}
     listed = ", ".join(f"{_quoted(part.name)} {sql_kinds[part.type]}" for part in made.schema)
-    place = _quoted(writing.table or RELEASE)
+    name = _quoted(writing.table or RELEASE)
     connection = sqlite3.connect(path, isolation_level=None)
     try:
-        connection.execute("PRAGMA journal_mode = OFF")  # the file is moved to its place when it is whole
+        connection.execute("PRAGMA journal_mode = OFF")  # the file is moved to its target when it is complete
         connection.execute("BEGIN")
-        connection.execute(f"CREATE TABLE {place} ({listed}) STRICT")
+        connection.execute(f"CREATE TABLE {name} ({listed}) STRICT")
         marks = ", ".join("?" * made.num_columns)
-        for batch in made.to_batches(max_chunksize=BATCH):
+        for batch in made.to_batches(max_chunksize=BATCH_ROWS):
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            connection.executemany(f"INSERT INTO {place} VALUES ({marks})", rows)
+            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
         connection.execute("COMMIT")
     finally:
         connection.close()

@@ -1,4 +1,7 @@
-"""Addresses in the place of paths: those of object stores are understood, others are refused, and none is repeated."""
+"""Addresses in place of paths.
+
+Addresses of object stores are supported, others are refused. No address is repeated in a message.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,11 @@ from pathlib import Path
 
 from shoal.errors import PlanError
 
-__all__ = ["address_in", "address_of", "refuse_address", "shown_path"]
-
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 
 
 def address_of(path: Path) -> str | None:
-    """The address that a path stands for, None where it is one of this machine.
+    """Return the address that a path stands for; None for a local path.
 
     >>> address_of(Path("s3://open/visits.csv")), address_of(Path("visits.csv"))
     ('s3://open/visits.csv', None)
@@ -34,13 +35,16 @@ def address_of(path: Path) -> str | None:
     return f"{scheme}://{rest}"
 
 
-def shown_path(path: Path) -> str:
-    """A path, or the address that it stands for, as text."""
+def path_or_address(path: Path) -> str:
+    """Return a path, or the address that it stands for, as text."""
     return address_of(path) or str(path)
 
 
 def address_in(database: str, *, services: bool = False) -> str:
-    """The address of a database, from the environment: ``env:NAME``; or ``service:NAME``, of a service file."""
+    """Return the address of a database from the environment.
+
+    ``env:NAME`` is an environment variable, ``service:NAME`` an entry of a service file.
+    """
     kind, sign, name = database.partition(":")
     if services and sign and kind == "service" and re.fullmatch(r"[\w.-]+", name):
         return f"service={name}"
@@ -56,7 +60,10 @@ def address_in(database: str, *, services: bool = False) -> str:
 
 
 def refuse_address(path: Path) -> None:
-    """Raise where an address stands in the place of a path that is no object store's. It may carry a password."""
+    """Raise if a path is an address other than one of an object store.
+
+    Such an address may contain a password.
+    """
     scheme, sign, _ = str(path).partition(":/")
     if not sign or not scheme.replace("+", "").isalnum() or len(scheme) < 2 or address_of(path) is not None:
         return

@@ -1,1 +1,4 @@
-"""Full-domain recoding: one level per column for all rows, found by a search of the lattice of levels."""
+"""Full-domain recoding: one level per column for all rows.
+
+The levels are found by a search of the generalization lattice.
+"""

@@ -1,11 +1,11 @@
-"""A good node to start from, where a lattice is too large to be exhausted: greedy specialization from the top.
+"""Greedy specialization: a good node of a lattice too large to exhaust.
 
-From the highest levels, one column goes down by one level at a time, as long as the node stays a solution. Which one:
-the step that saves most, or the step that saves most for the information that it tells (the entropy of the column's
-labels), which is what tears groups apart; both ways are gone. A step that fails is not tried again, for it fails the
-more when others have gone down. Then a column of the best node gives back a level, and the others take what that makes
-room for; and as long as there is time the same by chance, with more columns and levels, or the other way round: a
-column goes down, and others up until that is a solution.
+From the highest levels, one column at a time goes down by one level, as long as the node stays a solution. The next
+step is the one that saves most, or the one that saves most per information that it reveals (the entropy of the column's
+labels), since revealed information splits groups; both rules are tried. A step that fails is not tried again: it fails
+even more when other columns have gone down. Then one column of the best node rises by a level, and the others descend
+as far as this allows. While there is time, the same is repeated at random with more columns and levels, or in reverse:
+one column goes down, and others rise until the node is a solution.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from shoal.methods.full_domain.lattice import Node
 from shoal.schema import Ladder
 from shoal.table import FrequencySet
 
-__all__ = ["Surroundings", "information"]
-
 Table = Sequence[npt.NDArray[np.float64]]
-"""A figure for each column at each of its levels."""
+"""A number for each column and each of its levels."""
 TryNode = Callable[[Node], float | None]
-Rule = Callable[[int, int], float]
-"""How good it is to take a column down from a level."""
+Priority = Callable[[int, int], float]
+"""The priority of lowering a column from a level."""
 Late = Callable[[], bool]
 
 
-def information(frequencies: FrequencySet, ladders: Sequence[Ladder]) -> list[npt.NDArray[np.float64]]:
-    """Of each column the entropy of its labels at every level, in bits."""
+def label_entropy(frequencies: FrequencySet, ladders: Sequence[Ladder]) -> list[npt.NDArray[np.float64]]:
+    """Return the entropy of each column's labels at every level, in bits."""
     found = []
     for j, ladder in enumerate(ladders):
         rows = np.bincount(frequencies.codes[:, j], frequencies.count, len(ladder.codes[0]))
@@ -44,21 +42,21 @@ def information(frequencies: FrequencySet, ladders: Sequence[Ladder]) -> list[np
     return found
 
 
-class Surroundings:
-    """Ways through a lattice: down from the top, then around the best node found."""
+class GreedySearch:
+    """Descents through a lattice: from the top, then around the best node."""
 
-    def __init__(self, lowest: Node, highest: Node, losses: Table, told: Table, seed: int = 0) -> None:
+    def __init__(self, lowest: Node, highest: Node, losses: Table, entropy: Table, seed: int = 0) -> None:
         self.lowest, self.highest = lowest, highest
-        self._losses, self._told = losses, told
+        self._losses, self._entropy = losses, entropy
         self._random = np.random.default_rng(seed)
 
     def explore(self, try_node: TryNode, late: Late) -> Iterator[Node]:
-        """Try nodes, so that good ones are among them; yields the best after each way, and ends when it is late.
+        """Try nodes and yield the best one after each descent, until time is over.
 
         Parameters
         ----------
         try_node
-            Looks at a node and tells what it loses; None where it is no solution.
+            Evaluates a node and returns its loss; None where it is no solution.
         late
             Whether to stop.
         """
@@ -67,11 +65,14 @@ class Surroundings:
             if best == self.lowest:
                 return
         while self._least < math.inf and not late():
-            self._wander(try_node, late)
+            self._perturb(try_node, late)
             yield self._best
 
     def start(self, try_node: TryNode, late: Late) -> Iterator[Node]:
-        """The ways down from the top, and those where one column gives back a level: an end is in sight."""
+        """Descend from the top, then after raising single columns by one level.
+
+        This is the part of the exploration that ends by itself.
+        """
         self._best, self._least = self.highest, math.inf
         loss = try_node(self.highest)
         if loss is None:
@@ -79,39 +80,45 @@ class Surroundings:
         self._least = loss
         yield self._best
         for rule in (self._by_information, self._saved):
-            self._take(*_descend(try_node, self.highest, loss, self.lowest, rule, late))
+            self._accept(*_descend(try_node, self.highest, loss, self.lowest, rule, late))
             yield self._best
         changed = True
         while changed and not late():
             changed = False
             for j in range(len(self._best)):
                 if self._best[j] < self.highest[j] and not late():
-                    changed |= self._give_back(try_node, {j: self._best[j] + 1}, self._by_information, late)
+                    changed |= self._raise_and_descend(try_node, {j: self._best[j] + 1}, self._by_information, late)
                     yield self._best
 
     def _saved(self, j: int, level: int) -> float:
         return float(self._losses[j][level] - self._losses[j][level - 1])
 
     def _by_information(self, j: int, level: int) -> float:
-        return self._saved(j, level) / max(float(self._told[j][level - 1] - self._told[j][level]), 1e-9)
+        return self._saved(j, level) / max(float(self._entropy[j][level - 1] - self._entropy[j][level]), 1e-9)
 
-    def _take(self, node: Node, loss: float) -> bool:
+    def _accept(self, node: Node, loss: float) -> bool:
         better = loss < self._least
         if better:
             self._best, self._least = node, loss
         return better
 
-    def _give_back(self, try_node: TryNode, given: dict[int, int], rule: Rule, late: Late) -> bool:
-        """Some columns of the best node go up to given levels, and the others down; then all. Whether it was better."""
-        raised = _at(self._best, given)
+    def _raise_and_descend(self, try_node: TryNode, raised_levels: dict[int, int], rule: Priority, late: Late) -> bool:
+        """Raise some columns of the best node, lower the others, then all.
+
+        Returns whether the result is better.
+        """
+        raised = _at(self._best, raised_levels)
         loss = try_node(raised)
         if loss is None:
             return False
-        node, loss = _descend(try_node, raised, loss, _at(self.lowest, given), rule, late)
-        return self._take(*_descend(try_node, node, loss, self.lowest, rule, late))
+        node, loss = _descend(try_node, raised, loss, _at(self.lowest, raised_levels), rule, late)
+        return self._accept(*_descend(try_node, node, loss, self.lowest, rule, late))
 
-    def _wander(self, try_node: TryNode, late: Late) -> None:
-        """One to three columns up by some levels, or one down and others up until that is a solution."""
+    def _perturb(self, try_node: TryNode, late: Late) -> None:
+        """Change the best node at random and descend again.
+
+        One to three columns rise by some levels, or one goes down and others rise until the node is a solution.
+        """
         random, best = self._random, self._best
         noise = np.exp(random.normal(scale=0.7, size=len(best)))
 
@@ -122,8 +129,8 @@ class Surroundings:
         down = [j for j in range(len(best)) if best[j] > self.lowest[j]]
         if up and (not down or random.random() < 0.5):
             chosen = random.permutation(up)[: random.integers(1, 4)]
-            given = {int(j): int(random.integers(best[j] + 1, self.highest[j] + 1)) for j in chosen}
-            self._give_back(try_node, given, rule, late)
+            raised_levels = {int(j): int(random.integers(best[j] + 1, self.highest[j] + 1)) for j in chosen}
+            self._raise_and_descend(try_node, raised_levels, rule, late)
             return
         j = int(random.choice(down))
         fixed = {j: int(random.integers(self.lowest[j], best[j]))}
@@ -137,12 +144,12 @@ class Surroundings:
             node = _at(node, {a: node[a] + 1})
             loss = try_node(node)
         if loss is not None:
-            self._take(*_descend(try_node, node, loss, self.lowest, rule, late))
+            self._accept(*_descend(try_node, node, loss, self.lowest, rule, late))
 
 
-def _at(node: Node, given: Mapping[int, int]) -> Node:
-    """The node with some columns at other levels."""
-    return tuple(given.get(j, level) for j, level in enumerate(node))
+def _at(node: Node, raised_levels: Mapping[int, int]) -> Node:
+    """Return the node with some columns at other levels."""
+    return tuple(raised_levels.get(j, level) for j, level in enumerate(node))
 
 
 def _descend(
@@ -150,19 +157,19 @@ def _descend(
     node: Node,
     loss: float,
     lowest: Node,
-    rule: Rule,
+    rule: Priority,
     late: Late,
 ) -> tuple[Node, float]:
-    """The node at which no column can go down any more, and what it loses."""
-    going = {j for j in range(len(node)) if node[j] > lowest[j]}
-    while going and not late():
-        j = max(sorted(going), key=lambda column: rule(column, node[column]))
+    """Lower columns until none can go down; return the node and its loss."""
+    open_columns = {j for j in range(len(node)) if node[j] > lowest[j]}
+    while open_columns and not late():
+        j = max(sorted(open_columns), key=lambda column: rule(column, node[column]))
         trial = (*node[:j], node[j] - 1, *node[j + 1 :])
         found = try_node(trial)
         if found is None:
-            going.discard(j)
+            open_columns.discard(j)
             continue
         node, loss = trial, found
         if node[j] == lowest[j]:
-            going.discard(j)
+            open_columns.discard(j)
     return node, loss

@@ -1,7 +1,7 @@
-"""The generalization lattice of a table: its nodes, and their figures by roll-up.
+"""Nodes of the generalization lattice and their figures by roll-up.
 
-A node is one level per quasi-identifier. Its figures are computed from the groups of the coarsest finer node that
-was looked at before, never from the rows.
+A node is one level per quasi-identifier. Its figures are computed from the groups of the coarsest finer node that was
+evaluated before, never from the rows.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.methods.base import Problem, suppress_failing
-from shoal.methods.full_domain.judging import GroupJudge
+from shoal.methods.full_domain.judging import GroupEvaluator
 from shoal.methods.full_domain.kernels.judging import Histograms
 from shoal.methods.full_domain.kernels.lattice import (
     count_people,
     group_entries,
-    kept_figures,
     make_lifts,
-    make_scratch,
+    make_roll_scratch,
+    released_figures,
     roll_up,
 )
 from shoal.models import AllOf
@@ -29,24 +29,23 @@ from shoal.models.by_people import ByPeople
 from shoal.table import FrequencySet
 from shoal.utility.measures import Measure
 
-__all__ = ["Figures", "Node", "NodeEvaluator"]
-
 Node = tuple[int, ...]
-SNAPSHOT_CODES = 40_000_000  # codes kept of groups seen before; 160 MB
-NONE = 2**62  # more entries than any histograms have
+SNAPSHOT_CODES = 40_000_000  # maximum number of codes in cached tables of groups; 160 MB
+UNAVAILABLE = 2**62  # more entries than any histograms have
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What is known of a node: its loss, and the groups and rows behind it.
+    """The loss of a node, and its groups and suppressed rows.
 
     Attributes
     ----------
     suppressed
-        Rows in groups that fail the models; where they are more than allowed, at least so many.
+        Rows in groups that fail the models; a lower bound where they exceed the limit.
     certain
-        Every finer node leaves out at least so many: rows that fail because of sizes or of models that absorb, or that
-        must leave their groups (:func:`shoal.kernels.rules.verdict`).
+        Lower bound of the rows that every finer node suppresses: rows that fail by size or by models that are closed
+        under
+        supersets, or that must leave their groups (:func:`shoal.kernels.rules.verdict`).
     floor
         For measures by group: the least loss of the node and of every coarser one.
     """
@@ -60,56 +59,71 @@ class Figures:
 
 
 class _Pairs:
-    """Who has a row in which combination of a table, for searches that ask how many people a group has.
+    """Pairs of a person and a combination, to count the people of groups.
 
     Ordered by person, so that one pass over the pairs counts the people of all groups of a node.
     """
 
     def __init__(self, combination: npt.NDArray[np.int64], count: int, problem: Problem) -> None:
-        """``combination`` is the one of each entry of the frequency set, of ``count`` different ones."""
+        """Build the pairs of a problem.
+
+        ``combination`` is the combination of each entry of the frequency set, of ``count`` distinct ones.
+        """
         frequencies = problem.frequencies
-        place = next(s for s, domain in enumerate(frequencies.domains) if domain.people is not None)
-        person = frequencies.secrets[:, place].astype(np.int64)
+        person_column = next(s for s, domain in enumerate(frequencies.domains) if domain.people is not None)
+        person = frequencies.secrets[:, person_column].astype(np.int64)
         pair = np.sort(person * count + combination)
         pair = pair[np.flatnonzero(np.r_[True, pair[1:] != pair[:-1]])]
         self.person = (pair // count).astype(np.int32)
         self.combination = (pair % count).astype(np.int32)
-        self.most = int(np.bincount(person, frequencies.count).max(initial=0))  # rows of one person
+        self.max_rows_per_person = int(np.bincount(person, frequencies.count).max(initial=0))  # rows of one person
         self._last = np.empty(count, np.int32)
         self._people = np.empty(count, np.int64)
 
     def people(self, counts: npt.NDArray[np.int64], least: int, member: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """How many people each group has, or as good as that: see :func:`count_people`. Overwritten by the next."""
-        count_people(counts, least, self.most, self.combination, self.person, member, self._last, self._people)
+        """Count the people of each group, or an equivalent of it.
+
+        See :func:`count_people`. The next call overwrites the result.
+        """
+        count_people(
+            counts, least, self.max_rows_per_person, self.combination, self.person, member, self._last, self._people
+        )
         return self._people[: len(counts)]
 
 
 class NodeEvaluator:
-    """Looks at nodes, and keeps their groups for coarser ones.
+    """Evaluator of nodes that caches their groups for coarser ones.
 
-    Time per node: the groups of its source times the columns; the source is the smallest table of a finer node.
+    Time per node: the groups of its source times the columns; the source is the smallest cached table of a finer node.
     """
 
     def __init__(self, problem: Problem, measure: Measure, by_sizes: bool = True) -> None:
-        """Without ``by_sizes`` the models are asked themselves, also where sizes are all that they look at."""
+        """Set up the evaluation of a problem.
+
+        Without ``by_sizes`` the models are assessed even where they depend on sizes only.
+        """
         self.problem = problem
         self.measure = measure
         self.seen = 0
         frequencies = problem.frequencies
         self._columns = frequencies.codes.shape[1]
-        of_people = [isinstance(part, ByPeople) and part.sizes_of_people for part in problem.model.parts]
+        of_people = [isinstance(part, ByPeople) and part.people_sizes_only for part in problem.model.parts]
         by_people = by_sizes and bool(of_people) and all(of_people)
         self._sizes_only = by_people or (problem.model.sizes_only and by_sizes)
         self.least = problem.model.least
-        self._judge = None if self._sizes_only or not GroupJudge.serves(problem) else GroupJudge(problem)
-        by_entries = not self._sizes_only and self._judge is None
-        absorbing = tuple(part for part in problem.model.parts if part.absorbs)
-        self._absorbing = AllOf(absorbing) if absorbing and len(absorbing) < len(problem.model.parts) else None
-        self.foresees = bool(absorbing) if self._judge is None else self._judge.foresees
+        self._evaluator = None if self._sizes_only or not GroupEvaluator.supports(problem) else GroupEvaluator(problem)
+        by_entries = not self._sizes_only and self._evaluator is None
+        superset_closed = tuple(part for part in problem.model.parts if part.closed_under_superset)
+        self._superset_closed = (
+            AllOf(superset_closed) if superset_closed and len(superset_closed) < len(problem.model.parts) else None
+        )
+        self.predicts_finer_failure = (
+            bool(superset_closed) if self._evaluator is None else self._evaluator.predicts_finer_failure
+        )
         ladders = [list(ladder.codes) for ladder in problem.ladders]
         secrets = frequencies.secrets
         if any(domain.people is not None for domain in frequencies.domains):
-            # what people have is known of them: rows of a person that differ in nothing else are one entry
+            # sensitive values of a person are known: rows of a person that differ in nothing else are one entry
             other = [domain.people is None for domain in frequencies.domains]
             secrets = np.where(other, np.int32(-1), secrets)
         extra = [[np.arange(domain.size + 1, dtype=np.int32)] for domain in frequencies.domains] if by_entries else []
@@ -117,87 +131,91 @@ class NodeEvaluator:
         codes = np.concatenate([frequencies.codes, secrets + 1], axis=1) if by_entries else frequencies.codes
         base = np.ascontiguousarray(codes.T, np.int32)
         attributes, rows = base.shape
-        self._scratch = make_scratch(rows)
+        self._scratch = make_roll_scratch(rows)
         bottom = np.zeros(attributes, np.int64)
         start = np.empty_like(base)
         counts = np.empty(rows, np.int64)
-        # rows that differ only in a sensitive value are one where groups have histograms, or sizes are all that matters
+        # rows that differ in a sensitive value only are merged where groups have histograms or only sizes matter
         groups = roll_up(base, frequencies.count, bottom, bottom, self._lifts, self._scratch, start, counts)
         self._levels = np.zeros((64, attributes), np.int64)
-        self._held = np.zeros(64, np.int64)
-        self._counted = np.zeros(64, np.int64)  # entries of histograms, and more than any where there are none
+        self._group_counts = np.zeros(64, np.int64)
+        self._histogram_sizes = np.zeros(64, np.int64)  # entries of histograms; NONE where there are none
         self._tables = [(np.ascontiguousarray(start[:, :groups]), counts[:groups].copy())]
         self._pairs = _Pairs(self._scratch.group[:rows], groups, problem) if by_people else None
         self._members = [np.arange(groups if by_people else 0, dtype=np.int32)]
         self._histograms: list[Histograms | None] = [None]
-        if self._judge is not None:
-            self.least = self._judge.least
-            made = self._judge.begin(self._scratch.group[:rows], groups, frequencies.count)
+        if self._evaluator is not None:
+            self.least = self._evaluator.least
+            made = self._evaluator.begin(self._scratch.group[:rows], groups, frequencies.count)
             self._histograms = [made]
-            self._counted[0] = len(made.rows)
-        self._held[0] = groups
+            self._histogram_sizes[0] = len(made.rows)
+        self._group_counts[0] = groups
         self._stored = groups * attributes
-        self._room = (np.empty((attributes, groups), np.int32), np.empty(groups, np.int64))
+        self._output = (np.empty((attributes, groups), np.int32), np.empty(groups, np.int64))
 
     @cached_property
     def _costs(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """Costs by code, flat, and where each column's level begins."""
+        """Return the costs by code, flat, and the start of each column's level."""
         at = np.zeros((self._columns, max((len(parts) for parts in self.measure.cost), default=1)), np.int64)
         flat: list[npt.NDArray[np.float64]] = []
-        place = 0
+        offset = 0
         for a, parts in enumerate(self.measure.cost):
             for level, part in enumerate(parts):
-                at[a, level] = place
+                at[a, level] = offset
                 flat.append(part)
-                place += len(part)
+                offset += len(part)
         return (np.concatenate(flat) if flat else np.zeros(1)), at
 
-    def look(self, node: Node, limit: int, enough: float = math.inf) -> Figures:
-        """The figures of a node; its loss is infinite where more than ``limit`` rows fail.
+    def look(self, node: Node, limit: int, loss_limit: float = math.inf) -> Figures:
+        """Evaluate a node; its loss is infinite if more than ``limit`` rows fail.
 
-        It may be infinite, too, where it is above ``enough``.
+        It may also be infinite where it exceeds ``loss_limit``.
         """
         self.seen += 1
         levels = np.zeros(self._levels.shape[1], np.int64)
         levels[: self._columns] = node
         known = len(self._tables)
         below = np.asarray((self._levels[:known] <= levels).all(axis=1))
-        source = int(np.where(below, self._held[:known], NONE).argmin())
+        source = int(np.where(below, self._group_counts[:known], UNAVAILABLE).argmin())
         groups = self._roll_up(source, levels)
-        out_codes, out_counts = self._room
-        if self._judge is not None:
-            return self._by_rules(node, levels, source, groups, below, limit, enough)
-        self._keep(levels, groups, source, None)
+        out_codes, out_counts = self._output
+        if self._evaluator is not None:
+            return self._by_rules(node, levels, source, groups, below, limit, loss_limit)
+        self._cache_groups(levels, groups, source, None)
         if self._sizes_only:
             return self._by_size(node, levels, out_codes, out_counts[:groups], limit)
         return self._by_model(node, levels, out_codes[:, :groups], out_counts[:groups], limit)
 
     def _roll_up(self, source: int, levels: npt.NDArray[np.int64]) -> int:
-        """Make the groups of a node from those of a finer one.
+        """Compute the groups of a node from those of a finer one.
 
         Where people are counted, ``_member`` is then the group of each combination of the table.
         """
         codes, counts = self._tables[source]
-        groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, *self._room)
+        groups = roll_up(codes, counts, self._levels[source], levels, self._lifts, self._scratch, *self._output)
         self._member = self._scratch.group[self._members[source]].astype(np.int32)
         return int(groups)
 
-    def _keep(self, levels: npt.NDArray[np.int64], groups: int, source: int, histograms: Histograms | None) -> None:
-        """Remember a node's groups where they are noticeably fewer than those they came from."""
-        codes, counts = self._room
+    def _cache_groups(
+        self, levels: npt.NDArray[np.int64], groups: int, source: int, histograms: Histograms | None
+    ) -> None:
+        """Cache a node's groups if they are clearly fewer than their source's."""
+        codes, counts = self._output
         attributes = len(levels)
         entries = 0 if histograms is None else len(histograms.rows)
-        needed = groups * attributes + 3 * entries + len(self._member)  # an entry has a column and a count
-        if groups > 0.8 * self._held[source] or self._stored + needed > SNAPSHOT_CODES:
+        needed = (
+            groups * attributes + 3 * entries + len(self._member)
+        )  # an entry has a column and a count, which takes two codes
+        if groups > 0.8 * self._group_counts[source] or self._stored + needed > SNAPSHOT_CODES:
             return
         known = len(self._tables)
-        if known == len(self._held):
+        if known == len(self._group_counts):
             self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
-            self._held = np.concatenate([self._held, np.zeros_like(self._held)])
-            self._counted = np.concatenate([self._counted, np.zeros_like(self._counted)])
+            self._group_counts = np.concatenate([self._group_counts, np.zeros_like(self._group_counts)])
+            self._histogram_sizes = np.concatenate([self._histogram_sizes, np.zeros_like(self._histogram_sizes)])
         self._levels[known] = levels
-        self._held[known] = groups
-        self._counted[known] = NONE if histograms is None else entries
+        self._group_counts[known] = groups
+        self._histogram_sizes[known] = UNAVAILABLE if histograms is None else entries
         self._tables.append((codes[:, :groups].copy(), counts[:groups].copy()))
         self._members.append(self._member)
         self._histograms.append(None if histograms is None else Histograms(*(part.copy() for part in histograms)))
@@ -211,34 +229,34 @@ class NodeEvaluator:
         groups: int,
         below: npt.NDArray[np.bool_],
         limit: int,
-        enough: float,
+        loss_limit: float,
     ) -> Figures:
-        """By compiled rules: sizes first, then histograms."""
-        assert self._judge is not None
-        codes, room = self._room
-        by_size = self._by_size(node, levels, codes, room[:groups], limit)
-        if by_size.suppressed > limit or (self._adds_up and by_size.loss * (1 - 1e-12) > enough):
-            self._keep(levels, groups, source, None)
+        """Evaluate by compiled rules: sizes first, then histograms."""
+        assert self._evaluator is not None
+        codes, counts = self._output
+        by_size = self._by_size(node, levels, codes, counts[:groups], limit)
+        if by_size.suppressed > limit or (self._suppression_never_saves and by_size.loss * (1 - 1e-12) > loss_limit):
+            self._cache_groups(levels, groups, source, None)
             return replace(by_size, loss=math.inf)
         if self._histograms[source] is None:
-            source = int(np.where(below, self._counted[: len(below)], NONE).argmin())
+            source = int(np.where(below, self._histogram_sizes[: len(below)], UNAVAILABLE).argmin())
             groups = self._roll_up(source, levels)
         made = self._histograms[source]
         assert made is not None
-        sizes = room[:groups]
-        judged = self._judge.judge(made, self._scratch.group[: self._held[source]], sizes, limit)
-        self._keep(levels, groups, source, judged.histograms)
-        if judged.kept is None:
-            return Figures(node, math.inf, int(judged.failing), int(judged.certain), 0, by_size.floor)
+        sizes = counts[:groups]
+        verdict = self._evaluator.evaluate(made, self._scratch.group[: self._group_counts[source]], sizes, limit)
+        self._cache_groups(levels, groups, source, verdict.histograms)
+        if verdict.retained is None:
+            return Figures(node, math.inf, int(verdict.failing), int(verdict.certain), 0, by_size.floor)
         sums = np.zeros(self._columns)
-        kept = np.where(judged.kept, sizes, 0)
-        _, staying, squares, _ = kept_figures(codes, kept, kept, levels, 1, *self._costs, sums)
-        loss = self.measure.value(sums, judged.failing, staying, squares)
-        return Figures(node, loss, int(judged.failing), int(judged.certain), int(staying), by_size.floor)
+        retained = np.where(verdict.retained, sizes, 0)
+        _, retained_groups, squares, _ = released_figures(codes, retained, retained, levels, 1, *self._costs, sums)
+        loss = self.measure.value(sums, verdict.failing, retained_groups, squares)
+        return Figures(node, loss, int(verdict.failing), int(verdict.certain), int(retained_groups), by_size.floor)
 
     @property
-    def _adds_up(self) -> bool:
-        """Whether a row that is left out never loses less than one that is kept."""
+    def _suppression_never_saves(self) -> bool:
+        """Return whether a suppressed row never loses less than a released one."""
         measure = self.measure
         return measure.by_column and measure.name != "height" and measure.suppression >= measure.generalization
 
@@ -253,15 +271,17 @@ class NodeEvaluator:
         sums = np.zeros(self._columns)
         cost, at = self._costs
         people = counts
-        # where too many rows are in groups of too few rows, there are no fewer in groups of too few people
+        # groups with too few rows have too few people as well
         if self._pairs is not None and int(counts[counts < self.least].sum()) <= limit:
             people = self._pairs.people(counts, self.least, self._member)
-        suppressed, kept, squares, every = kept_figures(codes, counts, people, levels, self.least, cost, at, sums)
+        suppressed, retained, squares, all_squares = released_figures(
+            codes, counts, people, levels, self.least, cost, at, sums
+        )
         loss = math.inf
         if suppressed <= limit:
-            loss = self.measure.value(sums, suppressed, kept, squares)
-        floor = 0.0 if self.measure.by_column else self.measure.floor(len(counts), every)
-        return Figures(node, loss, int(suppressed), int(suppressed), int(kept), floor)
+            loss = self.measure.value(sums, suppressed, retained, squares)
+        floor = 0.0 if self.measure.by_column else self.measure.floor(len(counts), all_squares)
+        return Figures(node, loss, int(suppressed), int(suppressed), int(retained), floor)
 
     def _by_model(
         self,
@@ -279,14 +299,14 @@ class NodeEvaluator:
             (), (), frequencies.domains, codes[: self._columns].T, codes[self._columns :].T - 1, counts
         )
         certain = 0
-        if self._absorbing is not None:
+        if self._superset_closed is not None:
             grouped = entries.groups_of(inverse, groups)
-            certain = int(grouped.size[~self._absorbing.assess(grouped).holds].sum())
+            certain = int(grouped.size[~self._superset_closed.assess(grouped).holds].sum())
         number, rest = suppress_failing(entries, inverse, groups, self.problem.model)
         size = np.bincount(inverse, weights=counts, minlength=groups)
-        kept = number[first] >= 0
+        retained = number[first] >= 0
         suppressed = self.measure.rows - rest.rows
-        if self._absorbing is None and self.problem.model.absorbs:
+        if self._superset_closed is None and self.problem.model.closed_under_superset:
             certain = suppressed
         loss = math.inf
         floor = 0.0 if self.measure.by_column else self.measure.floor(groups, float((size**2).sum()))
@@ -294,10 +314,10 @@ class NodeEvaluator:
             return Figures(node, loss, suppressed, certain, rest.count, floor)
         sums = np.asarray(
             [
-                (parts[level][codes[a, first[kept]]] * size[kept]).sum()
+                (parts[level][codes[a, first[retained]]] * size[retained]).sum()
                 for a, (parts, level) in enumerate(zip(self.measure.cost, node, strict=True))
             ]
         )
-        squares = float((size[kept] ** 2).sum())
+        squares = float((size[retained] ** 2).sum())
         loss = self.measure.value(sums, suppressed, rest.count, squares)
         return Figures(node, loss, suppressed, certain, rest.count, floor)

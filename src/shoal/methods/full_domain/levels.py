@@ -1,4 +1,4 @@
-"""Full-domain recoding at levels that the user gives, leaving out rows up to a limit."""
+"""Full-domain recoding at given levels, with limited suppression."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
@@ -18,18 +19,18 @@ from shoal.methods.base import (
     row_limit,
     suppress_failing,
 )
-from shoal.models import AllOf, limited
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Share
 from shoal.schema import Schema
 from shoal.table import ByLevel, Groups, recode_codes
-from shoal.table.method_facts import AtLevels
-
-__all__ = ["Levels", "recode_at"]
+from shoal.table.method_facts import LevelFacts
 
 
 @dataclass(frozen=True)
 class Levels(Method):
-    """Every quasi-identifier at a given level of its hierarchy; those not named stay at level 0.
+    """Recode every quasi-identifier at a given level of its hierarchy.
+
+    Those that are not named stay at level 0.
 
     Parameters
     ----------
@@ -45,16 +46,17 @@ class Levels(Method):
     suppression: Share = 0.0
     quality: Quality | None = None
     name: ClassVar[str] = "levels"
-    serves_few: ClassVar[bool] = True
-    serves_linked: ClassVar[bool] = True
+    supports_partial_knowledge: ClassVar[bool] = True
+    supports_linked_rows: ClassVar[bool] = True
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.levels, "A level is given for column")
         require_all_rows(self.name, self.suppression, model)
 
+    @override
     def decide(self, problem: Problem) -> ByLevel:
-        """See :class:`shoal.methods.base.Method`. Time n log n for n distinct combinations."""
+        # Time n log n for n distinct combinations.
         levels = []
         for name, ladder in zip(problem.names, problem.ladders, strict=True):
             level = self.levels.get(name, 0)
@@ -69,13 +71,16 @@ class Levels(Method):
 
 
 def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
-    """Raise where rows shall be left out for models that ask for few columns: then cells are hidden, not rows."""
-    if suppression and limited(model):
+    """Raise where rows are to be suppressed under models that forbid it.
+
+    For models of partial knowledge or linked rows, other methods hide cells or single rows instead of groups.
+    """
+    if suppression and partial_knowledge_models(model):
         raise PlanError(
             f"With 'known' or [[keys]] the method {method} leaves no rows out: suppression must be 0; found "
             f"{suppression}. The method hidden-cells hides single cells instead."
         )
-    if suppression and any(part.only_people for part in model.parts):
+    if suppression and any(part.requires_people for part in model.parts):
         raise PlanError(
             f"Where rows of a person can be linked, the method {method} leaves no group out, for that changes what is "
             f"known of many: suppression must be 0; found {suppression}. The method facts-suppression leaves out "
@@ -84,27 +89,27 @@ def require_all_rows(method: str, suppression: float, model: AllOf) -> None:
 
 
 def recode_at(problem: Problem, levels: tuple[int, ...], suppression: float) -> ByLevel:
-    """The recoding at some levels, or an error that says what fails there."""
-    if limited(problem.model):
-        from shoal.methods.full_domain.partial_knowledge import FewColumns, without_few
+    """Return the recoding at some levels, or raise with the models that fail."""
+    if partial_knowledge_models(problem.model):
+        from shoal.methods.full_domain.partial_knowledge import ColumnSetChecks, without_partial_knowledge
 
-        failing = FewColumns(problem).failing(levels)
+        failing = ColumnSetChecks(problem).failing(levels)
         if failing:
-            told = "; ".join(f"{part} fails in {bad} of {sets} sets of columns" for part, bad, sets in failing)
+            failures = "; ".join(f"{part} fails in {bad} of {sets} sets of columns" for part, bad, sets in failing)
             raise InfeasibleError(
-                f"At these levels {told}. Choose higher levels, lower the model's parameters, or use hidden-cells."
+                f"At these levels {failures}. Choose higher levels, lower the model's parameters, or use hidden-cells."
             )
-        problem = without_few(problem)
+        problem = without_partial_knowledge(problem)
     frequencies = problem.frequencies
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, levels))
-    kept, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
+    group, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
     suppressed = frequencies.rows - rest.rows
     if suppressed > row_limit(suppression, frequencies.rows) or rest.rows == 0:
-        raise InfeasibleError(_why(problem, groups, suppressed, suppression))
-    return ByLevel(levels, kept, AtLevels(levels=dict(zip(problem.names, levels, strict=True))))
+        raise InfeasibleError(_describe_failure(problem, groups, suppressed, suppression))
+    return ByLevel(levels, group, LevelFacts(levels=dict(zip(problem.names, levels, strict=True))))
 
 
-def _why(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str:
+def _describe_failure(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str:
     rows = problem.frequencies.rows
     failing = []
     for model in problem.model.parts:
@@ -114,7 +119,7 @@ def _why(problem: Problem, groups: Groups, suppressed: int, limit: float) -> str
             failing.append(
                 f"{model} fails in {int((~verdict.holds).sum())} of {groups.count} groups (reached: {reached})"
             )
-    if any(model.only_people for model in problem.model.parts):
+    if any(model.requires_people for model in problem.model.parts):
         return (
             f"At these levels {'; '.join(failing)}, where a group fails that has a row of somebody who is not hidden. "
             "Choose higher levels, lower the models' parameters, or use the method facts-suppression, which leaves out "

@@ -1,7 +1,8 @@
-"""Full-domain recoding of least loss: one level of the hierarchy per column, found exactly.
+"""Full-domain recoding of least loss, found exactly.
 
 Section 5.1 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, extends Incognito (LeFevre,
-DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in :mod:`shoal.methods.full_domain.exhaustive`.
+DeWitt and Ramakrishnan, 2005) to (p, α) and (p+, α). The search itself is in
+:mod:`shoal.methods.full_domain.exhaustive`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, ClassVar
 
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality, require_feasible, require_quasi_identifiers
@@ -19,22 +21,20 @@ from shoal.models import AllOf
 from shoal.runtime.validation import Seconds, Share, Weight
 from shoal.schema import Schema
 from shoal.table import ByLevel, MethodFacts
-from shoal.table.method_facts import Search
+from shoal.table.method_facts import SearchFacts
 from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
-
-__all__ = ["FullDomain", "level_bounds"]
 
 Level = Annotated[int, Ge(0)]
 PATIENCE = {"fast": 10.0, "good": 60.0, "best": 600.0}
-"""Seconds for a lattice that is too large to be searched to the end, where no time_limit is given."""
+"""Seconds for a lattice that is too large for a complete search, where no time_limit is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FullDomainFacts(MethodFacts):
-    """The levels that were taken, what is proven of them, and how much of the lattice was looked at."""
+    """The chosen levels, what is proven about them, and the search effort."""
 
     at: MethodFacts
-    search: Search
+    search: SearchFacts
     lattice_nodes: int
     nodes_looked_at: int
 
@@ -78,23 +78,23 @@ class FullDomain(Method):
     interruptible: bool = False
     quality: Quality | None = None
     name: ClassVar[str] = "full-domain"
-    answers_early: ClassVar[bool] = True
-    serves_few: ClassVar[bool] = True
-    serves_linked: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
+    supports_partial_knowledge: ClassVar[bool] = True
+    supports_linked_rows: ClassVar[bool] = True
 
+    @override
     def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         from shoal.methods.full_domain.exhaustive import load_kernels
 
         load_kernels()
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, (*self.levels, *self.weights))
         require_all_rows(self.name, self.suppression, model)
 
+    @override
     def decide(self, problem: Problem) -> ByLevel:
-        """See :class:`shoal.methods.base.Method`."""
         from shoal.methods.full_domain.exhaustive import find_optimum
 
         lowest, highest = self.bounds(problem)
@@ -106,32 +106,32 @@ class FullDomain(Method):
             patience=PATIENCE[self.quality or "good"],
         )  # fmt: skip
         if found.best is None:
-            # the top node tells best what stands in the way
+            # the failures of the top node explain best why nothing was found
             return recode_at(problem, highest, self.suppression)
         recoding = recode_at(problem, found.best.node, self.suppression)
         facts = FullDomainFacts(
             at=recoding.facts,
-            search=Search(optimal=found.proven, loss=found.best.loss, lower_bound=found.lower_bound),
+            search=SearchFacts(optimal=found.proven, loss=found.best.loss, lower_bound=found.lower_bound),
             lattice_nodes=found.nodes,
             nodes_looked_at=found.seen,
         )
         return replace(recoding, facts=facts)
 
     def measure(self, problem: Problem) -> Measure:
-        """The measure that the search minimizes, bound to the problem."""
+        """Return the measure that the search minimizes, bound to the problem."""
         return make_measure(
             self.loss, problem.frequencies, problem.ladders, weights=self.weights, gs=self.gs, aggregate=self.aggregate
         )
 
     def bounds(self, problem: Problem) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The lowest and the highest level of each column."""
+        """Return the lowest and the highest level of each column."""
         return level_bounds(self.levels, problem)
 
 
 def level_bounds(
     levels: Mapping[str, int | tuple[int, int]], problem: Problem
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lowest and the highest level of each column, where some are given by name."""
+    """Return the lowest and the highest level of each column, some by name."""
     lowest, highest = [], []
     for name, ladder in zip(problem.names, problem.ladders, strict=True):
         given = levels.get(name, (0, ladder.height))

@@ -1,9 +1,9 @@
-"""All minimal recodings of a table, each with its loss, its groups and its exposure to the similarity attack.
+"""All minimal recodings of a table, with loss, groups and exposure.
 
-A full-domain recoding is minimal where it meets the models and no finer one does. The similarity attack needs no
-linkage to one row: where all values of a group are of one category, everyone in the group is known to have a value
-of that category. The experiment of section 6 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models",
-2008, counts how many minimal tables are vulnerable, and how many rows are exposed.
+A full-domain recoding is minimal if it meets the models and no finer one does. The similarity attack needs no linkage
+to one row: if all values of a group have one category, everyone in the group is known to have a value of that category.
+The experiment of section 6 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models", 2008, counts how many
+minimal tables are vulnerable, and how many rows are exposed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from typing import Any
 
 from shoal.methods.base import Problem, suppress_failing
 from shoal.methods.full_domain.method import FullDomain
-from shoal.models import limited, of_one_category
+from shoal.models import partial_knowledge_models, single_category_groups
 from shoal.table import recode_codes
 
-__all__ = ["MOST_DRAWN", "MinimalRecoding", "Recodings", "list_minimal", "list_recodings"]
-
-MOST_DRAWN = 1_500
-"""A lattice of more nodes is not listed whole: nobody would find a node in its picture."""
+MAX_LISTED_NODES = 1_500
+"""Larger lattices are not listed: a node could not be found in their picture."""
 
 
 @dataclass(frozen=True)
@@ -40,28 +38,33 @@ class MinimalRecoding:
     exposed_rows: int | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields for JSON."""
         return dict(vars(self))
 
 
 def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
-    """All minimal recodings within the method's levels and suppression, by loss and then by levels."""
+    """List the minimal recodings within the method's levels and suppression.
+
+    They are ordered by loss and then by levels.
+    """
     from shoal.methods.full_domain.exhaustive import minimal_nodes
 
     lowest, highest = method.bounds(problem)
     found = minimal_nodes(problem, method.measure(problem), method.suppression, lowest, highest)
     frequencies = problem.frequencies
-    weighted = any(domain.category is not None for domain in frequencies.domains)
-    few = bool(limited(problem.model))
+    has_categories = any(domain.category is not None for domain in frequencies.domains)
+    partial_knowledge = bool(partial_knowledge_models(problem.model))
     listed = []
     for figures in sorted(found, key=lambda figures: (figures.loss, figures.node)):
         inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, figures.node))
-        # where models bind few columns at a time nothing is left out, and they are not asked of groups of all columns
-        kept = groups if few else suppress_failing(frequencies, inverse, groups.count, problem.model)[1]
+        # models of partial knowledge suppress no row, and do not apply to groups of all columns
+        released = (
+            groups if partial_knowledge else suppress_failing(frequencies, inverse, groups.count, problem.model)[1]
+        )
         exposed_groups = exposed_rows = None
-        if weighted:
-            exposed = of_one_category(kept)
-            exposed_groups, exposed_rows = int(exposed.sum()), int(kept.size[exposed].sum())
+        if has_categories:
+            exposed = single_category_groups(released)
+            exposed_groups, exposed_rows = int(exposed.sum()), int(released.size[exposed].sum())
         levels = dict(zip(problem.names, figures.node, strict=True))
         listed.append(
             MinimalRecoding(levels, figures.loss, figures.groups, figures.suppressed, exposed_groups, exposed_rows)
@@ -71,18 +74,20 @@ def list_minimal(problem: Problem, method: FullDomain) -> list[MinimalRecoding]:
 
 @dataclass(frozen=True)
 class Recodings:
-    """All recodings of a small lattice, the finest first, by the sum of their levels and then by levels.
+    """All recodings of a small lattice, the finest first.
+
+    Ordered by the sum of their levels and then by levels.
 
     Attributes
     ----------
     columns
-        Whose levels they are.
+        The columns that the levels belong to.
     levels
-        Of each recoding.
+        The levels of each recoding.
     holds
-        Whether it meets the models, with no more rows left out than allowed.
+        Whether it meets the models within the suppression limit.
     loss
-        Of each that does; None of others.
+        The loss of each recoding that meets the models; None for the others.
     """
 
     columns: tuple[str, ...]
@@ -91,19 +96,22 @@ class Recodings:
     loss: tuple[float | None, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields for JSON."""
         return {"columns": list(self.columns), "levels": [list(node) for node in self.levels],
                 "holds": list(self.holds), "loss": list(self.loss)}  # fmt: skip
 
 
 def list_recodings(problem: Problem, method: FullDomain) -> Recodings | None:
-    """Every full-domain recoding within the method's levels, looked at one by one; None where there are too many."""
+    """Evaluate every recoding within the method's levels.
+
+    Returns None where there are too many.
+    """
     from shoal.methods.base import row_limit
     from shoal.methods.full_domain.partial_knowledge import evaluator_of
 
     lowest, highest = method.bounds(problem)
     ranges = [range(low, high + 1) for low, high in zip(lowest, highest, strict=True)]
-    if math.prod(map(len, ranges)) > MOST_DRAWN:
+    if math.prod(map(len, ranges)) > MAX_LISTED_NODES:
         return None
     measure = method.measure(problem)
     limit = row_limit(method.suppression, measure.rows)

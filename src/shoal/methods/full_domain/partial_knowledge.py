@@ -1,12 +1,14 @@
-"""Full-domain recoding for an intruder who knows few columns: the nodes of the lattice where every set of them holds.
+"""Full-domain recoding for an intruder with partial knowledge.
 
-At levels that are the same for all rows nothing is hidden, so that a person's rows are those of the group, and smaller
-sets follow from larger ones, whose groups they unite, unless a model does not survive unions: shares of people do not.
-What holds at a node holds above it: the feasible nodes are the intersection of one up-set per set of columns, and each
-of these depends on the levels of a few columns only. Answers
-are kept by set and levels, as Incognito keeps those of its subsets (LeFevre, DeWitt and Ramakrishnan, 2005).
+A node is feasible if every set of columns that the intruder may know meets its model. At levels that are the same for
+all rows nothing is hidden, so the rows that match a person are those of the group. Smaller sets follow from larger
+ones, whose groups they merge, unless a model is not closed under union, as for shares of people. What holds at a node
+holds above it: the feasible nodes are the intersection of one up-set per set of columns, and each of these depends on
+the levels of a few columns only. Results are cached by set and levels, as Incognito caches those of its subsets
+(LeFevre, DeWitt and Ramakrishnan, 2005).
 
-A lattice that is too large to be searched is descended from the top: the step that saves most, as long as there is one.
+A lattice that is too large to be searched is descended from the top by the step that saves most, as long as there is
+one.
 """
 
 from __future__ import annotations
@@ -21,62 +23,60 @@ import numpy.typing as npt
 from shoal.methods.base import Problem
 from shoal.methods.full_domain.lattice import Figures, Node, NodeEvaluator
 from shoal.methods.time_limits import is_late
-from shoal.models import AllOf, Limited, limited
-from shoal.table.column_subsets import Facts, owners_of
+from shoal.models import AllOf, PartialKnowledge, partial_knowledge_models
+from shoal.table.column_subsets import SubsetCounter, owners_of
 from shoal.utility.measures import Measure
 
-__all__ = ["FewColumns", "FewEvaluator", "descend_lattice", "evaluator_of", "without_few"]
 
-
-def without_few(problem: Problem) -> Problem:
-    """The same problem with those models only that bind all columns at once."""
-    plain = tuple(part for part in problem.model.parts if not isinstance(part, Limited))
+def without_partial_knowledge(problem: Problem) -> Problem:
+    """Return the problem with only the models that bind all columns at once."""
+    plain = tuple(part for part in problem.model.parts if not isinstance(part, PartialKnowledge))
     return replace(problem, model=AllOf(plain))
 
 
-class FewColumns:
-    """Tells of levels whether every set of columns holds there."""
+class ColumnSetChecks:
+    """Check of the models of all sets of columns, at given levels."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         frequencies = problem.frequencies
-        self.parts = limited(problem.model)
+        self.parts = partial_knowledge_models(problem.model)
         names = problem.names
         self.sets = [
             (number, chosen)
             for number, part in enumerate(self.parts)
-            for chosen in (part.widest(names) if part.unites else part.sets(names))
+            for chosen in (part.widest(names) if part.closed_under_union else part.sets(names))
         ]
-        # a single column that fails is found with little work, and all its sets fail with it
+        # single columns are cheap to check, and if one fails, all sets with it fail
         singles = {(number, (j,)) for number, chosen in self.sets for j in chosen}
         self.sets = [*sorted(singles - set(self.sets)), *self.sets]
         self.by_column = [[one for one in self.sets if j in one[1]] for j in range(len(names))]
         self._answers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], bool] = {}
-        self._facts = Facts(frequencies.codes, [1] * len(names), frequencies.count, owners_of(frequencies))
+        self._facts = SubsetCounter(frequencies.codes, [1] * len(names), frequencies.count, owners_of(frequencies))
         self._level = [-1] * len(names)
         whole = frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)
         self._totals = [histogram.total for histogram in whole.histograms]
 
     def holds(self, levels: Sequence[int], sets: Iterable[tuple[int, tuple[int, ...]]] | None = None) -> bool:
-        """Whether sets hold, all or some; stops at the first that does not."""
-        return all(self._ask(number, chosen, levels) for number, chosen in (self.sets if sets is None else sets))
+        """Return whether all sets hold, or the given ones; stop at a failure."""
+        return all(self._set_holds(number, chosen, levels) for number, chosen in (self.sets if sets is None else sets))
 
-    def failing(self, levels: Sequence[int]) -> list[tuple[Limited, int, int]]:
-        """Of each part that fails, how many of its sets do, and of how many."""
+    def failing(self, levels: Sequence[int]) -> list[tuple[PartialKnowledge, int, int]]:
+        """List each failing part with the number of failing sets and of all sets."""
         found = []
         for number, part in enumerate(self.parts):
-            asked = [self._ask(number, chosen, levels) for one, chosen in self.sets if one == number]
-            if not all(asked):
-                found.append((part, asked.count(False), len(asked)))
+            results = [self._set_holds(number, chosen, levels) for one, chosen in self.sets if one == number]
+            if not all(results):
+                found.append((part, results.count(False), len(results)))
         return found
 
-    def _ask(self, number: int, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
+    def _set_holds(self, number: int, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
         key = (number, chosen, tuple(levels[j] for j in chosen))
         if key not in self._answers:
-            self._answers[key] = self._count(self.parts[number], chosen, levels)
+            self._answers[key] = self._evaluate_set(self.parts[number], chosen, levels)
         return self._answers[key]
 
-    def _count(self, part: Limited, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
+    def _evaluate_set(self, part: PartialKnowledge, chosen: tuple[int, ...], levels: Sequence[int]) -> bool:
         frequencies = self.problem.frequencies
         for j in chosen:
             if self._level[j] != levels[j]:
@@ -88,54 +88,62 @@ class FewColumns:
         there = found.size > 0
         if part.by_size:
             return bool((found.size[there] >= part.least).all())
-        place = (np.cumsum(there) - 1)[found.number]
-        groups = frequencies.groups_of(place, int(there.sum())).within(self._totals)
+        index = (np.cumsum(there) - 1)[found.number]
+        groups = frequencies.groups_of(index, int(there.sum())).within(self._totals)
         return bool(part.of.assess(groups).holds.all())
 
 
-class FewEvaluator:
-    """Looks at nodes as :class:`NodeEvaluator` does, and at the sets of few columns too."""
+class PartialKnowledgeEvaluator:
+    """Evaluator of nodes and of all sets of columns.
+
+    Nodes are evaluated like those of :class:`NodeEvaluator`.
+    """
 
     def __init__(self, problem: Problem, measure: Measure) -> None:
         self.problem, self.measure = problem, measure
-        self.sets = FewColumns(problem)
-        self._whole = NodeEvaluator(without_few(problem), measure)
+        self.sets = ColumnSetChecks(problem)
+        self._whole = NodeEvaluator(without_partial_knowledge(problem), measure)
 
     @property
     def seen(self) -> int:
-        """How many nodes were looked at."""
+        """Return the number of nodes evaluated."""
         return self._whole.seen
 
     @property
-    def foresees(self) -> bool:
-        """See :class:`NodeEvaluator`."""
-        return self._whole.foresees
+    def predicts_finer_failure(self) -> bool:
+        """Return the same property of the :class:`NodeEvaluator`."""
+        return self._whole.predicts_finer_failure
 
-    def look(self, node: Node, limit: int, enough: float = math.inf) -> Figures:
-        """The figures of a node; where a set fails, all rows fail."""
-        figures = self._whole.look(node, limit, enough)
+    def look(self, node: Node, limit: int, loss_limit: float = math.inf) -> Figures:
+        """Return the figures of a node; if a set fails, all rows fail."""
+        figures = self._whole.look(node, limit, loss_limit)
         if figures.suppressed <= limit and self.sets.holds(node):
             return figures
         rows = self.measure.rows
         return replace(figures, loss=math.inf, suppressed=rows, certain=0)
 
     def loss(self, node: Node) -> float:
-        """What a node loses, whether its sets hold or not."""
+        """Return the loss of a node, whether its sets hold or not."""
         return self._whole.look(node, 0).loss
 
 
-def evaluator_of(problem: Problem, measure: Measure) -> NodeEvaluator | FewEvaluator:
-    """What looks at the nodes of a problem, whatever its models bind."""
-    return FewEvaluator(problem, measure) if limited(problem.model) else NodeEvaluator(problem, measure)
+def evaluator_of(problem: Problem, measure: Measure) -> NodeEvaluator | PartialKnowledgeEvaluator:
+    """Return the evaluator for a problem, according to its models."""
+    return (
+        PartialKnowledgeEvaluator(problem, measure)
+        if partial_knowledge_models(problem.model)
+        else NodeEvaluator(problem, measure)
+    )
 
 
 def descend_lattice(
-    evaluator: FewEvaluator, lowest: Node, highest: Node, end: float | None
+    evaluator: PartialKnowledgeEvaluator, lowest: Node, highest: Node, end: float | None
 ) -> tuple[Figures, float] | None:
-    """A node that no single step down improves, and a bound of what any can lose; None where the highest one fails.
+    """Return a node that no single step down improves, and a lower bound.
 
-    The bound is the loss at the lowest levels at which each column holds by itself. Steps are tried in the order of
-    what they save; a step that fails is not tried again, for it fails the more when others have gone down.
+    Returns None where the highest node fails. The bound is the loss at the lowest levels at which each column holds by
+    itself. Steps are tried in the order of their savings; a step that fails is not tried again, for it fails even more
+    when other columns have gone down.
     """
     problem = evaluator.problem
     node = list(highest)
@@ -149,7 +157,9 @@ def descend_lattice(
             if not evaluator.sets.holds(trial, alone):
                 break
             by_itself = trial
-    bound = evaluator.loss(tuple(by_itself)) if evaluator.measure.by_column and problem.model.unites else 0.0
+    bound = (
+        evaluator.loss(tuple(by_itself)) if evaluator.measure.by_column and problem.model.closed_under_union else 0.0
+    )
     cost = _column_costs(evaluator, lowest, highest)
     open_columns = {j for j in range(len(node)) if node[j] > by_itself[j]}
     while open_columns and not is_late(end):
@@ -165,8 +175,8 @@ def descend_lattice(
     return evaluator.look(tuple(node), 0), bound
 
 
-def _column_costs(evaluator: FewEvaluator, lowest: Node, highest: Node) -> list[npt.NDArray[np.float64]]:
-    """What each column loses at each of its levels, as a part of what it can lose."""
+def _column_costs(evaluator: PartialKnowledgeEvaluator, lowest: Node, highest: Node) -> list[npt.NDArray[np.float64]]:
+    """Return the relative loss of each column at each of its levels."""
     frequencies = evaluator.problem.frequencies
     costs = []
     for j, ladder in enumerate(evaluator.problem.ladders):

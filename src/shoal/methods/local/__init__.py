@@ -1,1 +1,1 @@
-"""Local recoding: groups of their own shape, by cutting, exchanging and hiding single cells."""
+"""Local recoding: groups found by cuts, exchanges and hidden cells."""

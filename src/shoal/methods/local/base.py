@@ -1,4 +1,4 @@
-"""Parameters that the methods of local recoding share, and how they are checked."""
+"""Parameters and base classes of the methods of local recoding."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import override
+
 from shoal.errors import PlanError
 from shoal.methods.base import Method, Problem, Quality
-from shoal.methods.time_limits import deadline_of, in_time
-from shoal.runtime.validation import Seconds, make
+from shoal.methods.time_limits import deadline_of, finished_in_time
+from shoal.runtime.validation import Seconds, build_from_section
 from shoal.table import ByGroup, MethodFacts
-
-__all__ = ["Choice", "CutFacts", "CuttingMethod", "LocalLoss", "LocalMethod", "Start", "start_method"]
 
 LocalLoss = Literal["ncp", "granularity", "distortion-ratio", "precision"]
 Choice = Literal["best", "loss", "rate"]
 if TYPE_CHECKING:
     from shoal.methods.local.problem import LocalProblem, Pieces
 
-    Start = Any  # once made, it is a method
+    Start = Any  # after validation it is a method
 else:
     Start = Method | str | Mapping[str, Any] | None
 """The method from which another one starts: an object, its name, or a section with name and parameters."""
@@ -27,35 +27,39 @@ else:
 
 @dataclass(frozen=True)
 class LocalMethod(Method):
-    """Base of the methods that recode rows differently: what they all load."""
+    """Base of the local recoding methods, with their shared imports."""
 
+    @override
     def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         import shoal.methods.local.publish
         import shoal.methods.local.search  # noqa: F401
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutFacts(MethodFacts):
-    """Whether all cuts were made that pay, where there was a limit of time, and what is told of the groups."""
+    """The completion of cutting, and facts of the published groups.
+
+    ``finished`` says whether all profitable cuts were made within the time limit; None where there was no limit.
+    """
 
     finished: bool | None
-    shown: MethodFacts
+    published: MethodFacts
 
 
 class CuttingMethod(LocalMethod):
-    """Base of the methods that cut the table again and again, and leave no row out."""
+    """Base of the methods that cut the table repeatedly and suppress no row."""
 
     time_limit: Seconds | None
     quality: Quality | None
 
     @property
     def improves(self) -> bool:
-        """Whether more is asked for than cutting."""
+        """Return whether the quality asks for more than cutting."""
         return self.quality in ("good", "best")
 
+    @override
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`. Time close to n log n for n distinct combinations."""
+        # Time close to n log n for n distinct combinations.
         from shoal.methods.local.publish import publish_pieces
 
         deadline = deadline_of(self.time_limit)
@@ -64,17 +68,17 @@ class CuttingMethod(LocalMethod):
             from shoal.methods.local.neighbourhood_search import improve_pieces
 
             pieces = improve_pieces(local, pieces, self.quality, deadline, problem.seed).pieces
-        finished = in_time(deadline)
+        finished = finished_in_time(deadline)
         recoding = publish_pieces(local, pieces)
-        return replace(recoding, facts=CutFacts(finished=finished, shown=recoding.facts))
+        return replace(recoding, facts=CutFacts(finished=finished, published=recoding.facts))
 
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
-        """The groups alone, for methods that start from them."""
+        """Return the groups only, for methods that start from them."""
         raise NotImplementedError
 
 
 def start_method(start: Start, owner: str, default: Method) -> Method:
-    """The method from which another one starts, or the one it starts from where nothing is said."""
+    """Return the method from which another one starts, or the default."""
     if start is None:
         return default
     if isinstance(start, Method):
@@ -82,7 +86,7 @@ def start_method(start: Start, owner: str, default: Method) -> Method:
     else:
         from shoal.methods import METHODS
 
-        chosen = make(METHODS, {"name": start} if isinstance(start, str) else start, "method")
+        chosen = build_from_section(METHODS, {"name": start} if isinstance(start, str) else start, "method")
     if chosen.name == owner:
         raise PlanError(f"The method {owner!r} must start from another method.")
     if not chosen.forms_groups:

@@ -1,7 +1,8 @@
-"""The groups of least loss of a table of few rows: all partitions, by way of all sets of rows.
+"""Optimal groups of a table of few rows, over all partitions.
 
-The best that can be done with a set of rows is the best group of its first row and the best of the others: one figure
-for each of the sets, 2ⁿ of them, each from the groups that hold its first row. That is 3ⁿ steps, so for few rows only.
+The best partition of a set of rows consists of a group of its first row and the best partition of the others. Dynamic
+programming computes one figure for each of the 2ⁿ sets, from the groups that contain its first row. That takes 3ⁿ
+steps, so it is for few rows only.
 """
 
 from __future__ import annotations
@@ -12,34 +13,33 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shoal.methods.local.kernels.exchange import hold, make_holding
+from shoal.methods.local.kernels.exchange import fill_groups, make_linked_groups
 from shoal.methods.local.problem import LocalProblem, Pieces
-from shoal.methods.local.publish import count_groups
+from shoal.methods.local.publish import form_groups
 
-__all__ = ["MOST_ROWS", "least_partition"]
-
-MOST_ROWS = 12
+MAX_ROWS_FOR_BRUTE_FORCE = 12
 
 Ints = npt.NDArray[np.int64]
 
 
 def least_partition(local: LocalProblem) -> Pieces | None:
-    """The groups that lose least; None where there are more than :data:`MOST_ROWS` rows, or nothing meets the models.
+    """Return the groups of least loss, or None.
 
-    Or where the union of two groups that meet the models may fail them: groups that show the same are one to a reader.
+    None means that there are more than :data:`MAX_ROWS_FOR_BRUTE_FORCE` rows, that no partition meets
+    the models, or that the models are not closed under union: groups that show the same are one group to a reader.
     """
     frequencies = local.problem.frequencies
     rows = frequencies.rows
-    if rows > MOST_ROWS or not local.problem.model.unites:
+    if rows > MAX_ROWS_FOR_BRUTE_FORCE or not local.problem.model.closed_under_union:
         return None
     row = np.repeat(np.arange(len(frequencies.count)), frequencies.count)
     sets, member = np.nonzero(np.arange(1 << rows)[:, None] >> np.arange(rows) & 1)
     one = np.ones(len(sets), np.int64)
-    groups = count_groups(frequencies, row[member], sets - 1, one)
-    totals = [part.total for part in count_groups(frequencies, row, np.zeros(rows, np.int64), one[:rows]).histograms]
-    fine = np.r_[False, local.problem.model.assess(groups.within(totals)).holds]
+    groups = form_groups(frequencies, row[member], sets - 1, one)
+    totals = [part.total for part in form_groups(frequencies, row, np.zeros(rows, np.int64), one[:rows]).histograms]
+    valid = np.r_[False, local.problem.model.assess(groups.within(totals)).holds]
     loss = _losses(local, np.searchsorted(local.first, row, side="right") - 1, sets, member)
-    chosen = _chosen(rows, loss.tolist(), fine.tolist())
+    chosen = _best_sets(rows, loss.tolist(), valid.tolist())
     if chosen is None:
         return None
     item = np.searchsorted(local.first, row, side="right") - 1
@@ -47,23 +47,26 @@ def least_partition(local: LocalProblem) -> Pieces | None:
 
 
 def _losses(local: LocalProblem, item: Ints, sets: Ints, member: Ints) -> npt.NDArray[np.float64]:
-    """What each set of rows loses as a group; every row of every set stands for itself."""
+    """Return the loss of each set of rows as a group.
+
+    Every row of every set is an item of its own.
+    """
     setting = local.setting._replace(
         values=np.ascontiguousarray(local.setting.values[item[member]]),
         columns=np.ascontiguousarray(local.setting.columns[item[member]]),
     )
-    apart = replace(local, setting=setting, count=np.ones(len(member), np.int64), first=np.arange(len(member) + 1))
+    separate = replace(local, setting=setting, count=np.ones(len(member), np.int64), first=np.arange(len(member) + 1))
     own = np.arange(len(member), dtype=np.int64)
     start = np.searchsorted(sets, np.arange(1, int(sets.max()) + 2)).astype(np.int64)
-    holding = make_holding(len(member), setting.values.shape[1], own, start)
-    hold(setting, holding, own, apart.count, start)
+    linked = make_linked_groups(len(member), setting.values.shape[1], own, start)
+    fill_groups(setting, linked, own, separate.count, start)
     number = len(start) - 1
-    losses: npt.NDArray[np.float64] = np.r_[0.0, holding.size[:number] * holding.cost[:number]]
+    losses: npt.NDArray[np.float64] = np.r_[0.0, linked.size[:number] * linked.cost[:number]]
     return losses
 
 
-def _chosen(rows: int, loss: list[float], fine: list[bool]) -> list[int] | None:
-    """The sets of the best partition of all rows; None where there is none."""
+def _best_sets(rows: int, loss: list[float], valid: list[bool]) -> list[int] | None:
+    """Return the sets of the best partition of all rows, or None."""
     best: dict[int, tuple[float, int]] = {0: (0.0, 0)}
 
     def solve(left: int) -> float:
@@ -74,7 +77,7 @@ def _chosen(rows: int, loss: list[float], fine: list[bool]) -> list[int] | None:
         found = (math.inf, 0)
         while True:
             group = first | some
-            if fine[group] and loss[group] < found[0]:
+            if valid[group] and loss[group] < found[0]:
                 total = loss[group] + solve(left ^ group)
                 if total < found[0]:
                     found = (total, group)
@@ -95,11 +98,11 @@ def _chosen(rows: int, loss: list[float], fine: list[bool]) -> list[int] | None:
 
 
 def _as_pieces(groups: list[Ints]) -> Pieces:
-    """Groups of items, in which an item may be several times."""
-    told = [np.unique(group, return_counts=True) for group in groups]
-    start = np.r_[0, np.cumsum([len(item) for item, _ in told])]
+    """Return groups of items, which may occur several times, as pieces."""
+    counted = [np.unique(group, return_counts=True) for group in groups]
+    start = np.r_[0, np.cumsum([len(item) for item, _ in counted])]
     return Pieces(
-        np.concatenate([item for item, _ in told]).astype(np.int64),
-        np.concatenate([count for _, count in told]).astype(np.int64),
+        np.concatenate([item for item, _ in counted]).astype(np.int64),
+        np.concatenate([count for _, count in counted]).astype(np.int64),
         start.astype(np.int64),
     )

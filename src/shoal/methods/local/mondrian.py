@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from typing_extensions import override
+
 from shoal.bounds import Bound
 from shoal.errors import PlanError, counted
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
@@ -37,9 +39,8 @@ if TYPE_CHECKING:
 
     from shoal.methods.local.problem import LocalProblem, Pieces
 
-__all__ = ["Mondrian", "Shown"]
 
-Shown = Literal["ancestor", "range", "centroid"]
+LabelKind = Literal["ancestor", "range", "centroid"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Mondrian(CuttingMethod):
     """
 
     strict: bool = True
-    publish: Mapping[str, Shown] = field(default_factory=dict)
+    publish: Mapping[str, LabelKind] = field(default_factory=dict)
     loss: LocalLoss = "ncp"
     weights: Mapping[str, Weight] = field(default_factory=dict)
     choose: Choice = "best"
@@ -73,33 +74,36 @@ class Mondrian(CuttingMethod):
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "mondrian"
-    answers_early: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.weights)
         require_quasi_identifiers(schema, self.publish)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`."""
         ranks = ranks_of(problem)
-        shown = shown_by(problem, self.publish, ranks)
-        return bound_recoding(problem, recoding, self.loss, self.weights, shown, ranks, effort=effort_of(self, 0))
+        kinds = label_kinds(problem, self.publish, ranks)
+        return bound_recoding(problem, recoding, self.loss, self.weights, kinds, ranks, effort=effort_of(self, 0))
 
+    @override
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
-        """See :class:`shoal.methods.local.base.CuttingMethod`."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
 
         require_feasible(problem)
         ranks = ranks_of(problem)
-        shown = shown_by(problem, self.publish, ranks)
-        local = make_local_problem(problem, shown, self.loss, self.weights, ranks, exact=self.ranges == "exact")
+        kinds = label_kinds(problem, self.publish, ranks)
+        local = make_local_problem(problem, kinds, self.loss, self.weights, ranks, exact=self.ranges == "exact")
         return local, cut_pieces(local, local.whole(), strict=self.strict, choose=self.choose, deadline=deadline)
 
 
 def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
-    """For each quasi-identifier to which the schema gives an order, the place of its codes in it; missing is last."""
+    """Return the rank of each code, for columns with an order in the schema.
+
+    A missing value is last. The rank is None for a column without an order.
+    """
     import numpy as np
 
     ranks: list[npt.NDArray[np.int32] | None] = []
@@ -108,14 +112,14 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
         if column is None or column.order is None:
             ranks.append(None)
             continue
-        place = {canonical(value): index for index, value in enumerate(column.order)}
-        lacking = sum(text not in place for text in dictionary.text)
-        if lacking:
+        position = {canonical(value): index for index, value in enumerate(column.order)}
+        unlisted = sum(text not in position for text in dictionary.text)
+        if unlisted:
             raise PlanError(
                 f"The order of column {dictionary.name!r} must list every value of the data; found "
-                f"{counted(lacking, 'distinct value')} not in it. Add them, or declare them as missing values."
+                f"{counted(unlisted, 'distinct value')} not in it. Add them, or declare them as missing values."
             )
-        listed = np.argsort(np.asarray([place[text] for text in dictionary.text], np.int64))
+        listed = np.argsort(np.asarray([position[text] for text in dictionary.text], np.int64))
         rank = np.empty(dictionary.size, np.int32)
         rank[listed] = np.arange(len(listed), dtype=np.int32)
         if dictionary.missing:
@@ -124,20 +128,25 @@ def ranks_of(problem: Problem) -> list[npt.NDArray[np.int32] | None]:
     return ranks
 
 
-def shown_by(problem: Problem, publish: Mapping[str, Shown], ranks: list[npt.NDArray[np.int32] | None]) -> list[Shown]:
-    """How each quasi-identifier is published; raises where a column without numbers shall show a centroid."""
-    shown = []
+def label_kinds(
+    problem: Problem, publish: Mapping[str, LabelKind], ranks: list[npt.NDArray[np.int32] | None]
+) -> list[LabelKind]:
+    """Return the kind of label that each quasi-identifier publishes.
+
+    Raises where a column without numbers is to publish a centroid.
+    """
+    kinds = []
     for dictionary, rank in zip(problem.frequencies.quasi, ranks, strict=True):
         column = problem.schema.columns.get(dictionary.name)
         bare = column is not None and column.hierarchy is None
         numeric = _all_numbers(dictionary.text)
-        how = publish.get(dictionary.name, "range" if rank is not None or (bare and numeric) else "ancestor")
-        if how == "centroid" and not numeric:
+        kind = publish.get(dictionary.name, "range" if rank is not None or (bare and numeric) else "ancestor")
+        if kind == "centroid" and not numeric:
             raise PlanError(
                 f"Column {dictionary.name!r} must hold numbers to show a centroid; show a range or ancestor."
             )
-        shown.append(how)
-    return shown
+        kinds.append(kind)
+    return kinds
 
 
 def _all_numbers(text: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""From the groups of a local recoding to what they publish, and back: the groups of a recoding as pieces."""
+"""Conversion between pieces and published recodings."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal.errors import InfeasibleError
-from shoal.methods.base import EXACT_ENDS, Problem, least_rows
+from shoal.methods.base import EXACT_RANGES_WARNING, Problem, min_group_size
 from shoal.methods.local.problem import LocalProblem, Pieces
 from shoal.table import ByGroup, ByLevel, FrequencySet, Groups, MethodFacts, Recoding, publish_groups
 from shoal.table.group_labels import Representative
-from shoal.table.group_means import means, numbers_of, typed_as
-from shoal.table.group_ranges import Ends
+from shoal.table.group_means import as_column_type, dictionary_numbers, group_means
+from shoal.table.group_ranges import RangeEnds
 from shoal.table.groups import group_keys
-from shoal.table.method_facts import Warned
+from shoal.table.method_facts import WarningFacts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ShownFacts", "count_groups", "kept_part", "pieces_of", "publish_pieces", "same_labels", "share_out"]
-
 
 @dataclass(frozen=True, kw_only=True)
-class ShownFacts(MethodFacts):
-    """What is told of groups that were found and then published: how many failed the exact models and were merged."""
+class PublicationFacts(MethodFacts):
+    """Facts of published groups: a warning, and the number of repairs.
 
-    warned: Warned | None = None
+    ``repairs`` counts the groups that failed the exact models and were merged.
+    """
+
+    warned: WarningFacts | None = None
     repairs: int | None = None
 
 
 def share_out(local: LocalProblem, pieces: Pieces) -> tuple[npt.NDArray[np.int64], ...]:
-    """Pieces as rows of the frequency set: (row, group, count).
+    """Return pieces as rows of the frequency set: (row, group, count).
 
     An item that stands for several combinations fills its pieces with them in order.
     """
@@ -53,21 +54,21 @@ def publish_pieces(
     pieces: Pieces,
     original: npt.NDArray[np.int64] | None = None,
 ) -> ByGroup:
-    """The recoding of a partition, checked by the exact models.
+    """Return the recoding of a partition, checked by the exact models.
 
-    Groups that show the same are one group, as they are to a reader. Where a group fails (a bound that floating point
-    took for met, or a model that does not survive a union), it is merged with the next one in the order of what they
-    show, until all hold or one group is left. The number of such merges is reported among the facts, where there were
-    any. ``original`` gives the combinations' numbers in the frequency set of which the problem is a part.
+    Groups that show the same are one group, as they are to a reader. A group can fail because floating point took a
+    bound for met, or because a model is not closed under union. It is then merged with the next one in the order of
+    their labels, until all hold or one group is left. The number of such merges is reported among the facts, where
+    there were any. ``original`` gives the combinations' numbers in the frequency set of which the problem is a part.
     """
     problem = local.problem
     frequencies = problem.frequencies
     row, group, count = share_out(local, pieces)
     merges = 0
     while True:
-        recoding = _show(local, row, group, count)
-        seen = same_labels(recoding)
-        groups = count_groups(frequencies, recoding.row, seen[recoding.group], recoding.count)
+        recoding = _label_groups(local, row, group, count)
+        label_group = same_labels(recoding)
+        groups = form_groups(frequencies, recoding.row, label_group[recoding.group], recoding.count)
         holds = problem.model.assess(groups).holds
         if holds.all():
             break
@@ -77,79 +78,91 @@ def publish_pieces(
                 f"parameters of the models."
             )
         row, count = recoding.row, recoding.count
-        group = _merge_failing(recoding, seen, holds)
+        group = _merge_failing(recoding, label_group, holds)
         merges += int((~holds).sum())
-    warned = EXACT_ENDS if local.exact and "range" in local.shown else None
+    warned = EXACT_RANGES_WARNING if local.exact and "range" in local.kinds else None
     row = recoding.row if original is None else original[recoding.row]
-    return replace(recoding, row=row, facts=ShownFacts(warned=warned, repairs=merges or None))
+    return replace(recoding, row=row, facts=PublicationFacts(warned=warned, repairs=merges or None))
 
 
-def _show(
+def _label_groups(
     local: LocalProblem,
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
 ) -> ByGroup:
-    """What the groups publish: ancestors, ranges over the columns' own orders, centroids."""
+    """Return the labels of groups: ancestors, ranges or centroids.
+
+    Ranges follow the order of each column.
+    """
     problem = local.problem
-    kinds: list[Representative] = ["range" if how == "centroid" else how for how in local.shown]
-    ends = Ends(local.exact, least_rows(problem.model))
+    kinds: list[Representative] = ["range" if kind == "centroid" else kind for kind in local.kinds]
+    ends = RangeEnds(local.exact, min_group_size(problem.model))
     recoding = publish_groups(
         problem.frequencies, problem.ladders, row, group, count, kinds, ends=ends, ranks=local.ranks
     )
     labels = [
-        _centroids(local, a, recoding) if how == "centroid" else recoding.labels[a] for a, how in enumerate(local.shown)
+        _centroids(local, a, recoding) if kind == "centroid" else recoding.labels[a]
+        for a, kind in enumerate(local.kinds)
     ]
     return replace(recoding, labels=tuple(labels))
 
 
 def _centroids(local: LocalProblem, a: int, recoding: ByGroup) -> pa.Array:
-    """The mean of each group's numbers, as microaggregation shows it."""
+    """Return the mean of each group's numbers, as microaggregation does."""
     dictionary = local.problem.frequencies.quasi[a]
-    numbers = numbers_of(dictionary)
-    if numbers is None:  # all are missing
+    numbers = dictionary_numbers(dictionary)
+    if numbers is None:  # all values are missing
         numbers = np.full(dictionary.size, np.nan)
     values = numbers[local.problem.frequencies.codes[recoding.row, a]]
     known = ~np.isnan(values)
     offset = float(np.average(values[known], weights=recoding.count[known])) if known.any() else 0.0
-    return typed_as(dictionary, means(values, recoding.count, recoding.group, len(recoding.height), offset))[0]
+    return as_column_type(
+        dictionary, group_means(values, recoding.count, recoding.group, len(recoding.height), offset)
+    )[0]
 
 
 def same_labels(recoding: ByGroup) -> npt.NDArray[np.int64]:
-    """For every group the number of what it shows."""
+    """Number the groups by their labels; equal labels have equal numbers."""
     import pyarrow as pa
 
     codes = []
     for labels in recoding.labels:
-        shown = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
-        codes.append(shown.dictionary_encode("encode").indices.to_numpy())
+        array = labels if isinstance(labels, pa.Array) else pa.array(labels, pa.string())
+        codes.append(array.dictionary_encode("encode").indices.to_numpy())
     table = np.stack(codes, axis=1).astype(np.int32)
     return group_keys(table, [int(table[:, j].max(initial=0)) + 1 for j in range(table.shape[1])])[0]
 
 
-def count_groups(
+def form_groups(
     frequencies: FrequencySet,
     row: npt.NDArray[np.int64],
     group: npt.NDArray[np.int64],
     count: npt.NDArray[np.int64],
 ) -> Groups:
-    """The groups of a partition whose combinations may be shared out."""
-    return frequencies.of(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
+    """Return the groups of a partition that may divide combinations."""
+    return frequencies.select(row, count).groups_of(group, int(group.max(initial=-1)) + 1)
 
 
 def _merge_failing(
-    recoding: ByGroup, seen: npt.NDArray[np.int64], holds: npt.NDArray[np.bool_]
+    recoding: ByGroup, label_group: npt.NDArray[np.int64], holds: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
-    """Merge every failing group with the next one in the order of what groups show; entries' new groups."""
-    joined = np.zeros(len(holds), np.bool_)  # whether a group goes to the one before it
+    """Merge every failing group with the next one in the order of labels.
+
+    Returns the new group of each entry.
+    """
+    joined = np.zeros(len(holds), np.bool_)  # whether a group joins the one before it
     failing = np.flatnonzero(~holds)
     joined[np.maximum(failing, 1)] = True
     number = np.cumsum(~joined) - 1
-    return number[seen[recoding.group]]
+    return number[label_group[recoding.group]]
 
 
 def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:
-    """The groups of a recoding of the same problem that leaves no row out."""
+    """Return the groups of a recoding that suppresses no row, as pieces.
+
+    The recoding is of the same problem.
+    """
     if isinstance(recoding, ByLevel):
         row, group = np.arange(len(recoding.group)), recoding.group
         count = local.problem.frequencies.count
@@ -164,19 +177,20 @@ def pieces_of(local: LocalProblem, recoding: ByGroup | ByLevel) -> Pieces:
     return Pieces(item[at].astype(np.int64), np.add.reduceat(count, at), starts.astype(np.int64))
 
 
-def kept_part(problem: Problem, recoding: Recoding) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
-    """The problem of the rows that a recoding keeps, the recoding in its terms, and which combinations they are.
+def released_part(problem: Problem, recoding: Recoding) -> tuple[Problem, ByGroup | ByLevel, npt.NDArray[np.int64]]:
+    """Return the problem of the released rows, their recoding and their rows.
 
-    Models that compare with the table mean the released one, so rows left out must not be counted there.
+    The recoding is expressed in the new problem; the last result has the released combinations. Models that compare
+    with the table mean the released one, so suppressed rows must not count there.
     """
     assert isinstance(recoding, ByGroup | ByLevel), "see Method.forms_groups"
     frequencies = problem.frequencies
     if isinstance(recoding, ByLevel):
-        kept = np.where(recoding.group >= 0, frequencies.count, 0)
+        released = np.where(recoding.group >= 0, frequencies.count, 0)
     else:
-        kept = np.bincount(recoding.row, weights=recoding.count, minlength=len(frequencies.count)).astype(np.int64)
-    rows = np.flatnonzero(kept)
-    part = frequencies.of(rows, kept[rows].astype(np.int64))
+        released = np.bincount(recoding.row, weights=recoding.count, minlength=len(frequencies.count)).astype(np.int64)
+    rows = np.flatnonzero(released)
+    part = frequencies.select(rows, released[rows].astype(np.int64))
     if isinstance(recoding, ByLevel):
         group = np.unique(recoding.group[rows], return_inverse=True)[1].astype(np.int64)
         return replace(problem, frequencies=part), replace(recoding, group=group), rows

@@ -1,16 +1,17 @@
-"""Facts suppression: levels for all, and single rows of people left out, where the rows of a person can be linked.
+"""Levels for all rows and suppression of single rows of people.
 
-A person with forty visits is alone with them at any level but the highest. To leave out the few rows that set people
-apart costs less than to generalize all rows of everybody. At the levels of a node,
+The method facts-suppression, for tables where the rows of a person can be linked. A person with forty visits is unique
+at any level but the highest. Suppressing the few rows that make people unique costs less than generalizing all rows of
+everybody. At the levels of a node,
 
-* where all rows of a person may be known, everybody's rows are put into one order, the commonest first. Histories are
-  then paths of a tree, and of those who are too few at the end of one, the last row is left out: they join who ends
-  where they were before, from the longest paths to the shortest;
-* where ``known_rows`` of them may be, everybody who has a set of rows that too few share loses the row that is in most
-  of these sets, the rarest of such, until there is no such set.
+* where all rows of a person may be known, everybody's rows are put into one order, the most frequent first. Histories
+  are then paths of a tree. Where too few people end at a node, their last row is suppressed: they join those who end at
+  its parent, from the longest paths to the shortest;
+* where ``known_rows`` of them may be known, everybody who has a set of rows that too few people share loses the row
+  that is in the largest number of these sets, and the rarest of those, until there is no such set.
 
-Nodes are gone through from the top: the step down that loses least, as long as one loses less. Nothing says that the
-result is the best one; that it meets the models is checked as for any method.
+Nodes are searched from the top: the step down that loses least, as long as one loses less. The result is not proven
+optimal; that it meets the models is checked as for any method.
 
 El Emam et al., "De-identification methods for open health data: the case of the Heritage Health Prize claims dataset",
 2012 (truncation of long histories); Terrovitis, Mamoulis and Kalnis, 2008 (suppression under k^m).
@@ -25,6 +26,7 @@ from typing import Annotated, ClassVar, get_args
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
@@ -39,22 +41,20 @@ from shoal.runtime.validation import Seconds, Share, Weight
 from shoal.schema import Schema
 from shoal.table import ByGroup, FrequencySet, Groups, MethodFacts, Recoding, recode_codes, released_ladders
 from shoal.table.groups import group_keys, sum_by
-from shoal.table.linked_rows import link
-from shoal.table.method_facts import AtLevels
+from shoal.table.linked_rows import add_crowds
+from shoal.table.method_facts import LevelFacts
 from shoal.utility.measures import AggregateName, Measure, MeasureName, make_measure
-
-__all__ = ["FactsSuppression"]
 
 Level = Annotated[int, Ge(0)]
 WIDTH = {"fast": 1, "good": 3, "best": 12}
-"""How many nodes are kept after each step, by quality."""
+"""Width of the beam: the number of nodes that are continued after each step, by quality."""
 Node = tuple[int, ...]
-Whole = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class FactsSuppression(Method):
-    """One level per column, and as few rows of people left out as a simple rule finds.
+    """One level per column, and a greedy suppression of single rows of people.
 
     Parameters
     ----------
@@ -79,20 +79,20 @@ class FactsSuppression(Method):
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "facts-suppression"
-    answers_early: ClassVar[bool] = True
-    serves_linked: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
+    supports_linked_rows: ClassVar[bool] = True
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, (*self.levels, *self.weights))
-        if not any(part.only_people for part in model.parts):
+        if not any(part.requires_people for part in model.parts):
             raise PlanError(
                 "The method facts-suppression leaves out rows that set people apart by several rows; the plan must "
                 "have a column of role person, and the model trajectory-anonymity. Use full-domain without them."
             )
 
+    @override
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`."""
         lowest, highest = level_bounds(self.levels, problem)
         measure = make_measure(
             self.loss, problem.frequencies, problem.ladders, weights=self.weights, aggregate=self.aggregate
@@ -105,27 +105,28 @@ class FactsSuppression(Method):
                 f"At the highest levels more than {limit:,} of {problem.frequencies.rows:,} rows would have to be left "
                 f"out ({self.suppression:.2%}). Raise the suppression limit, or lower the models' parameters."
             )
-        seen, kept = 1, [best]
-        while kept:
+        seen, beam = 1, [best]
+        while beam:
             steps: dict[Node, _Solution] = {}
-            for above in kept:
-                for column, (level, low) in enumerate(zip(above.node.levels, lowest, strict=True)):
-                    node = (*above.node.levels[:column], level - 1, *above.node.levels[column + 1 :])
+            for parent in beam:
+                for column, (level, low) in enumerate(zip(parent.node.levels, lowest, strict=True)):
+                    node = (*parent.node.levels[:column], level - 1, *parent.node.levels[column + 1 :])
                     if level == low or node in steps or is_late(end):
                         continue
                     found = _Node(problem, node).solve(measure, limit)
                     seen += 1
                     problem.progress(f"{seen:,} nodes looked at, best loss {best.loss:.5g}", None)
-                    if found is not None and found.loss < above.loss:
+                    if found is not None and found.loss < parent.loss:
                         steps[node] = found
-            kept = sorted(steps.values(), key=lambda step: (step.loss, step.node.levels))[
+            beam = sorted(steps.values(), key=lambda step: (step.loss, step.node.levels))[
                 : WIDTH[self.quality or "fast"]
             ]
-            best = min([best, *kept], key=lambda step: step.loss)
-        return best.node.publish(best.kept, seen)
+            best = min([best, *beam], key=lambda step: step.loss)
+        return best.node.publish(best.released, seen)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`: every group of released rows has the models' least people."""
+        # Every group of released rows has the minimum number of people of the models.
         if self.loss not in get_args(LocalLoss):
             return None
         levels = levels_between(*level_bounds(self.levels, problem))
@@ -134,25 +135,25 @@ class FactsSuppression(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class FactsSuppressionFacts(MethodFacts):
-    """The levels that were taken, and of how many."""
+    """The chosen levels, and the number of nodes evaluated."""
 
-    at: AtLevels
+    at: LevelFacts
     nodes_looked_at: int
 
 
 @dataclass(frozen=True)
 class _Solution:
-    """How many rows of each fact of a node are kept, and what that loses."""
+    """The number of released rows of each fact of a node, and their loss."""
 
     node: _Node
-    kept: Whole
+    released: Ints
     loss: float
 
 
 class _Node:
-    """The facts of a table at some levels: how many rows each person has with each label.
+    """The facts of a table at some levels: rows per person and label.
 
-    ``person``, ``label`` and ``rows`` are those of the facts, by person and then by label; ``fact`` is that of each
+    ``person``, ``label`` and ``rows`` are those of the facts, by person and then by label; ``fact`` is the fact of each
     combination of the frequency set.
     """
 
@@ -171,47 +172,58 @@ class _Node:
         self.table = FrequencySet((), (), frequencies.domains, secrets[:, :0], secrets, self.rows)
         parts = [part for part in problem.model.parts if isinstance(part, ByPeople)]
         self.known_rows = parts[0].known_rows
-        self.asked = AllOf(tuple(replace(part, known_rows=1) for part in parts))
+        self.person_models = AllOf(tuple(replace(part, known_rows=1) for part in parts))
 
     def solve(self, measure: Measure, limit: int) -> _Solution | None:
-        """Leave out rows until the models hold; None where these are more than ``limit``, or all."""
-        kept = self._cut_paths() if self.known_rows is None else self._cut_sets(limit)
-        while self._left_out(kept) <= limit and kept.any():
-            both, _, holds = self._ask(kept)
+        """Suppress rows until the models hold.
+
+        Returns None where more than ``limit`` rows, or all rows, would be suppressed.
+        """
+        released = self._cut_paths() if self.known_rows is None else self._cut_sets(limit)
+        while self._left_out(released) <= limit and released.any():
+            assessed, _, holds = self._assess(released)
             if holds.all():
-                return _Solution(self, kept, self._loss(kept, measure))
-            # what the rules above do not look at, such as shares: who is in a crowd that fails goes with all rows
-            held = both.people
-            assert held is not None
-            gone = held.value[~holds[held.owner]]
-            kept = np.where(np.isin(self.person, gone), 0, kept)
+                return _Solution(self, released, self._loss(released, measure))
+            # for models that the cuts above ignore, such as shares: people in a failing crowd lose all rows
+            histogram = assessed.people
+            assert histogram is not None
+            suppressed = histogram.value[~holds[histogram.owner]]
+            released = np.where(np.isin(self.person, suppressed), 0, released)
         return None
 
-    def _left_out(self, kept: Whole) -> int:
-        return int((self.rows - kept).sum())
+    def _left_out(self, released: Ints) -> int:
+        return int((self.rows - released).sum())
 
-    def _groups(self, kept: Whole) -> Groups:
-        there = kept > 0
+    def _groups(self, released: Ints) -> Groups:
+        there = released > 0
         number = np.where(
             there, np.cumsum(np.bincount(self.label[there], minlength=self.labels) > 0)[self.label] - 1, -1
         )
-        return replace(self.table, count=kept).groups_of(number, int(number.max(initial=-1)) + 1)
+        return replace(self.table, count=released).groups_of(number, int(number.max(initial=-1)) + 1)
 
-    def _ask(self, kept: Whole) -> tuple[Groups, list[Whole], npt.NDArray[np.bool_]]:
-        """Groups with the crowds behind them, which labels are known of each, and which of them meet the models."""
-        groups = self._groups(kept)
-        both, crowds = link(groups, self.known_rows)
-        present = np.unique(self.label[kept > 0])
-        which = np.concatenate([np.arange(groups.count), groups.count + crowds.crowd])
+    def _assess(self, released: Ints) -> tuple[Groups, list[Ints], npt.NDArray[np.bool_]]:
+        """Assess groups and crowds of linked rows.
+
+        Returns the groups together with the crowds, the known labels of each as pairs (group or crowd, label), and
+        which of them meet the models.
+        """
+        groups = self._groups(released)
+        assessed, crowds = add_crowds(groups, self.known_rows)
+        present = np.unique(self.label[released > 0])
+        group_or_crowd = np.concatenate([np.arange(groups.count), groups.count + crowds.crowd])
         label = present[np.concatenate([np.arange(groups.count), crowds.group])]
-        return both, [which, label], self.asked.assess(both).holds
+        return assessed, [group_or_crowd, label], self.person_models.assess(assessed).holds
 
-    def _cut_paths(self) -> Whole:
-        """Everybody's rows along one tree; who are too few at the end of a path go back on it, the longest first."""
-        place, of_fact = _occurrences(self.rows)
-        item = np.unique(self.label[of_fact] * (int(place.max(initial=0)) + 1) + place, return_inverse=True)[1].reshape(
-            -1
-        )
+    def _cut_paths(self) -> Ints:
+        """Shorten the histories of people where too few share them.
+
+        Everybody's rows form a path in one tree. Where too few people end at a node, they go back by one row, the
+        longest paths first.
+        """
+        occurrence, of_fact = _occurrences(self.rows)
+        item = np.unique(self.label[of_fact] * (int(occurrence.max(initial=0)) + 1) + occurrence, return_inverse=True)[
+            1
+        ].reshape(-1)
         common = np.bincount(item)
         person = self.person[of_fact]
         order = np.lexsort((item, -common[item], person))
@@ -229,35 +241,38 @@ class _Node:
             here = np.flatnonzero(length == depth)
             if len(here):
                 ends = np.unique(path[first[here] + depth - 1], return_inverse=True)[1].reshape(-1)
-                length[here[~self.asked.assess(self._crowds(everybody[here], ends)).holds[ends]]] -= 1
+                length[here[~self.person_models.assess(self._crowds(everybody[here], ends)).holds[ends]]] -= 1
         stays = np.arange(len(item)) - np.repeat(first, np.diff(np.r_[first, len(item)])) < np.repeat(
             length, np.diff(np.r_[first, len(item)])
         )
         return np.bincount(of_fact[stays], minlength=len(self.rows)).astype(np.int64)
 
-    def _crowds(self, person: Whole, crowd: Whole) -> Groups:
-        """People as groups, by the number of a crowd."""
+    def _crowds(self, person: Ints, crowd: Ints) -> Groups:
+        """Return people as groups, by the number of a crowd."""
         secrets = np.full((len(person), self.table.secrets.shape[1]), -1, np.int32)
         secrets[:, -1] = person
         one = np.ones(len(person), np.int64)
         people = FrequencySet((), (), self.table.domains, secrets[:, :0], secrets, one)
         return people.groups_of(crowd, int(crowd.max(initial=-1)) + 1)
 
-    def _cut_sets(self, limit: int) -> Whole:
-        """Who has sets of rows that fail loses the row that is in most of them, of several the rarest."""
-        kept = self.rows.copy()
-        while self._left_out(kept) <= limit and kept.any():
-            both, (which, label), holds = self._ask(kept)
+    def _cut_sets(self, limit: int) -> Ints:
+        """Suppress one row of each person with failing sets, until none fails.
+
+        It is the row in the largest number of failing sets, and the rarest of those.
+        """
+        released = self.rows.copy()
+        while self._left_out(released) <= limit and released.any():
+            assessed, (group_or_crowd, label), holds = self._assess(released)
             if holds.all():
                 break
-            held = both.people
-            assert held is not None
-            bad = ~holds[held.owner]
-            # of each failing crowd: its people, with every label of what is known of it
-            by_crowd = np.bincount(which, minlength=len(holds))
-            order = np.argsort(which, kind="stable")
+            histogram = assessed.people
+            assert histogram is not None
+            bad = ~holds[histogram.owner]
+            # the people of each failing crowd, with each of its known labels
+            by_crowd = np.bincount(group_or_crowd, minlength=len(holds))
+            order = np.argsort(group_or_crowd, kind="stable")
             begin = np.cumsum(by_crowd) - by_crowd
-            owner, person = held.owner[bad], held.value[bad].astype(np.int64)
+            owner, person = histogram.owner[bad], histogram.value[bad].astype(np.int64)
             times = by_crowd[owner]
             at = (
                 np.arange(int(times.sum()))
@@ -268,14 +283,14 @@ class _Node:
                 self.person * self.labels + self.label, np.repeat(person, times) * self.labels + label[order[at]]
             )
             involved, sets = np.unique(fact, return_counts=True)
-            common = np.bincount(self.label[kept > 0], minlength=self.labels)[self.label[involved]]
+            common = np.bincount(self.label[released > 0], minlength=self.labels)[self.label[involved]]
             first = np.lexsort((self.label[involved], common, -sets, self.person[involved]))
             involved = involved[first]
-            kept[involved[np.unique(self.person[involved], return_index=True)[1]]] -= 1
-        return kept
+            released[involved[np.unique(self.person[involved], return_index=True)[1]]] -= 1
+        return released
 
-    def _loss(self, kept: Whole, measure: Measure) -> float:
-        size = np.bincount(self.label, kept, self.labels)
+    def _loss(self, released: Ints, measure: Measure) -> float:
+        size = np.bincount(self.label, released, self.labels)
         first = np.zeros(self.labels, np.int64)
         first[self.label[self.fact]] = np.arange(len(self.fact))
         sums = np.asarray(
@@ -284,34 +299,40 @@ class _Node:
                 for a, (parts, level) in enumerate(zip(measure.cost, self.levels, strict=True))
             ]
         )
-        return measure.value(sums, self._left_out(kept), int((size > 0).sum()), float((size**2).sum()))
+        return measure.value(sums, self._left_out(released), int((size > 0).sum()), float((size**2).sum()))
 
-    def publish(self, kept: Whole, seen: int) -> ByGroup:
-        """The recoding: which of a person's rows with one label are kept is drawn by lot, whatever they hold."""
+    def publish(self, released: Ints, seen: int) -> ByGroup:
+        """Return the recoding of the released rows.
+
+        Which of a person's rows with one label are released is drawn at random, independently of their content.
+        """
         frequencies, ladders = self.problem.frequencies, self.problem.ladders
-        lot = np.random.default_rng(self.problem.seed).permutation(len(self.fact))
-        order = np.lexsort((lot, self.fact))
+        random_order = np.random.default_rng(self.problem.seed).permutation(len(self.fact))
+        order = np.lexsort((random_order, self.fact))
         before = np.cumsum(frequencies.count[order]) - frequencies.count[order]
         begin = (np.cumsum(self.rows) - self.rows)[self.fact[order]]
-        room = kept[self.fact[order]] - (before - begin)
+        quota = released[self.fact[order]] - (before - begin)
         count = np.zeros(len(order), np.int64)
-        count[order] = np.clip(room, 0, frequencies.count[order])
+        count[order] = np.clip(quota, 0, frequencies.count[order])
         row = np.flatnonzero(count)
         number, groups = group_keys(self.label[self.fact[row]][:, None].astype(np.int32), [self.labels])
         first = np.unique(number, return_index=True)[1]
-        told = released_ladders(frequencies, ladders, row)
+        released_hierarchies = released_ladders(frequencies, ladders, row)
         labels, height, share = [], [], []
-        for a, (ladder, level) in enumerate(zip(told, self.levels, strict=True)):
+        for a, (ladder, level) in enumerate(zip(released_hierarchies, self.levels, strict=True)):
             codes = self.codes[row[first], a]
             labels.append([ladder.labels[level][code] for code in codes])
             height.append(np.full(groups, level / max(ladder.height, 1)))
             share.append(ladders[a].share[level][codes])
-        at = AtLevels(levels=dict(zip(self.problem.names, self.levels, strict=True)))
+        at = LevelFacts(levels=dict(zip(self.problem.names, self.levels, strict=True)))
         facts = FactsSuppressionFacts(at=at, nodes_looked_at=seen)
         return ByGroup(row, number, count[row], tuple(labels), np.stack(height, 1), np.stack(share, 1), facts)
 
 
-def _occurrences(rows: Whole) -> tuple[Whole, Whole]:
-    """Every row of facts with so many rows: which one of its fact it is, from 0, and the fact."""
+def _occurrences(rows: Ints) -> tuple[Ints, Ints]:
+    """Enumerate the rows of facts: the number within the fact, and the fact.
+
+    Numbers start at 0; ``rows`` is the number of rows of each fact.
+    """
     fact = np.repeat(np.arange(len(rows)), rows)
     return np.arange(len(fact)) - np.repeat(np.cumsum(rows) - rows, rows), fact

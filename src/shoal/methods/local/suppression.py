@@ -1,21 +1,22 @@
-"""Local suppression: single cells become `*`, as few as possible, and no value is generalized.
+"""Local suppression: single cells become `*`, as few as possible.
 
-What `*` means to a reader decides what is safe, and there are two readings:
+No value is generalized. What is safe depends on what `*` means to a reader, and there are two readings:
 
-* **strict** (the default): `*` is a value of its own and matches only `*`. A group is what shows the same, stars
-  included, and every model can be kept. Groups are found from the top down on hierarchies of two levels (the value,
-  and `*`) and then refined; the loss is the number of stars, each by the importance of its column.
-* **loose**, only on request: `*` may stand for any value. Only k-anonymity has such a reading: whoever knows a person's
-  values finds at least k released rows that can be the person's (they show nothing that differs), and whoever looks at
-  a released row finds at least k people who can be behind it. Both are counted with the original at hand, and the
-  certificate tells the smaller number. It is not the count of sdcMicro, where two rows match as soon as neither shows
-  a value that the other contradicts: a row with stars then helps rows that cannot be its own.
+* **strict** (the default): `*` is a value of its own and matches only `*`. A group consists of the rows that show the
+  same, stars included, and every model can be met. Groups are found from the top down on hierarchies of two levels (the
+  value, and `*`) and then refined; the loss is the number of stars, each weighted by the importance of its column.
+* **loose**, only on request: `*` may stand for any value. Only k-anonymity has such a reading. An intruder who knows a
+  person's values finds at least k released rows that can be the person's (they show nothing that differs), and an
+  intruder who looks at a released row finds at least k people who can be behind it. Both are counted by means of the
+  original, and the certificate reports the smaller number. It differs from the count of sdcMicro, where two rows match
+  as soon as neither shows a value that the other contradicts: there, a row with stars helps rows that cannot be its
+  own.
 
-For an intruder who knows few columns (:mod:`shoal.models.partial_knowledge`) a star is what shows nothing, and cells are hidden as
-:mod:`shoal.methods.local.hidden_cells` does, with every column at its values.
+For an intruder with partial knowledge (:mod:`shoal.models.partial_knowledge`) a star shows nothing, and cells are
+hidden as in :mod:`shoal.methods.local.hidden_cells`, with every column at its values.
 
-The loose reading starts from the strict groups, which meet it, and takes back the stars that nobody needs, those of the
-dearest column first.
+The loose reading starts from the strict groups, which meet it, and removes unnecessary stars, those of the most
+important column first.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from typing_extensions import override
+
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.base import LocalMethod
-from shoal.methods.local.hidden_cells import require_few
+from shoal.methods.local.hidden_cells import require_partial_knowledge
 from shoal.methods.local.lower_bounds import all_levels, bound_cells, bound_recoding, effort_of
 from shoal.methods.time_limits import deadline_of
-from shoal.models import AllOf, limited
+from shoal.models import AllOf, partial_knowledge_models
 from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import TOP, Schema
 from shoal.table import ByGroup, Recoding
-
-__all__ = ["LocalSuppression"]
 
 
 @dataclass(frozen=True)
@@ -60,41 +61,40 @@ class LocalSuppression(LocalMethod):
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "local-suppression"
-    answers_early: ClassVar[bool] = True
-    serves_few: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
+    supports_partial_knowledge: ClassVar[bool] = True
 
     @property
+    @override
     def wildcard(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`."""
         return TOP if self.missing == "loose" else None
 
     @property
-    def only_rows(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`."""
+    @override
+    def why_not_people(self) -> str | None:
         if self.missing == "strict":
             return None
         return "the loose reading of suppressed cells counts rows. Set missing = 'strict'."
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.importance)
-        if limited(model):
+        if partial_knowledge_models(model):
             if self.missing == "loose":
                 raise PlanError("With 'known' or [[keys]], missing = 'loose' says nothing more; leave it out.")
-            require_few(self.name, model)
+            require_partial_knowledge(self.name, model)
         if self.missing == "loose" and not model.sizes_only:
             raise PlanError(
                 "Only k-anonymity has a loose reading of suppressed cells; found other models. Use missing = 'strict', "
                 "which keeps every model."
             )
 
+    @override
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`.
-
-        Strict: time close to n log n for n distinct combinations. Loose: n more for each set of columns that rows show.
-        """
+        # Strict: time close to n log n for n distinct combinations.
+        # Loose: n more for each set of columns that rows show.
         require_feasible(problem)
-        if limited(problem.model):
+        if partial_knowledge_models(problem.model):
             from shoal.methods.local.hidden_cells_search import hide_cells
 
             bottom = (0,) * len(problem.ladders)
@@ -104,13 +104,14 @@ class LocalSuppression(LocalMethod):
         decide = suppress_loosely if self.missing == "loose" else suppress_strictly
         return decide(problem, self.importance, deadline_of(self.time_limit), self.quality)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`: a cell that is suppressed counts by its column's importance."""
+        # The loss of a suppressed cell is the importance of its column.
         from shoal.methods.local.suppression_search import with_stars
 
         starred = with_stars(problem)
-        if limited(problem.model):
+        if partial_knowledge_models(problem.model):
             return bound_cells(starred, recoding, "precision", self.importance, all_levels(starred.ladders))
-        # read loosely, k people are behind every row, but the others of them need not show as little
+        # under the loose reading k people are behind every row, but the rows of the others may show more
         effort = effort_of(self) if self.missing == "strict" else 0
         return bound_recoding(starred, recoding, "precision", self.importance, effort=effort)

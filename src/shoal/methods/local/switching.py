@@ -1,12 +1,13 @@
-"""Switching rows between the groups of another method until they meet the models.
+"""Switching rows between groups of another method to meet the models.
 
 Algorithm 2 of Sun, Wang, Truta, Li and Li, "(p+, α)-sensitive k-anonymity: a new enhanced privacy protection model",
 2008: begin with a p-sensitive k-anonymous table, switch rows between its groups until each has p categories and weight
-α, recode the new groups. The paper leaves open which rows; here it is the switch of least extra loss by what it mends.
+α, recode the new groups. The paper leaves open which rows to switch; here it is the switch of least additional loss
+relative to the deficit that it removes.
 
-A switch keeps the total weight and the number of groups, so that where groups weigh less than α on average no switching
-ends well; groups that no switch can mend are merged. That this always ends is
-shown in :mod:`shoal.methods.local.kernels.switching`: every switch lowers what the groups lack and leaves their number,
+A switch keeps the total weight and the number of groups. So if groups weigh less than α on average, switching alone
+cannot succeed; groups that no switch can repair are merged. Termination is proven in
+:mod:`shoal.methods.local.kernels.switching`: every switch lowers the deficit of the groups and keeps their number,
 every merge lowers their number.
 """
 
@@ -18,26 +19,25 @@ from threading import Event
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import PlanError
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
 from shoal.methods.local.base import CuttingMethod, LocalLoss, LocalMethod, Start, start_method
 from shoal.methods.local.lower_bounds import bound_recoding, effort_of
-from shoal.methods.local.mondrian import ranks_of, shown_by
+from shoal.methods.local.mondrian import label_kinds, ranks_of
 from shoal.methods.local.top_down import TopDown
-from shoal.methods.time_limits import answer_within, deadline_of, within
-from shoal.models import AllOf, combine, make_model, starting
+from shoal.methods.time_limits import answer_within, deadline_of, with_time_limit
+from shoal.models import AllOf, combine, initial_models, make_model
 from shoal.runtime.validation import Number, Seconds, Weight
 from shoal.schema import Schema
 from shoal.table import ByGroup, MethodFacts, Recoding
 
-__all__ = ["Switching"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SwitchingFacts(MethodFacts):
-    """What was switched between groups until all met the models; before and after are those of the first groups."""
+    """The steps of switching; before and after refer to the first groups."""
 
     start: str
     groups_before: int
@@ -49,7 +49,7 @@ class SwitchingFacts(MethodFacts):
     merges: int
     loss_before: float
     loss_after: float
-    shown: MethodFacts
+    published: MethodFacts
 
 
 @dataclass(frozen=True)
@@ -89,40 +89,38 @@ class Switching(LocalMethod):
             raise PlanError("Switching takes both p and alpha, or neither: then the plan's models say what to reach.")
 
     def goal(self, model: AllOf) -> AllOf:
-        """The models to reach: those of the plan, and (p+, α) where it is given."""
+        """Return the models to reach: those of the plan, and (p+, α) if given."""
         if self.p is None or self.alpha is None:
             return model
         return combine((*model.parts, make_model("p-plus-alpha-sensitive", p=self.p, alpha=self.alpha)))
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.weights)
-        self.start.check(schema, starting(self.goal(model)))
+        self.start.check(schema, initial_models(self.goal(model)))
 
+    @override
     def decide(self, problem: Problem) -> ByGroup:
-        """See :class:`shoal.methods.base.Method`.
-
-        A group that fails costs the pairs of its rows and those of its near groups for every switch.
-        """
+        # A group that fails costs, for every switch, the pairs of its rows and the rows of near groups.
         return answer_within(self, self.time_limit, lambda found: self._decide(problem, found))
 
     def _decide(self, problem: Problem, found: Event) -> ByGroup:
         from shoal.methods.local.neighbourhood_search import improve_pieces
         from shoal.methods.local.problem import make_local_problem
-        from shoal.methods.local.publish import kept_part, pieces_of, publish_pieces
+        from shoal.methods.local.publish import pieces_of, publish_pieces, released_part
         from shoal.methods.local.search import loss_of, switch
 
         problem = replace(problem, model=self.goal(problem.model))
         problem.model.check(problem.frequencies.domains)
         require_feasible(problem)
         deadline = deadline_of(self.time_limit)
-        start = self.start if self.time_limit is None else within(self.start, self.time_limit / 2)
-        recoding = start.decide(replace(problem, model=starting(problem.model)))
-        part, started, rows = kept_part(problem, recoding)
+        start = self.start if self.time_limit is None else with_time_limit(self.start, self.time_limit / 2)
+        recoding = start.decide(replace(problem, model=initial_models(problem.model)))
+        part, started, rows = released_part(problem, recoding)
         ranks = ranks_of(part)
-        shown = shown_by(part, getattr(self.start, "publish", {}), ranks)
+        kinds = label_kinds(part, getattr(self.start, "publish", {}), ranks)
         exact = getattr(self.start, "ranges", "round") == "exact"
-        local = make_local_problem(part, shown, self.loss, self.weights, ranks, exact=exact)
+        local = make_local_problem(part, kinds, self.loss, self.weights, ranks, exact=exact)
         pieces = pieces_of(local, started)
         before, groups = loss_of(local, pieces), len(pieces.start) - 1
         switched = switch(local, pieces)
@@ -142,20 +140,20 @@ class Switching(LocalMethod):
             merges=switched.merges,
             loss_before=before,
             loss_after=loss_of(local, pieces),
-            shown=recoding.facts,
+            published=recoding.facts,
         )
         return replace(recoding, facts=facts)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`."""
         problem = replace(problem, model=self.goal(problem.model))
         ranks, whole = ranks_of(problem), isinstance(self.start, CuttingMethod)
-        shown = shown_by(problem, getattr(self.start, "publish", {}), ranks)
+        kinds = label_kinds(problem, getattr(self.start, "publish", {}), ranks)
         return bound_recoding(
-            problem, recoding, self.loss, self.weights, shown, ranks, whole=whole, effort=effort_of(self)
+            problem, recoding, self.loss, self.weights, kinds, ranks, whole=whole, effort=effort_of(self)
         )
 
     @property
+    @override
     def parameters(self) -> Mapping[str, Any]:
-        """See :class:`shoal.methods.base.Method`."""
         return {**super().parameters, "start": {"name": self.start.name, **self.start.parameters}}

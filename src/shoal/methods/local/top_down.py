@@ -1,13 +1,14 @@
-"""Top-down specialization: the local recoding of the (p, α) paper, for any models and any number of columns.
+"""Top-down specialization: the local recoding of the (p, α) paper.
 
-Section 5.2 of Sun, Wang, Li and Truta, "Enhanced p-sensitive k-anonymity models for privacy preserving data
-publishing", 2008. All rows start as one group, fully generalized. A group is specialized along one column: its rows go
-to the children of the label that they share. Children that fail the models give their rows back; if these rows fail
-too, single rows are borrowed from children that stay good without them, and if that does not mend them, they take in
-the smallest child. A specialization that leaves no good child is not made. So no group ever fails.
+It serves any models and any number of columns. Section 5.2 of Sun, Wang, Li and Truta, "Enhanced p-sensitive
+k-anonymity models for privacy preserving data publishing", 2008. All rows start as one group, fully generalized. A
+group is specialized along one column: its rows go to the children of the label that they share. Children that fail the
+models give their rows back. If these rows fail too, single rows are borrowed from children that stay valid without
+them; if that is not enough, they take in the smallest child. A specialization that leaves no valid child is not made.
+So no group ever fails.
 
-Which column comes next: the one with the least loss, or the largest fall of the loss by the information that its cut
-uses up (``choose``); ties by fewer branches, then by the order of columns.
+The next column is the one with the least loss, or with the largest decrease of the loss per information that its cut
+uses up (``choose``); ties go to fewer branches, then to the order of columns.
 
 Beyond the paper, rows that were given back are not final: they are specialized along other columns, where that pays.
 """
@@ -17,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
+
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.methods.base import Problem, Quality, require_feasible, require_quasi_identifiers
@@ -30,12 +33,10 @@ from shoal.table import Recoding
 if TYPE_CHECKING:
     from shoal.methods.local.problem import LocalProblem, Pieces
 
-__all__ = ["TopDown"]
-
 
 @dataclass(frozen=True)
 class TopDown(CuttingMethod):
-    """Local recoding from the top down, with rows borrowed where a remainder would fail.
+    """Recode from the top down, borrowing rows for remainders that would fail.
 
     Parameters
     ----------
@@ -64,18 +65,18 @@ class TopDown(CuttingMethod):
     time_limit: Seconds | None = None
     quality: Quality | None = None
     name: ClassVar[str] = "top-down"
-    answers_early: ClassVar[bool] = True
+    anytime: ClassVar[bool] = True
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.weights)
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`."""
         return bound_recoding(problem, recoding, self.loss, self.weights, effort=effort_of(self, 0))
 
+    @override
     def partition(self, problem: Problem, deadline: float | None = None) -> tuple[LocalProblem, Pieces]:
-        """See :class:`shoal.methods.local.base.CuttingMethod`."""
         from shoal.methods.local.problem import make_local_problem
         from shoal.methods.local.search import cut_pieces
 

@@ -1,1 +1,4 @@
-"""Microaggregation: groups of near points, which publish their mean, range or most frequent value."""
+"""Microaggregation: groups of near points.
+
+Groups publish their mean, median, range, ancestor or most frequent value.
+"""

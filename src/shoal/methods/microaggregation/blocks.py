@@ -1,12 +1,12 @@
-"""Rows cut into blocks of bounded size: a splitter grown from a sample, and the rule that joins blocks at borders.
+"""Blocks of bounded size: a k-d tree grown from a sample, cut into blocks.
 
-A k-d tree is grown from a sample of the points, cut at medians along the widest coordinate, finer than needed. The rows
-of its leaves are then counted, and blocks are the highest nodes that have no more rows than asked for. A block that has
-fewer than k rows, or whose rows as one group do not meet the models, is joined with its neighbour beyond the last cut
-and, where that is not enough, with all that lies beyond that cut, and so on up the tree.
+The tree is grown from a sample of the points, cut at medians along the coordinate of largest variance, finer than
+needed. The rows of its leaves are then counted, and blocks are the highest nodes that have at most the required number
+of rows. A block that has fewer than k rows, or whose rows as one group fail the models, is merged with its neighbour
+beyond the last cut; where that is not enough, with everything beyond that cut, and so on up the tree.
 
 Everything depends on the values and the seed alone: a row is in the sample by the hash of its values, so that every
-engine takes the same sample, whatever order its rows come in. Friedman, Bentley and Finkel, "An algorithm for finding
+engine draws the same sample, whatever the order of its rows. Friedman, Bentley and Finkel, "An algorithm for finding
 best matches in logarithmic expected time", 1977, for the tree.
 """
 
@@ -18,17 +18,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Blocks", "Forest", "grow_forest", "hash_rows", "join_leaves", "sample_rate", "sampled"]
+LEAVES_PER_BLOCK = 4
+"""Leaves are smaller than blocks by this factor, so that a node slightly above the limit need not be halved."""
 
-LEAVES_A_BLOCK = 4
-"""Leaves are so much smaller than blocks: a node that has a few rows too many need not be cut in half."""
-
-SAMPLED_A_LEAF = 64
-"""Rows of the sample in a leaf; medians of so few lie within the middle quarter of the rows nearly always."""
+SAMPLED_ROWS_PER_LEAF = 64
+"""Sampled rows per leaf; the median of this many nearly always lies within the middle quarter of the rows."""
 
 
 def hash_rows(keys: npt.NDArray[np.uint64], seed: int) -> npt.NDArray[np.uint64]:
-    """A 64-bit hash of each row of keys, uint64 (n, c), by the mixing function of splitmix64 (Steele et al., 2014).
+    """Return a 64-bit hash of each row of keys, uint64 (n, c).
+
+    By the mixing function of splitmix64 (Steele et al., 2014).
 
     >>> hash_rows(np.array([[1, 2], [2, 1], [1, 2]], np.uint64), 0).tolist() == [
     ...     13608149317741381227, 16171810823986729605, 13608149317741381227]
@@ -47,13 +47,13 @@ def _mix(state: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     return state ^ (state >> np.uint64(31))
 
 
-def sample_rate(most: int) -> float:
-    """Which part of the rows the sample takes for blocks of ``most`` rows."""
-    return min(1.0, LEAVES_A_BLOCK * SAMPLED_A_LEAF / most)
+def sample_rate(max_rows: int) -> float:
+    """Return the sampling rate for blocks of ``max_rows`` rows."""
+    return min(1.0, LEAVES_PER_BLOCK * SAMPLED_ROWS_PER_LEAF / max_rows)
 
 
 def sampled(hashes: npt.NDArray[np.uint64], rate: float) -> npt.NDArray[np.bool_]:
-    """Which rows are in the sample."""
+    """Return a mask of the rows in the sample."""
     if rate >= 1:
         return np.ones(len(hashes), np.bool_)
     return np.asarray(hashes < np.uint64(int(rate * 2**64)), np.bool_)
@@ -61,7 +61,7 @@ def sampled(hashes: npt.NDArray[np.uint64], rate: float) -> npt.NDArray[np.bool_
 
 @dataclass(frozen=True)
 class Forest:
-    """One tree for each stratum.
+    """One k-d tree per stratum.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Forest:
     dimension, cut
         int64 and float64 (nodes,): a point goes to the left where its coordinate is at most ``cut``; -1 is a leaf.
     left, right
-        int64 (nodes,): the nodes below; they come after the node itself.
+        int64 (nodes,): the child nodes; they come after the node itself.
     leaf
         int64 (nodes,): the number of a leaf among the leaves; -1 elsewhere.
     """
@@ -84,11 +84,14 @@ class Forest:
 
     @property
     def leaves(self) -> int:
-        """How many leaves there are."""
+        """Number of leaves."""
         return int(self.leaf.max(initial=-1)) + 1
 
     def leaf_of(self, points: npt.NDArray[np.float64], stratum: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The leaf of each point, float64 (n, d), given its stratum. Time n times the depth."""
+        """Return the leaf of each point, float64 (n, d), given its stratum.
+
+        Time n times the depth.
+        """
         node = self.root[stratum]
         open_rows = np.flatnonzero(self.dimension[node] >= 0)
         while len(open_rows):
@@ -104,18 +107,20 @@ def grow_forest(
     weight: npt.NDArray[np.int64],
     stratum: npt.NDArray[np.int64],
     strata: int,
-    most: float,
+    max_rows: float,
 ) -> Forest:
-    """Cut each stratum's sample at weighted medians until no leaf has more than ``most`` of it, or all of it is alike.
+    """Cut each stratum's sample at weighted medians.
+
+    Cuts end where a leaf has at most ``max_rows`` of the sample, or all of its points are equal.
 
     Parameters
     ----------
     points
         float64 (n, d): the sample, in any order.
     weight
-        int64 (n,): how many rows each point stands for.
+        int64 (n,): the number of rows that each point represents.
     stratum, strata
-        int64 (n,) and how many there are; a stratum without a sample is one leaf.
+        int64 (n,) and the number of strata; a stratum without a sample is one leaf.
 
     Time n d for each level of the tree.
     """
@@ -131,7 +136,7 @@ def grow_forest(
         waiting.append((root[-1], np.arange(starts[number], starts[number + 1])))
     while waiting:
         node, members = waiting.pop()
-        if weight[members].sum() <= most:
+        if weight[members].sum() <= max_rows:
             continue
         found = _median_cut(points[members], weight[members])
         if found is None:
@@ -155,7 +160,10 @@ def grow_forest(
 
 
 def _median_cut(points: npt.NDArray[np.float64], weight: npt.NDArray[np.int64]) -> tuple[int, float] | None:
-    """The coordinate of largest variance and where its weighted median cuts it; None where all points are alike."""
+    """Return the coordinate of largest variance and its weighted median.
+
+    None where all points are equal.
+    """
     whole = int(weight.sum())
     share = weight[:, None] / whole
     variance = (share * (points - (share * points).sum(axis=0)) ** 2).sum(axis=0)
@@ -169,7 +177,10 @@ def _median_cut(points: npt.NDArray[np.float64], weight: npt.NDArray[np.int64]) 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks as sets of leaves: int64 (leaves,) the block of each leaf, its rows int64 (blocks,), and joins made."""
+    """Blocks as sets of leaves.
+
+    int64 (leaves,) the block of each leaf, int64 (blocks,) the rows of each block, and the number of merges.
+    """
 
     of_leaf: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
@@ -177,22 +188,22 @@ class Blocks:
 
 
 def join_leaves(
-    forest: Forest, rows: npt.NDArray[np.int64], holds: Callable[[Sequence[int]], bool], most: int
+    forest: Forest, rows: npt.NDArray[np.int64], holds: Callable[[Sequence[int]], bool], max_rows: int
 ) -> Blocks:
-    """Blocks of at most ``most`` rows, if they can be, whose rows as one group meet the models, if they can.
+    """Merge leaves into blocks that meet the models as one group each.
 
     Parameters
     ----------
     rows
-        int64 (leaves,): how many rows each leaf has.
+        int64 (leaves,): the number of rows of each leaf.
     holds
         Whether the rows of some leaves, as one group, are enough and meet the models.
 
     Returns
     -------
     Blocks
-        No block crosses strata. Only where a whole stratum does not hold is there a block that does not. More than
-        ``most`` rows has a block only where its rows are too much alike to be cut, or had to be joined.
+        No block spans two strata. A block fails only where its whole stratum fails. A block has more than ``max_rows``
+        rows only where its rows are too similar to be cut, or had to be merged.
     """
     below: list[tuple[int, ...]] = [()] * len(forest.dimension)
     size = np.zeros(len(forest.dimension), np.int64)
@@ -203,26 +214,26 @@ def join_leaves(
         else:
             below[node] = below[forest.left[node]] + below[forest.right[node]]
             size[node] = size[forest.left[node]] + size[forest.right[node]]
-    is_cut = (forest.dimension >= 0) & (size > most)
+    is_cut = (forest.dimension >= 0) & (size > max_rows)
     parts: dict[int, list[tuple[int, ...]]] = {}
     failing: set[int] = set()
     joined = 0
 
-    def alone(node: int) -> None:
+    def keep_whole(node: int) -> None:
         parts[node] = [below[node]]
         if holds(below[node]):
             failing.discard(node)
         else:
             failing.add(node)
 
-    # a node is looked at only if all above it are cut
+    # only nodes below a cut are examined
     seen = set(forest.root.tolist())
     for node in np.flatnonzero(is_cut).tolist():
         if node in seen:
             seen |= {int(forest.left[node]), int(forest.right[node])}
     for node in sorted(seen, reverse=True):
         if not is_cut[node]:
-            alone(node)
+            keep_whole(node)
             continue
         left, right = int(forest.left[node]), int(forest.right[node])
         if left not in failing and right not in failing:
@@ -230,16 +241,16 @@ def join_leaves(
             continue
         joined += 1
         if left in failing and right in failing:
-            alone(node)
+            keep_whole(node)
             continue
         weak, strong = (left, right) if left in failing else (right, left)
         neighbour = _leaf_at_border(forest, size, node, strong)
-        place = next(i for i, leaves in enumerate(parts[strong]) if neighbour in leaves)
-        both = below[weak] + parts[strong][place]
+        position = next(i for i, leaves in enumerate(parts[strong]) if neighbour in leaves)
+        both = below[weak] + parts[strong][position]
         if holds(both):
-            parts[node] = [*parts[strong][:place], both, *parts[strong][place + 1 :]]
+            parts[node] = [*parts[strong][:position], both, *parts[strong][position + 1 :]]
         else:
-            alone(node)
+            keep_whole(node)
     of_leaf = np.zeros(len(rows), np.int64)
     made = 0
     for node in forest.root.tolist():
@@ -250,7 +261,10 @@ def join_leaves(
 
 
 def _leaf_at_border(forest: Forest, size: npt.NDArray[np.int64], parent: int, node: int) -> int:
-    """A leaf under ``node`` next to the cut of its parent; away from the border, on the side of fewer rows."""
+    """Return a leaf under ``node`` next to the cut of its parent.
+
+    At cuts along other coordinates, the side with fewer rows is followed.
+    """
     near_is_left = node == forest.right[parent]
     while forest.dimension[node] >= 0:
         left, right = int(forest.left[node]), int(forest.right[node])

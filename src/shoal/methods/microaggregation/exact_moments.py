@@ -1,7 +1,7 @@
-"""Mean and standard deviation that do not depend on the order of rows, nor on how they are spread over machines.
+"""Mean and standard deviation, independent of row order and distribution.
 
-A float is a whole number times a power of two, so floats can be added exactly as whole numbers; what is rounded is
-each value's own distance from the lowest one, and the result. Sums of parts of a table can be added in any order.
+A float is an integer times a power of two, so floats can be added exactly as integers. Only each value's distance from
+the lowest one, and the result, are rounded. Sums of parts of a table can be added in any order.
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Moments", "exact_sum", "moments"]
-
 
 @dataclass(frozen=True)
 class Moments:
-    """Of numbers x above ``low``: how many, and the exact sums of x - low and of its square."""
+    """Count and exact sums of x - low and of its square, for x above ``low``."""
 
     low: float
     count: int = 0
@@ -25,12 +23,12 @@ class Moments:
     squares: Fraction = Fraction(0)
 
     def __add__(self, other: Moments) -> Moments:
-        """The moments of both together; ``low`` must be the same."""
+        """Return the moments of both parts; ``low`` must be the same."""
         return Moments(self.low, self.count + other.count, self.total + other.total, self.squares + other.squares)
 
     @property
     def mean(self) -> float:
-        """The mean; 0 where there is nothing."""
+        """The mean; 0 for no numbers."""
         return self.low + float(self.total / self.count) if self.count else 0.0
 
     @property
@@ -47,7 +45,9 @@ class Moments:
 
 
 def moments(numbers: npt.NDArray[np.float64], count: npt.NDArray[np.int64], low: float) -> Moments:
-    """The moments of numbers, float64 (n,), of which there are ``count``, int64 (n,), each; NaN is left out.
+    """Compute the moments of numbers, float64 (n,), with counts, int64 (n,).
+
+    NaN is ignored.
 
     >>> found = moments(np.array([1.0, 3.0, np.nan]), np.array([2, 1, 5]), 1.0)
     >>> found.mean, round(found.deviation, 6)
@@ -59,7 +59,9 @@ def moments(numbers: npt.NDArray[np.float64], count: npt.NDArray[np.int64], low:
 
 
 def exact_sum(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64]) -> Fraction:
-    """The sum of finite values times counts, without rounding. Counts together must stay below 2³⁵.
+    """Return the sum of finite values times counts, without rounding.
+
+    The counts must add up to less than 2³⁵.
 
     >>> exact_sum(np.array([1e16, 1.0, -1e16]), np.array([1, 3, 1]))
     Fraction(3, 1)
@@ -68,8 +70,8 @@ def exact_sum(values: npt.NDArray[np.float64], count: npt.NDArray[np.int64]) -> 
     whole = (mantissa * 2.0**53).astype(np.int64)
     order = np.argsort(exponent.astype(np.int16), kind="stable")
     whole, exponent, count = whole[order], exponent[order], count[order]
-    starts = np.flatnonzero(np.diff(exponent, prepend=exponent[:1] - 1))  # where values of the next size begin
-    # the parts' sums stay within 64 bits
+    starts = np.flatnonzero(np.diff(exponent, prepend=exponent[:1] - 1))  # the first value of each exponent
+    # sums of the halves stay within 64 bits
     high = np.add.reduceat((whole >> 26) * count, starts) if len(starts) else starts
     low = np.add.reduceat((whole & (2**26 - 1)) * count, starts) if len(starts) else starts
     return sum(

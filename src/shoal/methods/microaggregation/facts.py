@@ -1,4 +1,4 @@
-"""What microaggregation tells of its groups, for the certificate."""
+"""Facts about microaggregation for the certificate."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from shoal.table import MethodFacts
-from shoal.table.method_facts import Warned
+from shoal.table.method_facts import WarningFacts
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-__all__ = ["BlockFacts", "Formed", "MicroaggregationFacts", "SizeFacts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SizeFacts(MethodFacts):
-    """The size of groups at which all met the models, and whether none smaller can."""
+    """Group size at which all groups met the models.
+
+    ``smallest_size`` is whether no smaller size can.
+    """
 
     group_size: int
     smallest_size: bool
@@ -26,7 +27,10 @@ class SizeFacts(MethodFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class BlockFacts(MethodFacts):
-    """How many blocks the table was cut into, and how many more there were before some had to be joined."""
+    """Number and size of the blocks into which the table was cut.
+
+    ``joined_blocks`` is how many blocks had to be merged.
+    """
 
     blocks: int
     largest_block: int
@@ -35,18 +39,21 @@ class BlockFacts(MethodFacts):
 
 @dataclass(frozen=True, kw_only=True)
 class MicroaggregationFacts(MethodFacts):
-    """How many groups the models allow at most, how the table was cut, and what each column of numbers lost."""
+    """Largest possible number of groups, blocks, and loss by column.
+
+    ``most_groups_possible`` is the most groups that the models allow; ``sse_sst_by_column`` covers the numeric columns.
+    """
 
     most_groups_possible: int | None
     cut: BlockFacts | None
     size: SizeFacts | None = None
-    warned: Warned | None = None
+    warned: WarningFacts | None = None
     sse_sst_by_column: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)
-class Formed:
-    """The group of every row, int32 (n,), and the size of groups where a search found it."""
+class FormedGroups:
+    """The group of every row, int32 (n,), and the group size if searched for."""
 
     group: npt.NDArray[np.int32]
     size: SizeFacts | None = None

@@ -1,4 +1,6 @@
-"""Microaggregation: groups of rows that lie close together, each published by its mean, median, mode or ancestor.
+"""Microaggregation: groups of near rows, one published value per column.
+
+Each group publishes its mean, median, mode, ancestor or range.
 
 * :class:`Mdav`, :class:`Cbfs`, :class:`VMdav`: k rows around the outermost ones. Domingo-Ferrer and Torra, 2005; Laszlo
   and Mukherjee, 2005; Solanas and Martínez-Ballesté, 2006.
@@ -6,7 +8,7 @@
   for p-sensitive k-anonymity", 2007, for p-sensitivity and for every other model that can be tested while groups grow.
 * :class:`Univariate`: the optimum for one column (Hansen and Mukherjee, 2003), and along a short path for a few.
 
-Rows are points: how columns of different kinds become one distance is in :mod:`shoal.methods.microaggregation.points`.
+Rows are points: :mod:`shoal.methods.microaggregation.points` combines columns of different kinds into one distance.
 """
 
 from __future__ import annotations
@@ -16,12 +18,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from annotated_types import Ge
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import PlanError
-from shoal.io.engines.base import Relation, Spread
+from shoal.io.engines.base import DistributedTable, Relation
 from shoal.methods.base import Method, Outcome, Problem, Quality, require_quasi_identifiers
-from shoal.methods.microaggregation.facts import Formed
+from shoal.methods.microaggregation.facts import FormedGroups
 from shoal.methods.time_limits import answer_within
 from shoal.models import AllOf
 from shoal.runtime.progress import Progress
@@ -29,7 +32,7 @@ from shoal.runtime.validation import Seconds, Weight
 from shoal.schema import Schema
 from shoal.schema.tree_hierarchies import Ranges
 from shoal.table import ByGroup, Recoding
-from shoal.table.group_ranges import Ends
+from shoal.table.group_ranges import RangeEnds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,53 +40,53 @@ if TYPE_CHECKING:
 
     from shoal.kernels.rules import Rules
 
-__all__ = ["Cbfs", "KFirst", "Mdav", "PFirst", "Univariate", "VMdav"]
-
 Scale = Literal["standard", "rank", "winsorised"]
-Shown = Literal["mean", "median", "mode", "ancestor", "range"]
+PublishedValue = Literal["mean", "median", "mode", "ancestor", "range"]
 Base = Literal["mdav", "cbfs"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Microaggregation(Method):
-    """What all of them share.
+    """Base class of the microaggregation methods.
 
     Parameters
     ----------
     k
-        The size of groups; that of the plan's k-anonymity where nothing is said.
+        The group size; by default that of the plan's k-anonymity.
     weights
-        How much each column counts in the distance; 1 where nothing is said.
+        The weight of each column in the distance; 1 by default.
     scale
         How numbers are made comparable, for all columns or by column: ``standard`` (by the standard deviation),
         ``rank`` (by their rank), ``winsorised`` (the outermost hundredth at each end pulled in, then standard).
     publish
-        What groups show, by column: ``mean``, ``median``, ``mode``, ``ancestor`` or ``range``. By default the mean of
-        numbers and dates, the ancestor where there is a hierarchy, the mode of other values.
+        The value that groups publish, by column: ``mean``, ``median``, ``mode``, ``ancestor`` or ``range``. By default
+        the
+        mean of numbers and dates, the ancestor where there is a hierarchy, and the mode of other values.
     ranges
-        Where ranges end, see :class:`shoal.methods.local.mondrian.Mondrian`.
+        The ends of ranges, see :class:`shoal.methods.local.mondrian.Mondrian`.
     strata
-        Quasi-identifiers whose values groups never mix.
+        Quasi-identifiers whose values are never mixed in a group.
     refine
-        Whether groups are improved by moving and exchanging rows while the models stay met.
+        Whether groups are improved by moving and swapping rows while the models hold.
     effort
-        Proposals of the annealing per row; ten million in all at most.
+        Proposals of the annealing per row; ten million in total at most.
     block
-        The most rows that are aggregated together; without it, all are. Larger tables are cut into blocks along
-        medians, and groups do not cross blocks. See :mod:`shoal.methods.microaggregation.blocks`.
+        The largest number of rows that are aggregated at a time; by default all rows. Larger tables are cut into blocks
+        along medians, and no group spans two blocks. See :mod:`shoal.methods.microaggregation.blocks`.
     quality
-        ``fast``: groups as they are formed. ``good``: improved as by ``refine`` and, where models ask for no more than
-        the size of groups, by five times as many proposals that take no longer, and by regions that are annealed again;
-        for one column and for 16 rows or fewer, the best groups that there are. ``best``: ten times as many proposals.
+        ``fast``: groups as they are formed. ``good``: improved as by ``refine``; where models require only a group
+        size,
+        by five times as many proposals in the same time, and by annealing of regions; for one column and for 16 rows or
+        fewer, optimal groups. ``best``: ten times as many proposals.
     time_limit
-        Seconds after which groups are improved no further; an error where they are not formed by then. Not for tables
+        Seconds after which groups are not improved further; an error where they are not formed by then. Not for tables
         that are cut into blocks on several machines.
     """
 
     k: Annotated[int, Ge(2)] | None = None
     weights: Mapping[str, Weight] = field(default_factory=dict)
     scale: Scale | Mapping[str, Scale] = "standard"
-    publish: Mapping[str, Shown] = field(default_factory=dict)
+    publish: Mapping[str, PublishedValue] = field(default_factory=dict)
     strata: tuple[str, ...] = ()
     refine: bool = False
     effort: Annotated[int, Ge(0)] = 5000
@@ -94,11 +97,14 @@ class _Microaggregation(Method):
 
     @property
     def refines(self) -> bool:
-        """Whether groups are improved: as ``quality`` says or, without it, ``refine``."""
+        """Return whether groups are improved.
+
+        ``quality`` decides or, without it, ``refine``.
+        """
         return self.refine if self.quality is None else self.quality != "fast"
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         scaled = () if isinstance(self.scale, str) else tuple(self.scale)
         require_quasi_identifiers(schema, (*self.weights, *scaled, *self.publish, *self.strata))
         k = self.group_size(model)
@@ -108,53 +114,61 @@ class _Microaggregation(Method):
             )
 
     def group_size(self, model: AllOf) -> int:
-        """k: the method's own, and at least that of the models."""
+        """Return k: that of the method, and at least that of the models."""
         size = max(model.least, self.k or 1)
         if size < 2:
             raise PlanError(f"The method {self.name} needs a group size: give k, or the model k-anonymity.")
         return size
 
-    def room(self, problem: Problem) -> int:
-        """See :class:`shoal.methods.base.Method`; every row is a point, held once as it is and once in a tree."""
+    @override
+    def min_memory_bytes(self, problem: Problem) -> int:
+        """Return the least memory: each row is a point, stored twice.
+
+        A point is stored once as it is and once in a tree.
+        """
         rows = problem.frequencies.rows if self.block is None else min(self.block, problem.frequencies.rows)
-        return super().room(problem) + 2 * 8 * rows * len(problem.names)
+        return super().min_memory_bytes(problem) + 2 * 8 * rows * len(problem.names)
 
-    def ends(self, model: AllOf) -> Ends:
-        """Where the ranges of groups end."""
-        return Ends(self.ranges == "exact", self.group_size(model))
+    def ends(self, model: AllOf) -> RangeEnds:
+        """Return the rule for the ends of ranges."""
+        return RangeEnds(self.ranges == "exact", self.group_size(model))
 
+    @override
     def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.microaggregation.local_blocks  # noqa: F401 - compiled code takes a moment to load
+        import shoal.methods.microaggregation.local_blocks  # noqa: F401 - loading compiled code takes time
 
+    @override
     def decide(self, problem: Problem) -> Recoding:
-        """See :class:`shoal.methods.base.Method`. Time n log n for n rows in practice, for few columns."""
+        """Form groups. Time n log n for n rows in practice, for few columns."""
         from shoal.methods.microaggregation.local_blocks import aggregate
 
         return answer_within(self, self.time_limit, lambda found: aggregate(self, problem, found))
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`."""
         from shoal.methods.microaggregation.lower_bounds import bound_aggregation
 
         assert isinstance(recoding, ByGroup)
         return bound_aggregation(self, problem, recoding)
 
     @property
-    def together(self) -> int | None:
-        """See :class:`shoal.methods.base.Method`."""
+    @override
+    def max_local_rows(self) -> int | None:
         return self.block
 
-    def decide_spread(
-        self, counted: Spread, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
+    @override
+    def decide_distributed(
+        self, counted: DistributedTable, table: Relation, schema: Schema, model: AllOf, seed: int, progress: Progress
     ) -> Outcome:
-        """See :class:`shoal.methods.base.Method`."""
-        from shoal.methods.microaggregation.distributed_blocks import aggregate_spread
+        from shoal.methods.microaggregation.distributed_blocks import aggregate_distributed
 
-        return aggregate_spread(self, counted, table, schema, model, seed, progress)
+        return aggregate_distributed(self, counted, table, schema, model, seed, progress)
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """The group of every row of one stratum; groups may still fail the models."""
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
+        """Return the group of every row of one stratum.
+
+        Groups may still fail the models.
+        """
         raise NotImplementedError
 
 
@@ -164,11 +178,11 @@ class Mdav(_Microaggregation):
 
     name: ClassVar[str] = "mdav"
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         from shoal.methods.microaggregation.kernels.mdav import mdav
 
-        return Formed(mdav(points, int(rules.least[0])))
+        return FormedGroups(mdav(points, int(rules.least[0])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,11 +191,11 @@ class Cbfs(_Microaggregation):
 
     name: ClassVar[str] = "cbfs"
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         from shoal.methods.microaggregation.kernels.mdav import cbfs
 
-        return Formed(cbfs(points, int(rules.least[0])))
+        return FormedGroups(cbfs(points, int(rules.least[0])))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,38 +205,39 @@ class VMdav(_Microaggregation):
     Parameters
     ----------
     gamma
-        A group takes a further row that is nearer to it than so many times to others.
+        A group takes a further row that is nearer to it than gamma times the row's distance to other rows.
     """
 
     gamma: Annotated[float, Ge(0)] = 0.2
     name: ClassVar[str] = "v-mdav"
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         from shoal.methods.microaggregation.kernels.mdav import v_mdav
 
-        return Formed(v_mdav(points, int(rules.least[0]), float(self.gamma)))
+        return FormedGroups(v_mdav(points, int(rules.least[0]), float(self.gamma)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class KFirst(_Microaggregation):
-    """Algorithm 1, k-anonymity first: MDAV (or CBFS) with larger and larger groups until every group meets the models.
+    """Algorithm 1, k-anonymity first: grow groups until all meet the models.
 
-    The paper adds one row at a time. Sizes that would make more groups than the values allow are passed over, which
-    gives the same answer. From 20,000 rows on, sizes are doubled and then bisected: that finds a size at which the
-    models hold, and the certificate says that it may not be the smallest.
+    Groups are those of MDAV (or CBFS). The paper increases their size by one row at a time. Sizes that would make more
+    groups than the values allow are skipped, which gives the same result. From 20,000 rows on, sizes are doubled and
+    then
+    bisected: that finds a size at which the models hold, and the certificate states that it may not be the smallest.
 
     Parameters
     ----------
     base
-        What forms the groups, ``mdav`` or ``cbfs``.
+        The method that forms the groups, ``mdav`` or ``cbfs``.
     """
 
     base: Base = "mdav"
     name: ClassVar[str] = "k-first"
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         from shoal.methods.microaggregation.points import grow_size
 
         return grow_size(points, columns, rules, self.base)
@@ -230,9 +245,10 @@ class KFirst(_Microaggregation):
 
 @dataclass(frozen=True, kw_only=True)
 class PFirst(_Microaggregation):
-    """Algorithm 2, p-sensitivity first: each group takes rows that the models want, and then the nearest.
+    """Algorithm 2, p-sensitivity first: contributing rows, then nearest rows.
 
-    ``refine = false`` gives the paper's algorithm alone.
+    Each group takes rows that bring it closer to the models, and then the nearest rows. ``refine = false`` gives the
+    paper's algorithm alone.
 
     Parameters
     ----------
@@ -245,16 +261,19 @@ class PFirst(_Microaggregation):
     refine: bool = True
     name: ClassVar[str] = "p-first"
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         from shoal.methods.microaggregation.kernels.p_first import grow_until
 
-        return Formed(grow_until(points, columns, rules, self.contributes == "lacking"))
+        return FormedGroups(grow_until(points, columns, rules, self.contributes == "lacking"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Univariate(_Microaggregation):
-    """The least loss for one column; for several, an optimal cut along a short path through all rows."""
+    """Optimal microaggregation of one column, or along a path for several.
+
+    The path is a short one through all rows, and it is cut optimally.
+    """
 
     name: ClassVar[str] = "univariate"
 
@@ -263,13 +282,13 @@ class Univariate(_Microaggregation):
         if self.block is not None:
             raise PlanError("The method univariate has no blocks: its path runs through all rows. Use mdav or p-first.")
 
-    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> Formed:
-        """See :class:`_Microaggregation`."""
+    @override
+    def partition(self, points: npt.NDArray[np.float64], columns: npt.NDArray[np.int32], rules: Rules) -> FormedGroups:
         import numpy as np
 
         from shoal.methods.microaggregation.kernels.univariate import optimal_univariate, path_microaggregation
 
         k = int(rules.least[0])
         if points.shape[1] == 1:
-            return Formed(optimal_univariate(np.ascontiguousarray(points[:, 0]), k))
-        return Formed(path_microaggregation(points, k))
+            return FormedGroups(optimal_univariate(np.ascontiguousarray(points[:, 0]), k))
+        return FormedGroups(path_microaggregation(points, k))

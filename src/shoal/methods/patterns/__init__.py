@@ -1,1 +1,4 @@
-"""Patterns by anti-unification: what rows have in common is published, and no hierarchy is needed."""
+"""Patterns by anti-unification: rows publish what they have in common.
+
+No hierarchy is needed.
+"""

@@ -1,13 +1,14 @@
-"""Groups by anti-unification: a group shows what its records share, and `*` where they differ.
+"""Groups by anti-unification: publish shared values, and `*` elsewhere.
 
-A record is a row of the source here: a row of the release may be a pattern, which stands for many of them.
+A record is a row of the source here: a row of the release may be a pattern, which represents many of them.
 
-No hierarchy is needed, and an unknown value is a value like any other. Three readings of what is released:
+No hierarchy is needed, and an unknown value is a value like any other. There are three readings of a release:
 
 * ``disjoint``: every record belongs to one pattern of at least k records and is published as a row;
 * ``model-aware``: the same, but patterns are not built inside a sensitive class, and every group meets all models;
-* ``overlapping``: the paper's own, one row per pattern with its support. A record may fit several patterns, so this is
-  not k-anonymous, and each pattern shows one sensitive class; it is published with the figures of what it tells.
+* ``overlapping``: that of the paper, one row per pattern with its support. A record may fit several patterns, so this
+is
+  not k-anonymous, and each pattern shows one sensitive class; it is published with figures of its disclosure risk.
 
 Armengol and Torra, "Generalization-based k-anonymization", section 3.
 """
@@ -23,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 from annotated_types import Ge, MinLen
+from typing_extensions import override
 
 from shoal.bounds import Bound
 from shoal.errors import InfeasibleError, PlanError
@@ -30,10 +32,10 @@ from shoal.methods.base import (
     Method,
     Problem,
     Quality,
+    mask_small_count,
     require_feasible,
     require_quasi_identifiers,
     suppress_failing,
-    told_count,
 )
 from shoal.methods.local.lower_bounds import bound_recoding
 from shoal.methods.patterns.pattern_set import Pattern, describe_groups
@@ -52,29 +54,27 @@ from shoal.table import (
     released_ladders,
 )
 from shoal.table.groups import group_keys, histogram
-from shoal.table.method_facts import Warned
+from shoal.table.method_facts import WarningFacts
 from shoal.utility.loss import losses
-
-__all__ = ["READINGS", "AntiUnification", "PatternFacts"]
 
 READINGS = {
     "disjoint": "Every record belongs to one pattern of at least k records; one row per record.",
     "model-aware": "Every record belongs to one pattern whose records meet all models; one row per record.",
     "overlapping": "One row per pattern with the number of records that fit it; a record may fit several patterns.",
 }
-"""The readings of a release, and what each claims."""
+"""The readings of a release, and the claim of each."""
 
-OVERLAPPING = Warned(
+OVERLAPPING = WarningFacts(
     warning="This is a set of overlapping patterns, one row each. It is not k-anonymous: supports can be subtracted "
     "from one another, and every pattern shows one sensitive class. See the risk figures."
 )
 Order = Literal["<", ">"]
 SUPPORT = "support"
-SHOWN = 10
-"""How many patterns and reasons the certificate lists."""
+MAX_LISTED = 10
+"""The largest number of patterns and of reasons in the certificate."""
 
-ROUNDS = 4
-"""How often model-aware groups are formed anew because the released table's distribution has moved."""
+MAX_ROUNDS = 4
+"""The largest number of rounds of model-aware groups, as suppression changes the table's distribution."""
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -82,7 +82,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Pass:
-    """How many patterns and records one pass brought, and how many records it left."""
+    """Patterns and records found by one pass, and the records that it left."""
 
     name: str
     patterns: int
@@ -90,32 +90,38 @@ class Pass:
     left: int
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return {"pass": self.name, "patterns": self.patterns, "records": self.records, "left": self.left}
 
 
 @dataclass(frozen=True)
 class Rare:
-    """Columns in which fewer than k records are alike, and of how many that were left out."""
+    """Columns in which fewer than k records agree, and suppressed records.
+
+    ``records`` is the number of suppressed records that these columns make rare.
+    """
 
     columns: tuple[str, ...]
     records: int | str
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         return {"columns": list(self.columns), "records": self.records}
 
 
 @dataclass(frozen=True)
 class Discarded:
-    """How many records are left out, and what makes them rare; None where there are none."""
+    """Number of suppressed records, and the columns that make them rare.
+
+    ``rare`` is None where no record is suppressed.
+    """
 
     records: int
     rare: tuple[Rare, ...] | None = None
     others: int | str = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         if self.rare is None:
             return {"records": self.records}
         rare = [reason.to_dict() for reason in self.rare]
@@ -124,11 +130,11 @@ class Discarded:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternFacts(MethodFacts):
-    """What the release claims, the levels above which columns were shown, and which patterns were found and how."""
+    """Claims of the release, first levels of columns, and patterns found."""
 
     reading: str
     cut: Mapping[str, int]
-    warned: Warned | None = None
+    warned: WarningFacts | None = None
     rounds: int | None = None
     passes: tuple[Pass, ...]
     discarded: Discarded
@@ -138,33 +144,34 @@ class PatternFacts(MethodFacts):
 
 @dataclass(frozen=True)
 class AntiUnification(Method):
-    """Patterns of what records share.
+    """Groups that publish the values shared by their records.
 
     Parameters
     ----------
     indifferent
-        The most quasi-identifiers of a pattern that may be published as `*`.
+        The largest number of quasi-identifiers of a pattern that may be published as `*`.
     order
         The passes: sets are cut by the attribute of fewest (``<``) or most (``>``) values first, each pass on the
-        records that the one before left.
+        records that the previous one left.
     patterns
         ``disjoint``, ``model-aware`` or ``overlapping``; see :data:`READINGS`.
     keep_rest
-        Keep the records that fit no pattern, by patterns of more `*`, in place of leaving them out.
+        Publish the records that fit no pattern by patterns with more `*`, instead of suppressing them.
     levels
-        The level of its hierarchy at which a column starts. Without a word of the user, columns whose hierarchy cuts
-        numbers or dates (intervals, cuts, dates) start at level 1, as age does in section 4 of the paper, and all
-        others at level 0, the value itself.
+        The level of its hierarchy at which a column starts. By default, columns whose hierarchy cuts numbers or dates
+        (intervals, cuts, dates) start at level 1, as age does in section 4 of the paper, and all others at level 0, the
+        value itself.
 
     time_limit
         Seconds after which model-aware patterns are not formed anew; an error where there are none by then.
     quality
-        How many orders of passes are tried, of which the one is taken that loses least (ncp): ``fast``, as without it,
-        the given one; ``good`` its reverse too; ``best`` each pass by itself too. Nothing changes for overlapping
-        patterns.
+        How many orders of passes are tried; the one of least loss (ncp) is taken. ``fast``, the default: the given
+        order;
+        ``good``: its reverse too; ``best``: each pass by itself too. It has no effect on overlapping patterns.
 
-    The least records of a pattern, k, come from the plan's k-anonymity. Where model-aware patterns have none, k is what
-    the other models need at least: p records for p different values, l for l-diversity.
+    The minimum size of a pattern, k, comes from the plan's k-anonymity. Where model-aware patterns have none, k is the
+    least
+    that the other models need: p records for p different values, l for l-diversity.
     """
 
     indifferent: Annotated[int, Ge(0)] = 2
@@ -183,23 +190,23 @@ class AntiUnification(Method):
             )
 
     @property
-    def only_rows(self) -> str | None:
-        """See :class:`shoal.methods.base.Method`."""
+    @override
+    def why_not_people(self) -> str | None:
         if self.patterns == "model-aware":
             return None
         return f"the patterns = {self.patterns!r} count rows. Set patterns = 'model-aware'."
 
     @property
+    @override
     def forms_groups(self) -> bool:
-        """See :class:`shoal.methods.base.Method`."""
         return self.patterns != "overlapping"
 
+    @override
     def warm(self) -> None:
-        """See :class:`shoal.methods.base.Method`."""
-        import shoal.methods.patterns.kernels.groups  # noqa: F401 - compiled code takes a moment to load
+        import shoal.methods.patterns.kernels.groups  # noqa: F401 - loading compiled code takes time
 
+    @override
     def check(self, schema: Schema, model: AllOf) -> None:
-        """See :class:`shoal.methods.base.Method`."""
         require_quasi_identifiers(schema, self.levels, "A level is given for column")
         others = [part.name for part in model.parts if not part.sizes_only]
         if others and self.patterns != "model-aware":
@@ -208,17 +215,21 @@ class AntiUnification(Method):
                 f"{', '.join(others)}. Set patterns = 'model-aware'."
             )
         if self.patterns == "overlapping":
-            kept = [name for name, column in schema.columns.items() if column.role is Role.OTHER]
-            if kept:
+            extra = [name for name, column in schema.columns.items() if column.role is Role.OTHER]
+            if extra:
                 raise PlanError(
-                    f"A pattern set has one row per pattern and cannot show {kept[0]!r}, which belongs to single "
+                    f"A pattern set has one row per pattern and cannot show {extra[0]!r}, which belongs to single "
                     f"records. Make its role drop, or choose patterns = 'disjoint'."
                 )
             if SUPPORT in schema.columns and SUPPORT not in schema.unpublished:
                 raise PlanError(f"The pattern set has a column {SUPPORT!r} of its own; rename that of the table.")
 
+    @override
     def decide(self, problem: Problem) -> Recoding:
-        """See :class:`shoal.methods.base.Method`. Time grows as that of the kernels: see `form_groups`."""
+        """Form groups or patterns.
+
+        Time grows as that of the kernels: see `group_by_patterns`.
+        """
         lifted = _lift(problem, self.levels)
 
         def work(found: Event) -> Recoding:
@@ -233,7 +244,7 @@ class AntiUnification(Method):
         return list(dict.fromkeys([self.order, *more.get(self.quality or "fast", [])]))
 
     def _best(self, lifted: _Lifted, found: Event) -> ByGroup:
-        """The groups that lose least, of all orders that are tried in time."""
+        """Return the groups of least loss among the orders tried in time."""
         deadline = deadline_of(self.time_limit)
         problem = lifted.problem
         tried: list[tuple[float, ByGroup]] = []
@@ -252,10 +263,13 @@ class AntiUnification(Method):
             raise why
         return min(tried, key=lambda one: one[0])[1]
 
+    @override
     def lower_bound(self, problem: Problem, recoding: Recoding) -> Bound | None:
-        """See :class:`shoal.methods.base.Method`: of groups that show a column at its first level or not at all.
+        """Return the loss and its lower bound; None for a pattern set.
 
-        However many columns a group does not show. A pattern set has no rows that could lose anything.
+        The bound covers groups that publish a column at its first level or as `*`, however many columns are `*`. A
+        pattern set
+        has no rows and hence no loss.
         """
         if self.patterns == "overlapping":
             return None
@@ -268,7 +282,7 @@ class AntiUnification(Method):
         outcome = self._form(lifted, found)
         left = lifted.table.rows - outcome.groups.rows
         if outcome.groups.rows == 0 or (self.keep_rest and left):
-            raise InfeasibleError(self._why(lifted))
+            raise InfeasibleError(self._explain_infeasible(lifted))
         group = outcome.group[lifted.inverse].astype(np.int64)
         row = np.flatnonzero(group >= 0)
         labels = lifted.labels(outcome.codes, row)
@@ -276,19 +290,21 @@ class AntiUnification(Method):
             reading=READINGS[self.patterns],
             cut=lifted.cut,
             rounds=outcome.rounds if self.patterns == "model-aware" else None,
-            passes=_tell_passes(self.order, outcome.passes, outcome.groups.size, lifted.table.rows),
-            discarded=_tell_discarded(lifted, outcome.group < 0),
-            pattern_set=tuple(describe_groups(lifted.table, outcome.groups, labels, lifted.k, SHOWN)),
+            passes=_summarize_passes(self.order, outcome.passes, outcome.groups.size, lifted.table.rows),
+            discarded=_summarize_discarded(lifted, outcome.group < 0),
+            pattern_set=tuple(describe_groups(lifted.table, outcome.groups, labels, lifted.k, MAX_LISTED)),
         )
         count = lifted.problem.frequencies.count[row]
         return ByGroup(row, group[row], count, labels, *lifted.extent(outcome.codes), facts)
 
     def _form(self, lifted: _Lifted, found: Event) -> _Outcome:
-        """Groups whose released rows meet the model.
+        """Form groups that meet the model in the released table.
 
         Some models measure a group against the released table, which is known only in the end. So groups are formed
-        against the distribution of the table, then, where the model does not hold in the result, against that of the
-        rows released last time; whatever still fails is left out, and the round that releases most is taken.
+        against the distribution of the table and then, where the model fails in the result, against that of the rows
+        released
+        in the previous round. Groups that still fail are suppressed, and the round that releases the most rows is
+        taken.
         """
         from shoal.methods.patterns.kernels.groups import group_by_patterns
 
@@ -298,16 +314,16 @@ class AntiUnification(Method):
         classes = np.zeros(len(table.count), np.int32) if aware else lifted.classes
         totals = [part.total for part in table.groups_of(np.zeros(len(table.count), np.int64), 1).histograms]
         best: _Outcome | None = None
-        for turn in range(1, ROUNDS + 1):
+        for round_number in range(1, MAX_ROUNDS + 1):
             accept = _accept(table, model, totals) if aware else None
             formed = group_by_patterns(
                 table.codes, classes, table.count, lifted.k, self.indifferent, self.order, accept, self.keep_rest
             )
-            outcome, held = _settle(lifted, formed.codes, formed.assignment, formed.passes, turn)
+            outcome, all_meet = _drop_failing(lifted, formed.codes, formed.assignment, formed.passes, round_number)
             if best is None or outcome.groups.rows > best.groups.rows:
                 best = outcome
             found.set()
-            if held or not len(formed.sizes) or is_late(deadline):
+            if all_meet or not len(formed.sizes) or is_late(deadline):
                 break
             released = table.groups_of(formed.assignment.astype(np.int64), len(formed.sizes))
             totals = [part.total for part in released.histograms]
@@ -323,9 +339,9 @@ class AntiUnification(Method):
         table = lifted.table
         found = find_patterns(table.codes, lifted.classes, table.count, lifted.k, self.indifferent, self.order)
         if not len(found.codes):
-            raise InfeasibleError(self._why(lifted))
+            raise InfeasibleError(self._explain_infeasible(lifted))
         support = measure_overlap(table.codes, lifted.classes, table.count, found).support
-        # each row's pattern of fewest `*`, then of most records, then the first
+        # each row's pattern: the fewest `*`, then the most records, then the first
         starts, fits = fit_patterns(table.codes, found.codes)
         row_of_fit = np.repeat(np.arange(len(table.count)), np.diff(starts))
         own = found.classes[fits] == lifted.classes[row_of_fit]
@@ -337,24 +353,24 @@ class AntiUnification(Method):
         group = np.append(ranked, -1)[best][lifted.inverse]
         row = np.flatnonzero(group >= 0)
         labels = lifted.labels(found.codes, row)
-        # a class is shown by the values of any of its rows
+        # a class is published by the values of any of its rows
         of_class = np.zeros(int(lifted.classes.max(initial=-1)) + 1, np.int64)
         of_class[lifted.classes] = np.arange(len(lifted.classes))
         secrets = table.secrets[of_class[found.classes]]
         columns: dict[int, tuple[str, Any]] = {
-            dictionary.place: (dictionary.name, pa.array(shown, pa.string()))
-            for dictionary, shown in zip(table.quasi, labels, strict=True)
+            dictionary.position: (dictionary.name, pa.array(published_labels, pa.string()))
+            for dictionary, published_labels in zip(table.quasi, labels, strict=True)
         }
         for dictionary, codes in zip(table.sensitive, secrets.T, strict=True):
             values = dictionary.values.take(pa.array([None if code < 0 else int(code) for code in codes], pa.int64()))
-            columns[dictionary.place] = (dictionary.name, values)
+            columns[dictionary.position] = (dictionary.name, values)
         named = dict(column for _, column in sorted(columns.items(), key=lambda item: item[0]))
         facts = PatternFacts(
             reading=READINGS[self.patterns],
             cut=lifted.cut,
             warned=OVERLAPPING,
-            passes=_tell_overlapping(self.order, found.passes, found.identified, table.count),
-            discarded=_tell_discarded(lifted, found.identified < 0),
+            passes=_summarize_overlapping(self.order, found.passes, found.identified, table.count),
+            discarded=_summarize_discarded(lifted, found.identified < 0),
             pattern_set=tuple(_largest(lifted, labels, secrets, support)),
             ties_cut=found.ties_cut,
         )
@@ -370,8 +386,8 @@ class AntiUnification(Method):
             levels=lifted.levels,
         )
 
-    def _why(self, lifted: _Lifted) -> str:
-        """Why there is no release, and what the best is that can be reached."""
+    def _explain_infeasible(self, lifted: _Lifted) -> str:
+        """Explain why there is no release, and report the best reachable values."""
         from shoal.methods.patterns.kernels.groups import group_by_patterns, sweep_patterns
 
         table, k = lifted.table, lifted.k
@@ -408,9 +424,9 @@ class AntiUnification(Method):
 
 @dataclass(frozen=True)
 class _Lifted:
-    """The problem at the levels where patterns start, equal combinations as one.
+    """The problem at the levels where patterns start, without duplicates.
 
-    ``inverse`` int64 (n,) gives for each combination of the problem its row in ``table``; ``classes`` int32 numbers
+    ``inverse`` int64 (n,) gives for each combination select the problem its row in ``table``; ``classes`` int32 numbers
     the combinations of sensitive values.
     """
 
@@ -422,37 +438,43 @@ class _Lifted:
 
     @property
     def cut(self) -> dict[str, int]:
-        """The level at which patterns start, of those columns where it is not the lowest."""
+        """The first level of each column where it is not 0."""
         return {name: level for name, level in zip(self.problem.names, self.levels, strict=True) if level}
 
     @property
     def k(self) -> int:
-        """The least records of a pattern: k, or what p different values or l-diversity need at least."""
+        """Minimum size of a pattern: k, or the least that p or l-diversity needs."""
         parts = self.problem.model.parts
         return max(math.ceil(exact_number(part.parameters.get(name, 1))) for part in parts for name in ("k", "p", "l"))
 
-    def labels(self, codes: Codes, kept: Counts) -> tuple[tuple[str | None, ...], ...]:
-        """What patterns (P, q) publish, column by column, where ``kept`` are the combinations that are released."""
-        ladders = released_ladders(self.problem.frequencies, self.problem.ladders, kept)
+    def labels(self, codes: Codes, released: Counts) -> tuple[tuple[str | None, ...], ...]:
+        """Return the published labels of patterns (P, q), column by column.
+
+        ``released`` are the released combinations.
+        """
+        ladders = released_ladders(self.problem.frequencies, self.problem.ladders, released)
         return tuple(
             tuple(TOP if code < 0 else ladder.labels[level][code] for code in codes[:, j])
             for j, (ladder, level) in enumerate(zip(ladders, self.levels, strict=True))
         )
 
     def extent(self, codes: Codes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """How high patterns stand in the hierarchies, and which part of each domain they cover."""
+        """Return the heights of patterns in the hierarchies and domain shares."""
         height = np.ones(codes.shape)
         share = np.ones(codes.shape)
         for j, (ladder, level) in enumerate(zip(self.problem.ladders, self.levels, strict=True)):
-            shown = codes[:, j] >= 0
-            height[shown, j] = level / ladder.height
-            share[shown, j] = ladder.share[level][codes[shown, j]]
+            is_published = codes[:, j] >= 0
+            height[is_published, j] = level / ladder.height
+            share[is_published, j] = ladder.share[level][codes[is_published, j]]
         return height, share
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Groups that meet the model: ``group`` int64 by row of the lifted table, -1 where it is left out."""
+    """Groups that meet the model.
+
+    ``group`` is int64 by row of the lifted table, -1 where it is suppressed.
+    """
 
     codes: Codes
     group: Counts
@@ -462,7 +484,7 @@ class _Outcome:
 
 
 def _first_levels(problem: Problem, given: Mapping[str, int]) -> tuple[int, ...]:
-    """The level at which each column starts."""
+    """Return the level at which each column starts."""
     levels = []
     for name, ladder in zip(problem.names, problem.ladders, strict=True):
         column = problem.schema.columns.get(name)
@@ -486,13 +508,16 @@ def _lift(problem: Problem, given: Mapping[str, int]) -> _Lifted:
     first = np.zeros(number, np.int64)
     first[inverse[::-1]] = np.arange(len(inverse))[::-1]
     count = np.bincount(inverse, weights=frequencies.count, minlength=number).astype(np.int64)
-    table = replace(frequencies.of(first, count), codes=np.ascontiguousarray(codes[first]))
+    table = replace(frequencies.select(first, count), codes=np.ascontiguousarray(codes[first]))
     classes = group_keys(table.secrets + 1, of_domains)[0].astype(np.int32)
     return _Lifted(problem, levels, table, inverse, classes)
 
 
 def _accept(table: FrequencySet, model: AllOf, totals: Sequence[Counts]) -> Callable[[Counts, Counts, int], Any]:
-    """Which groups of rows meet the model, by its own exact assessment, in a table of these totals."""
+    """Return a test of groups by the model's exact assessment.
+
+    Groups are assessed in a table of these totals.
+    """
 
     def accept(rows: Counts, groups: Counts, number: int) -> npt.NDArray[np.bool_]:
         counts = table.count[rows]
@@ -501,69 +526,78 @@ def _accept(table: FrequencySet, model: AllOf, totals: Sequence[Counts]) -> Call
             replace(histogram(groups, table.secrets[rows, s], counts, number, domain), total=totals[s])
             for s, domain in enumerate(table.domains)
         )
-        # a group may hold a value that the released table has lost: its share rises without end, and the group fails
+        # a group may have a value that the released table has lost: its share is infinite, and the group fails
         with np.errstate(divide="ignore", invalid="ignore"):
             return model.assess(Groups(size, histograms)).holds
 
     return accept
 
 
-def _settle(
+def _drop_failing(
     lifted: _Lifted, codes: Codes, assignment: Codes, passes: npt.NDArray[np.int8], rounds: int
 ) -> tuple[_Outcome, bool]:
-    """Groups as a reader sees them, without those that fail the model; and whether none did.
+    """Return published groups without failing ones, and whether none failed.
 
-    A label that is `*` itself looks like a value that is not shown, so groups that differ only there are one.
+    A label that is `*` itself looks like a suppressed value, so groups that differ only there are one group.
     """
     from shoal.methods.patterns.kernels.assignment import distinct_rows
 
-    shown = codes.copy()
+    published = codes.copy()
     for j, (ladder, level) in enumerate(zip(lifted.problem.ladders, lifted.levels, strict=True)):
         if TOP in ladder.labels[level]:
-            shown[shown[:, j] == ladder.labels[level].index(TOP), j] = -1
-    distinct, place = distinct_rows(shown)
-    group = np.append(place, -1)[assignment].astype(np.int64)
+            published[published[:, j] == ladder.labels[level].index(TOP), j] = -1
+    distinct, index = distinct_rows(published)
+    group = np.append(index, -1)[assignment].astype(np.int64)
     first = np.full(len(distinct), np.iinfo(np.int8).max, np.int8)
-    np.minimum.at(first, place, passes)
-    kept, groups = suppress_failing(lifted.table, group, len(distinct), lifted.problem.model)
+    np.minimum.at(first, index, passes)
+    group_of_row, groups = suppress_failing(lifted.table, group, len(distinct), lifted.problem.model)
     survivor = np.zeros(groups.count, np.int64)
-    survivor[kept[kept >= 0]] = group[kept >= 0]
-    outcome = _Outcome(distinct[survivor], kept, first[survivor], groups, rounds)
+    survivor[group_of_row[group_of_row >= 0]] = group[group_of_row >= 0]
+    outcome = _Outcome(distinct[survivor], group_of_row, first[survivor], groups, rounds)
     return outcome, groups.count == len(distinct)
 
 
 def _pass_names(order: Sequence[str]) -> list[str]:
-    """The passes of `form_groups`: those of the order, the sweep of all patterns, and the groups of the rest."""
+    """List the passes of `group_by_patterns`.
+
+    These are the passes of the order, the sweep of all patterns, and the groups of the rest.
+    """
     return [*order, "sweep", "rest"]
 
 
-def _tell_passes(order: Sequence[str], passes: npt.NDArray[np.int8], sizes: Counts, rows: int) -> tuple[Pass, ...]:
-    """How many patterns and records each pass brought, and how many records it left."""
-    told = []
+def _summarize_passes(order: Sequence[str], passes: npt.NDArray[np.int8], sizes: Counts, rows: int) -> tuple[Pass, ...]:
+    """Count the patterns and records of each pass, and the records it left."""
+    summaries = []
     left = rows
     for number, name in enumerate(_pass_names(order)):
         records = int(sizes[passes == number].sum())
         left -= records
         if number < len(order) or records:
-            told.append(Pass(name, int((passes == number).sum()), records, left))
-    return tuple(told)
+            summaries.append(Pass(name, int((passes == number).sum()), records, left))
+    return tuple(summaries)
 
 
-def _tell_overlapping(
+def _summarize_overlapping(
     order: Sequence[str], passes: npt.NDArray[np.int8], identified: npt.NDArray[np.int8], counts: Counts
 ) -> tuple[Pass, ...]:
-    """The same for overlapping patterns: a record counts for the pass that first identified it."""
-    told = []
+    """Count the patterns and records of each pass for overlapping patterns.
+
+    A record counts for the pass that first identified it.
+    """
+    summaries = []
     left = int(counts.sum())
     for number, name in enumerate(order):
         records = int(counts[identified == number].sum())
         left -= records
-        told.append(Pass(name, int((passes == number).sum()), records, left))
-    return tuple(told)
+        summaries.append(Pass(name, int((passes == number).sum()), records, left))
+    return tuple(summaries)
 
 
-def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> Discarded:
-    """How many records are left out, and which columns make them rare: fewer than k records are alike in these."""
+def _summarize_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> Discarded:
+    """Count the suppressed records and find the columns that make them rare.
+
+    Fewer than k records agree in these columns.
+    """
     from shoal.methods.patterns.kernels.rarity import rare_columns
 
     table = lifted.table
@@ -572,19 +606,25 @@ def _tell_discarded(lifted: _Lifted, discarded: npt.NDArray[np.bool_]) -> Discar
         return Discarded(records)
     names = lifted.problem.names
     reasons, others = rare_columns(table.codes, table.count, discarded, lifted.k)
-    rare = (Rare(tuple(names[j] for j in columns), told_count(count, lifted.k)) for columns, count in reasons[:SHOWN])
-    return Discarded(records, tuple(rare), told_count(others, lifted.k))
+    rare = (
+        Rare(tuple(names[j] for j in columns), mask_small_count(count, lifted.k))
+        for columns, count in reasons[:MAX_LISTED]
+    )
+    return Discarded(records, tuple(rare), mask_small_count(others, lifted.k))
 
 
 def _largest(lifted: _Lifted, labels: Sequence[Sequence[str | None]], secrets: Codes, support: Counts) -> list[Pattern]:
-    """The overlapping patterns of most records; each has one value of every sensitive column."""
+    """Return the overlapping patterns with the most records.
+
+    Each has one value of every sensitive column.
+    """
     names = lifted.problem.names
     patterns = []
-    for place in np.argsort(-support, kind="stable")[:SHOWN]:
-        shown = {name: column[place] for name, column in zip(names, labels, strict=True)}
+    for index in np.argsort(-support, kind="stable")[:MAX_LISTED]:
+        published = {name: column[index] for name, column in zip(names, labels, strict=True)}
         shares = {
             dictionary.name: {dictionary.text[code]: 1.0} if code >= 0 else {}
-            for dictionary, code in zip(lifted.table.sensitive, secrets[place], strict=True)
+            for dictionary, code in zip(lifted.table.sensitive, secrets[index], strict=True)
         }
-        patterns.append(Pattern(shown, int(support[place]), shares))
+        patterns.append(Pattern(published, int(support[index]), shares))
     return patterns

@@ -1,6 +1,7 @@
-"""A table of patterns for people: what groups show, how many records they have, how sensitive values are shared.
+"""Readable tables of patterns: labels, record counts and sensitive values.
 
-It says no more than the released table, from which it can be counted at any time; groups below k are never shown.
+A pattern set discloses no more than the released table, from which it can be counted at any time; groups below k are
+never listed.
 
 Armengol and Torra, "Generalization-based k-anonymization", section 5: an anonymized data base is a set of patterns that
 have the form of the original records.
@@ -20,21 +21,19 @@ from shoal.io.engines.base import Source, require_columns
 from shoal.schema import Column, Schema
 from shoal.table import FrequencySet, Groups, read_frequency_set
 
-__all__ = ["Pattern", "describe_groups", "pattern_set"]
-
 
 @dataclass(frozen=True)
 class Pattern:
-    """What one group shows.
+    """The published values of one group.
 
     Attributes
     ----------
     shown
-        What is published of each quasi-identifier; None is missing.
+        The published label of each quasi-identifier; None is missing.
     support
-        How many records the group has.
+        The number of records of the group.
     shares
-        For each sensitive column, the part of the group's records that has each value, most frequent first; a missing
+        For each sensitive column, the share of the group's records that has each value, most frequent first; a missing
         value has no entry.
     """
 
@@ -43,24 +42,24 @@ class Pattern:
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return a dictionary for JSON."""
         shares = {column: dict(values) for column, values in self.shares.items()}
         return {"pattern": dict(self.shown), "support": self.support, "shares": shares}
 
 
 def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> list[Pattern]:
-    """The groups of a released table, those of most records first.
+    """Return the groups of a released table, the largest first.
 
     Parameters
     ----------
     table
         A pandas, Polars, PyArrow or DuckDB object, such as ``release.table``.
     schema
-        The columns' roles, such as ``plan.schema``; hierarchies play no part.
+        The columns' roles, such as ``plan.schema``; hierarchies are ignored.
     k
-        Groups of fewer records are left out.
+        Groups of fewer records are omitted.
     most
-        How many patterns are wanted; all by default.
+        The largest number of patterns to return; all by default.
 
     Costs one aggregation over the rows, and time and memory in proportion to groups and their different values.
 
@@ -76,7 +75,7 @@ def pattern_set(table: Any, schema: Schema, k: int, most: int | None = None) -> 
     """
     if not schema.quasi_identifiers:
         raise PlanError("At least one quasi-identifier is needed: without one, all rows are one group.")
-    # of the values only their equality counts
+    # only the equality of values matters
     plain = Schema({name: Column(column.role) for name, column in schema.columns.items()})
     with open_engine(None, table) as engine:
         relation = engine.read(Source(frame=table))
@@ -96,29 +95,29 @@ def describe_groups(
     groups: Groups,
     labels: Sequence[Sequence[str | None]],
     k: int,
-    most: int | None = None,
+    limit: int | None = None,
 ) -> list[Pattern]:
-    """The patterns of groups of at least k records, ``labels[j][g]`` being what group g shows of quasi-identifier j.
+    """Return the patterns of groups of at least k records.
 
-    Most records first, then by what they show.
+    ``labels[j][g]`` is the label of quasi-identifier j in group g. The largest groups come first, then by their labels.
     """
     names = [dictionary.name for dictionary in frequencies.quasi]
 
     def rank(group: int) -> tuple[int, list[tuple[bool, str]]]:
         return -int(groups.size[group]), [(column[group] is not None, column[group] or "") for column in labels]
 
-    chosen = sorted((int(group) for group in np.flatnonzero(groups.size >= k)), key=rank)[:most]
+    chosen = sorted((int(group) for group in np.flatnonzero(groups.size >= k)), key=rank)[:limit]
     patterns = []
     for group in chosen:
         size = int(groups.size[group])
         shares = {}
         for dictionary, histogram in zip(frequencies.sensitive, groups.histograms, strict=True):
-            if histogram.domain.people is not None:  # whose rows they are is not published
+            if histogram.domain.people is not None:  # identities of people are not published
                 continue
             entries = slice(histogram.start[group], histogram.start[group + 1])
-            held = zip(histogram.value[entries].tolist(), histogram.count[entries].tolist(), strict=True)
-            ordered = sorted(held, key=lambda entry: (-entry[1], entry[0]))
+            counts = zip(histogram.value[entries].tolist(), histogram.count[entries].tolist(), strict=True)
+            ordered = sorted(counts, key=lambda entry: (-entry[1], entry[0]))
             shares[dictionary.name] = {dictionary.text[value]: count / size for value, count in ordered}
-        shown = {name: column[group] for name, column in zip(names, labels, strict=True)}
-        patterns.append(Pattern(shown, size, shares))
+        published = {name: column[group] for name, column in zip(names, labels, strict=True)}
+        patterns.append(Pattern(published, size, shares))
     return patterns

@@ -1,45 +1,52 @@
-"""The gate that every release must pass: a second opinion that shares no arithmetic with the first.
+"""Independent verification of releases, without the models' arithmetic.
 
-The search, the models and the gate before a release would otherwise ask one and the same code, and one fault would
-fool all three. Here the groups are counted again from the published values, and each model is judged anew from its
-definition: in Python's whole numbers, which have no end, with logarithms enclosed between fractions that are refined
-until they decide. Nothing of ``shoal.models`` or ``shoal.table`` is used, which the order of imports forbids.
+The search, the models and the verification would otherwise run the same code, and one fault would deceive all three.
+Here the groups are counted again from the published values, and each model is evaluated anew from its definition: in
+Python's unbounded integers, with logarithms enclosed between fractions that are refined until they decide. Nothing of
+``shoal.models`` or ``shoal.table`` is used; the order of imports forbids it.
 
-A release is let out only where both opinions agree in every figure: groups, failing groups and rows, and what the
-table really reaches.
+A release is written only where both verifications agree in every figure: groups, failing groups and rows, and the
+parameters that the table reaches.
 """
 
-from shoal.verification.independent.column_subsets import judge_sets, show_rows
+from shoal.verification.independent.column_subsets import evaluate_column_sets, read_released_rows
 from shoal.verification.independent.counting import (
     Counts,
-    Sensitive,
+    SensitiveColumn,
     count_groups,
-    count_loosely,
-    list_sensitive,
+    count_groups_with_wildcards,
+    list_sensitive_columns,
     read_texts,
 )
 from shoal.verification.independent.definitions import DEFINITIONS
-from shoal.verification.independent.judge import Judgement, Opinion, columns_needed, differences, judge, together
-from shoal.verification.independent.patterns import count_fitting
-from shoal.verification.independent.people import judge_people, judge_sets_of_people
+from shoal.verification.independent.judge import (
+    ModelEvaluation,
+    TableEvaluation,
+    columns_needed,
+    differences,
+    judge,
+    merge_evaluations,
+)
+from shoal.verification.independent.patterns import count_matching_records
+from shoal.verification.independent.people import evaluate_column_sets_by_people, evaluate_people
 
 __all__ = [
     "DEFINITIONS",
     "Counts",
-    "Judgement",
-    "Opinion",
-    "Sensitive",
+    "ModelEvaluation",
+    "SensitiveColumn",
+    "TableEvaluation",
     "columns_needed",
-    "count_fitting",
     "count_groups",
-    "count_loosely",
+    "count_groups_with_wildcards",
+    "count_matching_records",
     "differences",
+    "evaluate_column_sets",
+    "evaluate_column_sets_by_people",
+    "evaluate_people",
     "judge",
-    "judge_people",
-    "judge_sets",
-    "judge_sets_of_people",
-    "list_sensitive",
+    "list_sensitive_columns",
+    "merge_evaluations",
+    "read_released_rows",
     "read_texts",
-    "show_rows",
-    "together",
 ]

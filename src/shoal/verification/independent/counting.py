@@ -1,7 +1,7 @@
-"""The groups of a published table, counted from its values once more.
+"""Count the groups of a published table from its values, independently.
 
-Values are numbered by Arrow and grouped by Arrow's hash tables or Python's own dictionaries: no code and no packed key
-of the search is met again. Of groups with the same counts only one is kept, and how many there are of it.
+Arrow numbers the values, and Arrow's hash tables or Python's dictionaries group them; no code and no packed key of the
+search is used. Groups with the same counts are stored once, with their number.
 """
 
 from __future__ import annotations
@@ -16,37 +16,32 @@ from shoal.schema import Domain, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Counts", "Held", "Sensitive", "count_groups", "count_loosely", "crowds_of", "groups_of", "list_sensitive",
-    "read_texts",
-]  # fmt: skip
-
-Held = tuple[tuple[int, int], ...]
-"""What a group holds of a sensitive column: value numbers and their counts, in order; missing values are not held."""
+CountsByValue = tuple[tuple[int, int], ...]
+"""Values of a sensitive column in a group: value numbers and counts, ascending; missing values are not counted."""
 
 
 @dataclass(frozen=True)
-class Sensitive:
-    """A sensitive column of the whole published table.
+class SensitiveColumn:
+    """Sensitive column of the whole published table.
 
     Attributes
     ----------
     number
-        The number of each value, by its text; spellings of one value have one number, of what is missing none.
+        The number of each value, by its text; spellings of one value share a number, missing values have none.
     total
-        How many rows have each value, by number.
+        The number of rows that have each value, by value number.
     domain
-        What the plan says of the values: categories, order, hierarchy.
+        The categories, order and hierarchy that the plan gives for the values.
     """
 
     name: str
-    place: int
+    position: int
     number: Mapping[str, int | None]
     total: tuple[int, ...]
     domain: Domain
 
     def numbers(self, column: pa.ChunkedArray) -> list[int | None]:
-        """The value number of each cell; None is missing."""
+        """Return the value number of each cell; None is missing."""
         texts, codes = _encode(column)
         number = [None if text is None else self.number[text] for text in texts]
         return [None if code is None else number[code] for code in codes]
@@ -54,20 +49,25 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Counts:
-    """Sizes of groups, and per sensitive column what groups hold, each with how many groups are so."""
+    """Numbers of groups by size, and by the counts of sensitive values."""
 
     rows: int
     groups: int
     sizes: Counter[int]
-    held: Mapping[str, Counter[tuple[int, Held]]]
+    value_counts: Mapping[str, Counter[tuple[int, CountsByValue]]]
 
 
-def list_sensitive(columns: Mapping[str, tuple[int, pa.ChunkedArray, Any]], schema: Schema) -> tuple[Sensitive, ...]:
-    """The sensitive columns from their values and counts: by name the place, cells and how many rows have each."""
+def list_sensitive_columns(
+    columns: Mapping[str, tuple[int, pa.ChunkedArray, Any]], schema: Schema
+) -> tuple[SensitiveColumn, ...]:
+    """Number the values of sensitive columns.
+
+    ``columns`` has, by name, the position, the cells and the number of rows of each cell.
+    """
     return tuple(_list_values(name, *found, schema) for name, found in columns.items())
 
 
-def _list_values(name: str, place: int, column: pa.ChunkedArray, rows: Any, schema: Schema) -> Sensitive:
+def _list_values(name: str, position: int, column: pa.ChunkedArray, rows: Any, schema: Schema) -> SensitiveColumn:
     texts, codes = _encode(column)
     key = schema.columns[name].key if _is_text(column) else str
     by_key: dict[str, int] = {}
@@ -84,7 +84,7 @@ def _list_values(name: str, place: int, column: pa.ChunkedArray, rows: Any, sche
         value = None if cell is None else number[cell]
         if value is not None:
             total[value] += count
-    return Sensitive(name, place, number, tuple(total), schema.domain(name, first))
+    return SensitiveColumn(name, position, number, tuple(total), schema.domain(name, first))
 
 
 def _is_text(column: pa.ChunkedArray) -> bool:
@@ -95,34 +95,45 @@ def _is_text(column: pa.ChunkedArray) -> bool:
 
 
 def _in_order(texts: list[str]) -> list[str]:
-    """Numbers by size, other text by code point: of several spellings of a value the first one speaks for it."""
+    """Sort numbers by size and other text by code point.
+
+    Of several spellings of a value, the first one represents it.
+    """
     try:
         return sorted(texts, key=lambda text: (float(text), text))
     except ValueError:
         return sorted(texts)
 
 
-def count_groups(counted: pa.Table, quasi: Sequence[int], sensitive: Sequence[Sensitive]) -> Counts:
-    """Group the combinations of a table (c<place>, n) by what they show in the places ``quasi``."""
+def count_groups(counted: pa.Table, quasi: Sequence[int], sensitive: Sequence[SensitiveColumn]) -> Counts:
+    """Group the combinations of a table (c<position>, n) by quasi-identifiers.
+
+    ``quasi`` are the positions of the quasi-identifiers.
+    """
     found = _grouped(counted, quasi)
     sizes = found.column("n_sum").to_pylist()
-    held: dict[str, Counter[tuple[int, Held]]] = {}
+    value_counts: dict[str, Counter[tuple[int, CountsByValue]]] = {}
     if sensitive:
         members, ends = _flat(found.column("row_list"))
         count = counted.column("n").to_pylist()
         for one in sensitive:
-            held[one.name] = _held(one.numbers(counted.column(f"c{one.place}")), count, members, ends, sizes)
-    return Counts(sum(sizes), len(sizes), Counter(sizes), held)
+            value_counts[one.name] = _count_values(
+                one.numbers(counted.column(f"c{one.position}")), count, members, ends, sizes
+            )
+    return Counts(sum(sizes), len(sizes), Counter(sizes), value_counts)
 
 
-def groups_of(counted: pa.Table, quasi: Sequence[int]) -> tuple[list[int], list[list[int]]]:
-    """The groups of the combinations of a table: how many rows each has, and which combinations."""
+def list_groups(counted: pa.Table, quasi: Sequence[int]) -> tuple[list[int], list[list[int]]]:
+    """List the rows and the combinations of each group."""
     found = _grouped(counted, quasi)
     return found.column("n_sum").to_pylist(), found.column("row_list").to_pylist()
 
 
-def crowds_of(counted: pa.Table, quasi: Sequence[int], person: int) -> tuple[int, Counter[int]]:
-    """How many rows there are, and how many groups have how many different people, by the number of a person."""
+def count_people_per_group(counted: pa.Table, quasi: Sequence[int], person: int) -> tuple[int, Counter[int]]:
+    """Count the rows, and the groups by their number of distinct people.
+
+    ``person`` is the position of the person column.
+    """
     import pyarrow as pa
 
     keys = _keys(counted, quasi)
@@ -132,7 +143,7 @@ def crowds_of(counted: pa.Table, quasi: Sequence[int], person: int) -> tuple[int
 
 
 def _keys(counted: pa.Table, quasi: Sequence[int]) -> dict[str, pa.Array]:
-    return {f"k{place}": _indices(counted.column(f"c{place}")) for place in quasi}
+    return {f"k{position}": _indices(counted.column(f"c{position}")) for position in quasi}
 
 
 def _grouped(counted: pa.Table, quasi: Sequence[int]) -> pa.Table:
@@ -143,11 +154,14 @@ def _grouped(counted: pa.Table, quasi: Sequence[int]) -> pa.Table:
     return listed.group_by(list(keys), use_threads=False).aggregate([("row", "list"), ("n", "sum")])
 
 
-def _held(
+def _count_values(
     value: Sequence[int | None], count: Sequence[int], members: Sequence[int], ends: Sequence[int], sizes: Sequence[int]
-) -> Counter[tuple[int, Held]]:
-    """What each group holds: its members are the next of ``members``, up to its end."""
-    alike: Counter[tuple[int, Held]] = Counter()
+) -> Counter[tuple[int, CountsByValue]]:
+    """Count the groups by size and sensitive values.
+
+    The members of a group are the next entries of ``members``, up to its end.
+    """
+    group_kinds: Counter[tuple[int, CountsByValue]] = Counter()
     start = 0
     for size, end in zip(sizes, ends, strict=True):
         counts: dict[int, int] = {}
@@ -155,61 +169,68 @@ def _held(
             number = value[member]
             if number is not None:
                 counts[number] = counts.get(number, 0) + count[member]
-        alike[size, tuple(sorted(counts.items()))] += 1
+        group_kinds[size, tuple(sorted(counts.items()))] += 1
         start = end
-    return alike
+    return group_kinds
 
 
-def count_loosely(
+def count_groups_with_wildcards(
     counted: pa.Table, quasi: Sequence[int], wildcard: str, people: Mapping[tuple[str | None, ...], int]
 ) -> Counts:
-    """Groups where a label may stand for any value, each with the smaller of two numbers.
+    """Count the groups of a table in which a label may stand for any value.
 
-    How many of the ``people`` can be behind its rows, and how many rows can be the row of each of them: those that show
-    nothing that differs. Empty text is missing, as to a reader of a CSV. 0 for all where somebody has no row.
+    The size of a group is the smaller of two numbers: how many of the ``people`` match its rows, and how many rows
+    match each of these people. A row matches a person if none of its visible labels differs. Empty text is missing, as
+    for a reader of a CSV. All sizes are 0 where some person matches no row.
     """
-    columns = [read_texts(counted.column(f"c{place}")) for place in quasi]
+    columns = [read_texts(counted.column(f"c{position}")) for position in quasi]
     size: Counter[tuple[Any, ...]] = Counter()
     for cells, count in zip(zip(*columns, strict=True), counted.column("n").to_pylist(), strict=True):
         size[cells] += count
     classes: dict[tuple[int, ...], Counter[tuple[Any, ...]]] = {}
     for cells, count in size.items():
-        shown = tuple(j for j, cell in enumerate(cells) if cell != wildcard)
-        classes.setdefault(shown, Counter())[tuple(cells[j] for j in shown)] += count
-    rows = {person: sum(held[tuple(person[j] for j in shown)] for shown, held in classes.items()) for person in people}
+        visible = tuple(j for j, cell in enumerate(cells) if cell != wildcard)
+        classes.setdefault(visible, Counter())[tuple(cells[j] for j in visible)] += count
+    rows = {
+        person: sum(value_counts[tuple(person[j] for j in visible)] for visible, value_counts in classes.items())
+        for person in people
+    }
     least: Counter[int] = Counter()
-    for shown, held in classes.items():
+    for visible, value_counts in classes.items():
         behind: Counter[tuple[Any, ...]] = Counter()
         fewest: dict[tuple[Any, ...], int] = {}
         for person, count in people.items():
-            key = tuple(person[j] for j in shown)
+            key = tuple(person[j] for j in visible)
             behind[key] += count
             fewest[key] = min(fewest.get(key, rows[person]), rows[person])
-        for key in held:
+        for key in value_counts:
             least[min(behind[key], fewest.get(key, 0)) if all(rows.values()) else 0] += 1
     return Counts(sum(size.values()), len(size), least, {})
 
 
 def read_texts(column: pa.ChunkedArray) -> list[str | None]:
-    """The cells of a column as text; empty text is missing."""
+    """Return the cells of a column as text; empty text is missing."""
     texts, codes = _encode(column)
     return [None if code is None else texts[code] or None for code in codes]
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[list[str | None], list[int | None]]:
-    """The distinct values of a column as text, and the place of each cell's value among them; None is missing."""
+    """Return the distinct values as text, and the index of each cell's value.
+
+    None is missing.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    whole = _whole(column)
+    whole = _as_one_array(column)
     return pc.cast(whole.dictionary, pa.string()).to_pylist(), whole.indices.to_pylist()
 
 
 def _indices(column: pa.ChunkedArray) -> pa.Array:
-    return _whole(column).indices
+    return _as_one_array(column).indices
 
 
-def _whole(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def _as_one_array(column: pa.ChunkedArray) -> pa.DictionaryArray:
     import pyarrow as pa
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -218,7 +239,7 @@ def _whole(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _flat(lists: pa.ChunkedArray) -> tuple[list[int], list[int]]:
-    """All members of lists one after another, and where each list ends."""
+    """Return the members of all lists in sequence, and the end of each list."""
     import pyarrow as pa
 
     whole = pa.concat_arrays(lists.chunks)

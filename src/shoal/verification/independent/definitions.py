@@ -1,12 +1,12 @@
-"""The models once more, as their papers define them, for one group at a time.
+"""Definitions of the models from their papers, for one group at a time.
 
-``DEFINITIONS`` gives for the name of a model the figures that it tells and a function that makes its judge: from the
-model, of which only the fields are read, and the sensitive column. A judge takes the group's size and what it holds of
-the column, and returns whether the model holds, and the figures. Verdicts are reached in whole numbers; figures are
-rounded, and only compared with what the model told.
+``DEFINITIONS`` gives for the name of a model the figures that it reports and a function that makes its evaluator from
+the model, of which only the fields are read, and the sensitive column. An evaluator takes the size of the group and the
+counts of its sensitive values, and returns whether the model holds, and the figures. Verdicts are computed in integers.
+Figures are rounded, and only compared with those of the model.
 
-A missing value is no value: it counts in the size of a group and nowhere else. In a group of which no value is known,
-no model of the column holds.
+A missing value counts in the size of a group and nowhere else. In a group without known values, no model of the column
+holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from shoal.verification.independent.counting import Held, Sensitive
+from shoal.verification.independent.counting import CountsByValue, SensitiveColumn
 from shoal.verification.independent.interval_arithmetic import (
     BITS,
     BelowExponential,
@@ -28,30 +28,31 @@ from shoal.verification.independent.interval_arithmetic import (
     product_is_at_least_one,
 )
 
-__all__ = ["DEFINITIONS", "Definition", "Figure", "Verdict", "written"]
-
 Verdict = tuple[bool, tuple[float, ...]]
-Judge = Callable[[int, Held], Verdict]
+GroupEvaluator = Callable[[int, CountsByValue], Verdict]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A parameter that groups answer: with at least as much, or with at most as much; a strict one not with as much."""
+    """Reported parameter of a model, which groups must reach or not exceed.
+
+    With ``at_least`` a group must reach it; otherwise it must not exceed it. A strict figure must not be equal.
+    """
 
     parameter: str
     at_least: bool = True
     strict: bool = False
 
     def worst(self, figures: Iterable[float]) -> float:
-        """The figure of the worst group; that of no group is as good as can be."""
+        """Return the figure of the worst group; without groups the best possible."""
         return min(figures, default=math.inf) if self.at_least else max(figures, default=0.0)
 
-    def keeps(self, figure: float, parameter: Any) -> bool:
-        """Whether a figure that is shown to a reader keeps the parameter that is shown beside it."""
+    def satisfies(self, figure: float, parameter: Any) -> bool:
+        """Return whether a reported figure satisfies the required parameter."""
         if math.isinf(figure):
             return self.at_least
         try:
-            bound = float(written(parameter))
+            bound = float(exact_fraction(parameter))
         except OverflowError:
             bound = math.inf
         if figure == bound:
@@ -61,64 +62,70 @@ class Figure:
 
 @dataclass(frozen=True)
 class Definition:
-    """A model as the gate knows it: its figures, its judge, and whether it looks at sensitive columns at all."""
+    """Definition of a model: figures, evaluator, and use of sensitive columns."""
 
     figures: Callable[[Any], tuple[Figure, ...]]
-    judge: Callable[[Any, Any], Judge]
+    judge: Callable[[Any, Any], GroupEvaluator]
     sensitive: bool = True
 
 
-def written(number: Any) -> Fraction:
-    """A parameter as the user wrote it: 0.1 is one tenth."""
+def exact_fraction(number: Any) -> Fraction:
+    """Return a parameter exactly as the user wrote it: 0.1 is one tenth."""
     return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
 
 
-def _k_anonymity(model: Any, column: Sensitive | None = None) -> Judge:
-    """At least k rows."""
+def _k_anonymity(model: Any, column: SensitiveColumn | None = None) -> GroupEvaluator:
+    """Require at least k rows."""
 
-    def judge(size: int, held: Held) -> Verdict:
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
         return size >= model.k, (size,)
 
-    return judge
+    return evaluate
 
 
-def _p_sensitive(model: Any, column: Sensitive) -> Judge:
-    """At least p distinct values."""
+def _p_sensitive(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require at least p distinct values."""
 
-    def judge(size: int, held: Held) -> Verdict:
-        return len(held) >= model.p, (len(held),)
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        return len(value_counts) >= model.p, (len(value_counts),)
 
-    return judge
+    return evaluate
 
 
-def _weighted(by_category: bool) -> Callable[[Any, Sensitive], Judge]:
-    """p distinct values or categories, and a weight of α, where category i of m weighs (i-1)/(m-1)."""
+def _weighted(by_category: bool) -> Callable[[Any, SensitiveColumn], GroupEvaluator]:
+    """Require p distinct values or categories, and a total weight of α.
 
-    def make(model: Any, column: Sensitive) -> Judge:
-        category = [int(place) for place in column.domain.category]  # type: ignore[union-attr]
+    Category i of m weighs (i-1)/(m-1).
+    """
+
+    def make(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+        category = [int(rank) for rank in column.domain.category]  # type: ignore[union-attr]
         span = column.domain.categories - 1
-        least = written(model.alpha) * span
+        least = exact_fraction(model.alpha) * span
 
-        def judge(size: int, held: Held) -> Verdict:
-            kinds = len({category[value] for value, _ in held}) if by_category else len(held)
-            units = sum(category[value] * count for value, count in held)
+        def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+            kinds = len({category[value] for value, _ in value_counts}) if by_category else len(value_counts)
+            units = sum(category[value] * count for value, count in value_counts)
             return kinds >= model.p and units >= least, (kinds, units / span)
 
-        return judge
+        return evaluate
 
     return make
 
 
-def _l_diversity(model: Any, column: Sensitive) -> Judge:
-    """Distinct: l values. Entropy: at least ln l. Recursive: r1 < c (r_l + ... + r_m), counts from large to small."""
-    ell = written(model.l)
-    factor = None if model.c is None else written(model.c)
+def _l_diversity(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require distinct, entropy or recursive l-diversity.
 
-    def distinct(size: int, held: Held) -> Verdict:
-        return len(held) >= ell, (len(held),)
+    Distinct: l values. Entropy: at least ln l. Recursive: r1 < c (r_l + ... + r_m), counts in descending order.
+    """
+    ell = exact_fraction(model.l)
+    factor = None if model.c is None else exact_fraction(model.c)
 
-    @cache  # which value has which count does not matter
-    def spread(counts: tuple[int, ...]) -> Verdict:
+    def distinct(size: int, value_counts: CountsByValue) -> Verdict:
+        return len(value_counts) >= ell, (len(value_counts),)
+
+    @cache  # the result depends on the counts only, not on the values
+    def entropy_verdict(counts: tuple[int, ...]) -> Verdict:
         known = sum(counts)
         if not known:
             return False, (0.0,)
@@ -127,12 +134,12 @@ def _l_diversity(model: Any, column: Sensitive) -> Judge:
         powers = [(known, known), (ell.denominator, known), (ell.numerator, -known), *((c, -c) for c in counts)]
         return product_is_at_least_one(powers), (figure,)
 
-    def entropy(size: int, held: Held) -> Verdict:
-        return spread(tuple(sorted(count for _, count in held)))
+    def entropy(size: int, value_counts: CountsByValue) -> Verdict:
+        return entropy_verdict(tuple(sorted(count for _, count in value_counts)))
 
-    def recursive(size: int, held: Held) -> Verdict:
+    def recursive(size: int, value_counts: CountsByValue) -> Verdict:
         assert factor is not None
-        counts = sorted((count for _, count in held), reverse=True)
+        counts = sorted((count for _, count in value_counts), reverse=True)
         tail = sum(counts[int(ell) - 1 :])
         if not tail:
             return False, (math.inf,)
@@ -141,45 +148,46 @@ def _l_diversity(model: Any, column: Sensitive) -> Judge:
     return {"distinct": distinct, "entropy": entropy, "recursive": recursive}[model.kind]
 
 
-def _alpha_k(model: Any, column: Sensitive) -> Judge:
-    """At least k rows, and no value with a share above α."""
-    alpha = written(model.alpha)
+def _alpha_k(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require at least k rows, and no value with a share above α."""
+    alpha = exact_fraction(model.alpha)
 
-    def judge(size: int, held: Held) -> Verdict:
-        known = sum(count for _, count in held)
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        known = sum(count for _, count in value_counts)
         if not known:
             return False, (size, math.inf)
-        top = max(count for _, count in held)
+        top = max(count for _, count in value_counts)
         return size >= model.k and top * alpha.denominator <= alpha.numerator * known, (size, top / known)
 
-    return judge
+    return evaluate
 
 
-def _t_closeness(model: Any, column: Sensitive) -> Judge:
-    """The earth mover's distance from the distribution in the table is at most t."""
-    work = _along_order(column) if model.distance == "ordered" else _along_tree(column, model.distance)
-    t, rows = written(model.t), sum(column.total)
+def _t_closeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require an earth mover's distance to the table of at most t."""
+    transport = _ordered_distance(column) if model.distance == "ordered" else _tree_distance(column, model.distance)
+    t, rows = exact_fraction(model.t), sum(column.total)
 
-    def judge(size: int, held: Held) -> Verdict:
-        known = sum(count for _, count in held)
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        known = sum(count for _, count in value_counts)
         if not known:
             return False, (math.inf,)
-        moved, scale = work(known, held)
+        moved, scale = transport(known, value_counts)
         whole = scale * known * rows
         return moved * t.denominator <= t.numerator * whole, (moved / whole,)
 
-    return judge
+    return evaluate
 
 
-Work = Callable[[int, Held], tuple[int, int]]
+TransportCost = Callable[[int, CountsByValue], tuple[int, int]]
 
 
-def _along_tree(column: Sensitive, distance: str) -> Work:
-    """Values whose paths meet at level i of a tree of height h are i/h apart, so each edge is 1/2h long.
+def _tree_distance(column: SensitiveColumn, distance: str) -> TransportCost:
+    """Make the transport cost over a tree of values.
 
-    Over each edge goes what the node below it has too much or too little: |c N - C n| of n N. With all values equally
-    far apart the tree has height 1. Nodes that the group does not touch lack C n each, and nodes of one level N n
-    together, so that only the others need a look.
+    Values whose paths meet at level i of a tree of height h have distance i/h, so each edge has length 1/2h. The flow
+    over an edge is the surplus or deficit of the node below it: |c N - C n| of n N. If all values have the same
+    distance, the tree has height 1. Nodes without values of the group have a deficit of C n each, and the nodes of one
+    level N n together, so only the other nodes are visited.
     """
     rows = sum(column.total)
     tree = column.domain.tree
@@ -195,84 +203,91 @@ def _along_tree(column: Sensitive, distance: str) -> Work:
             total[node] += count
         totals.append(total)
 
-    def work(known: int, held: Held) -> tuple[int, int]:
+    def transport(known: int, value_counts: CountsByValue) -> tuple[int, int]:
         moved = len(levels) * known * rows
         for nodes, total in zip(levels, totals, strict=True):
             inside: dict[int, int] = {}
-            for value, count in held:
+            for value, count in value_counts:
                 inside[nodes[value]] = inside.get(nodes[value], 0) + count
             for node, count in inside.items():
                 expected = total[node] * known
                 moved += abs(count * rows - expected) - expected
         return moved, 2 * len(levels)
 
-    return work
+    return transport
 
 
-def _along_order(column: Sensitive) -> Work:
-    """The sum of |F_group - F_table| over the places but the last, of m - 1, where F is the share up to a place.
+def _ordered_distance(column: SensitiveColumn) -> TransportCost:
+    """Make the transport cost over ordered values.
 
-    From one value of the group to its next, F_group stays and F_table rises: the places where it is still below are
-    found by bisection, and sums over places from sums of sums.
+    It is the sum of |F_group - F_table| over all positions but the last, divided by m - 1, where F is the cumulative
+    share up to a position. From one value of the group to its next, F_group is constant and F_table rises: bisection
+    finds the positions where it is still below, and sums over positions come from sums of cumulative sums.
     """
-    rank = [int(place) for place in column.domain.rank]  # type: ignore[union-attr]
-    places, rows = column.domain.places, sum(column.total)
-    at_place = [0] * places
-    for place, count in zip(rank, column.total, strict=True):
-        at_place[place] += count
-    up_to = list(itertools.accumulate(at_place))
-    sums = [0, *itertools.accumulate(up_to)]
+    rank = [int(position) for position in column.domain.rank]  # type: ignore[union-attr]
+    positions, rows = column.domain.rank_count, sum(column.total)
+    rows_at = [0] * positions
+    for position, count in zip(rank, column.total, strict=True):
+        rows_at[position] += count
+    cumulative = list(itertools.accumulate(rows_at))
+    sums = [0, *itertools.accumulate(cumulative)]
 
-    def stretch(known: int, reached: int, start: int, stop: int) -> int:
-        """The sum of |reached * rows - known * up_to[place]| for start <= place < stop."""
+    def segment(known: int, reached: int, start: int, stop: int) -> int:
+        """Sum |reached * rows - known * cumulative[i]| for start <= i < stop."""
         level = reached * rows
-        turn = bisect.bisect_right(up_to, level // known, start, stop)
+        turn = bisect.bisect_right(cumulative, level // known, start, stop)
         less = level * (turn - start) - known * (sums[turn] - sums[start])
         return less + known * (sums[stop] - sums[turn]) - level * (stop - turn)
 
-    def work(known: int, held: Held) -> tuple[int, int]:
-        if places < 2:
+    def transport(known: int, value_counts: CountsByValue) -> tuple[int, int]:
+        if positions < 2:
             return 0, 1
         moved, reached, start = 0, 0, 0
-        for place, count in sorted((rank[value], count) for value, count in held):
-            moved += stretch(known, reached, start, min(place, places - 1))
-            reached, start = reached + count, min(place, places - 1)
-        return moved + stretch(known, reached, start, places - 1), places - 1
+        for position, count in sorted((rank[value], count) for value, count in value_counts):
+            moved += segment(known, reached, start, min(position, positions - 1))
+            reached, start = reached + count, min(position, positions - 1)
+        return moved + segment(known, reached, start, positions - 1), positions - 1
 
-    return work
+    return transport
 
 
-def _delta_disclosure(model: Any, column: Sensitive) -> Judge:
-    """|ln(p/q)| < δ for each value of the table, or with absent = "ignored" for each of the group."""
-    below, total, rows = BelowExponential(written(model.delta)), column.total, sum(column.total)
+def _delta_disclosure(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require |ln(p/q)| < δ for each value of the table.
+
+    With absent = "ignored" only for each value of the group.
+    """
+    below, total, rows = BelowExponential(exact_fraction(model.delta)), column.total, sum(column.total)
     present = sum(count > 0 for count in total)
 
-    def judge(size: int, held: Held) -> Verdict:
-        known = sum(count for _, count in held)
-        if not known or (model.absent == "fails" and len(held) < present):
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        known = sum(count for _, count in value_counts)
+        if not known or (model.absent == "fails" and len(value_counts) < present):
             return False, (math.inf,)
         holds, worst = True, 1.0
-        for value, count in held:
+        for value, count in value_counts:
             inside, outside = count * rows, total[value] * known
             above, under = (inside, outside) if inside > outside else (outside, inside)
             holds = holds and below(above, under)
             worst = max(worst, above / under)
         return holds, (math.log(worst),)
 
-    return judge
+    return evaluate
 
 
-def _beta_likeness(model: Any, column: Sensitive) -> Judge:
-    """(p - q)/q <= β for each value; the enhanced kind also asks for at most -ln q."""
-    beta, total, rows = written(model.beta), column.total, sum(column.total)
-    limits = [_AtMostLogarithm(rows, count) for count in total] if model.kind == "enhanced" else None
+def _beta_likeness(model: Any, column: SensitiveColumn) -> GroupEvaluator:
+    """Require (p - q)/q <= β for each value.
 
-    def judge(size: int, held: Held) -> Verdict:
-        known = sum(count for _, count in held)
+    The enhanced kind also requires at most -ln q.
+    """
+    beta, total, rows = exact_fraction(model.beta), column.total, sum(column.total)
+    limits = [_LogarithmBound(rows, count) for count in total] if model.kind == "enhanced" else None
+
+    def evaluate(size: int, value_counts: CountsByValue) -> Verdict:
+        known = sum(count for _, count in value_counts)
         if not known:
             return False, (math.inf,)
         holds, worst = True, 0.0
-        for value, count in held:
+        for value, count in value_counts:
             expected = total[value] * known
             risen = count * rows - expected
             if risen <= 0:
@@ -283,11 +298,14 @@ def _beta_likeness(model: Any, column: Sensitive) -> Judge:
                 holds, worst = False, math.inf
         return holds, (worst,)
 
-    return judge
+    return evaluate
 
 
-class _AtMostLogarithm:
-    """Whether a ratio is at most ln(rows / count); equal they can only be where both are 0, and that is not asked."""
+class _LogarithmBound:
+    """Test whether a ratio is at most ln(rows / count).
+
+    The two can only be equal where both are 0, and that case does not occur.
+    """
 
     def __init__(self, rows: int, count: int) -> None:
         self.rows, self.count = rows, count
@@ -307,23 +325,25 @@ class _AtMostLogarithm:
             self.low, self.high = whole[0] - part[1], whole[1] - part[0]
 
 
-def _told(*figures: Figure) -> Callable[[Any], tuple[Figure, ...]]:
+def _fixed_figures(*figures: Figure) -> Callable[[Any], tuple[Figure, ...]]:
     return lambda _: figures
 
 
-def _told_of_diversity(model: Any) -> tuple[Figure, ...]:
+def _diversity_figures(model: Any) -> tuple[Figure, ...]:
     return (Figure("c", at_least=False, strict=True) if model.kind == "recursive" else Figure("l"),)
 
 
 DEFINITIONS: Mapping[str, Definition] = {
-    "k-anonymity": Definition(_told(Figure("k")), _k_anonymity, sensitive=False),
-    "trajectory-anonymity": Definition(_told(Figure("k")), _k_anonymity, sensitive=False),  # of crowds of people
-    "p-sensitive": Definition(_told(Figure("p")), _p_sensitive),
-    "p-alpha-sensitive": Definition(_told(Figure("p"), Figure("alpha")), _weighted(by_category=False)),
-    "p-plus-alpha-sensitive": Definition(_told(Figure("p"), Figure("alpha")), _weighted(by_category=True)),
-    "l-diversity": Definition(_told_of_diversity, _l_diversity),
-    "t-closeness": Definition(_told(Figure("t", at_least=False)), _t_closeness),
-    "alpha-k": Definition(_told(Figure("k"), Figure("alpha", at_least=False)), _alpha_k),
-    "delta-disclosure": Definition(_told(Figure("delta", at_least=False, strict=True)), _delta_disclosure),
-    "beta-likeness": Definition(_told(Figure("beta", at_least=False)), _beta_likeness),
+    "k-anonymity": Definition(_fixed_figures(Figure("k")), _k_anonymity, sensitive=False),
+    "trajectory-anonymity": Definition(
+        _fixed_figures(Figure("k")), _k_anonymity, sensitive=False
+    ),  # of crowds of people
+    "p-sensitive": Definition(_fixed_figures(Figure("p")), _p_sensitive),
+    "p-alpha-sensitive": Definition(_fixed_figures(Figure("p"), Figure("alpha")), _weighted(by_category=False)),
+    "p-plus-alpha-sensitive": Definition(_fixed_figures(Figure("p"), Figure("alpha")), _weighted(by_category=True)),
+    "l-diversity": Definition(_diversity_figures, _l_diversity),
+    "t-closeness": Definition(_fixed_figures(Figure("t", at_least=False)), _t_closeness),
+    "alpha-k": Definition(_fixed_figures(Figure("k"), Figure("alpha", at_least=False)), _alpha_k),
+    "delta-disclosure": Definition(_fixed_figures(Figure("delta", at_least=False, strict=True)), _delta_disclosure),
+    "beta-likeness": Definition(_fixed_figures(Figure("beta", at_least=False)), _beta_likeness),
 }

@@ -1,7 +1,8 @@
-"""Exponentials and logarithms between two whole numbers, as close as asked for.
+"""Exponentials and logarithms enclosed between two integers.
 
-A pair (low, high) with so many bits encloses a number x: low <= x * 2**bits <= high. Sums of a series are rounded down
-for one end and up for the other, term by term; what is left of the series is bounded by its last term.
+A pair (low, high) with a number of bits encloses a number x: low <= x * 2**bits <= high. The terms of a series are
+rounded down for the lower end and up for the upper end; the remainder of the series is bounded by its last term. More
+bits give a closer enclosure.
 """
 
 from __future__ import annotations
@@ -10,8 +11,6 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-
-__all__ = ["BelowExponential", "exponential", "logarithm", "product_is_at_least_one"]
 
 BITS = 64  # of the first attempt
 
@@ -23,7 +22,7 @@ def _ceil(number: int, divisor: int) -> int:
 
 
 def exponential(power: Fraction, bits: int) -> Enclosure:
-    """e ** power for a power that is not negative, by its series.
+    """Enclose e ** power for a power that is not negative, by its series.
 
     >>> exponential(Fraction(1), 20)
     (2850315, 2850335)
@@ -31,7 +30,7 @@ def exponential(power: Fraction, bits: int) -> Enclosure:
     p, q = power.numerator, power.denominator
     low = high = down = up = 1 << bits
     term = 0
-    while up > 1 or term <= 2 * power:  # from here on each term is less than half of the one before
+    while up > 1 or term <= 2 * power:  # beyond this, each term is less than half of the previous one
         term += 1
         down, up = down * p // (q * term), _ceil(up * p, q * term)
         low, high = low + down, high + up
@@ -40,7 +39,9 @@ def exponential(power: Fraction, bits: int) -> Enclosure:
 
 @lru_cache(maxsize=100_000)
 def logarithm(number: int, bits: int) -> Enclosure:
-    """ln of a whole number of at least 1: with number = 2^e (1 + x) / (1 - x), it is e ln 2 + 2 artanh x.
+    """Enclose the natural logarithm of an integer of at least 1.
+
+    With number = 2^e (1 + x) / (1 - x), it is e ln 2 + 2 artanh x.
 
     >>> logarithm(1, 20), logarithm(10, 20)
     ((0, 0), (2414430, 2414475))
@@ -53,7 +54,7 @@ def logarithm(number: int, bits: int) -> Enclosure:
 
 
 def _artanh(p: int, q: int, bits: int) -> Enclosure:
-    """x + x^3/3 + x^5/5 + ... for x = p/q, 0 <= x <= 1/3."""
+    """Enclose x + x^3/3 + x^5/5 + ... for x = p/q, 0 <= x <= 1/3."""
     low = high = 0
     down, up = (p << bits) // q, _ceil(p << bits, q)
     term = 1
@@ -61,11 +62,14 @@ def _artanh(p: int, q: int, bits: int) -> Enclosure:
         low, high = low + down // term, high + _ceil(up, term)
         down, up = down * p * p // (q * q), _ceil(up * p * p, q * q)
         term += 2
-    return low, high + 2  # the terms left out: at most 1 + 1/9 + 1/81 + ...
+    return low, high + 2  # the omitted terms: at most 1 + 1/9 + 1/81 + ...
 
 
 class BelowExponential:
-    """Whether a ratio is below e ** power, power > 0. No ratio but 1 = e^0 is a power of e, so that one can tell."""
+    """Test whether a ratio is below e ** power, for power > 0.
+
+    No rational number but 1 = e^0 is a rational power of e, so the test always terminates.
+    """
 
     def __init__(self, power: Fraction) -> None:
         self.power, self.whole = power, math.floor(power)
@@ -73,7 +77,7 @@ class BelowExponential:
         self.low = self.high = 0
 
     def __call__(self, above: int, under: int) -> bool:
-        """Whether above / under < e ** power, for above >= under > 0."""
+        """Return whether above / under < e ** power, for above >= under > 0."""
         if above == under or self.whole >= above.bit_length():  # the ratio is less than 2 ** bits
             return True
         while True:
@@ -88,7 +92,10 @@ class BelowExponential:
 
 
 def product_is_at_least_one(powers: Iterable[tuple[int, int]]) -> bool:
-    """Whether the product of base ** exponent over pairs of whole numbers, bases positive, is 1 or more."""
+    """Return whether the product of base ** exponent is at least 1.
+
+    Bases and exponents are integers; bases are positive.
+    """
     listed = [(base, exponent) for base, exponent in powers if exponent]
     bits = BITS
     while True:
@@ -105,9 +112,10 @@ def product_is_at_least_one(powers: Iterable[tuple[int, int]]) -> bool:
 
 
 def _cancels(powers: list[tuple[int, int]]) -> bool:
-    """Whether a product of powers is 1: whether, of bases without common divisors, every exponent is 0.
+    """Return whether a product of powers is 1.
 
-    One base is taken at a time, and whatever the others share with it is moved over to it.
+    It is 1 if every exponent is 0 once the bases are pairwise coprime. One base is taken at a time, and the factors
+    that the others share with it are moved to it.
     """
     rest = [(base, exponent) for base, exponent in powers if base > 1]
     while rest:

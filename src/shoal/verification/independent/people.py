@@ -1,11 +1,12 @@
-"""Groups of people, counted and judged from the values once more, where a column says whose rows they are.
+"""Evaluate groups of people independently, by the person column.
 
-A group is the set of the people who have a row in it, and a person the set of all known values that he or she has in
-the source. Different values: the fewest such that everybody has one of them. Weight: everybody's lightest value.
-Shares: each person once, in equal parts on his or her values, over a common denominator that makes parts whole.
+A group is the set of the people who have a row in it, and a person has the set of all known values of his or her rows
+in the source. The number of distinct values is the size of a minimum hitting set: the fewest values such that every
+person has one of them. The weight of a person is that of the lightest value. For shares, each person counts once,
+divided equally among his or her values, over a common denominator that makes all parts integers.
 
-Where rows of a person can be linked, those who share what is known of somebody are a group too: some rows by their
-labels, or all of them. Here they are found by Python's tuples and dictionaries, person by person.
+Where rows of a person can be linked, the people who share some known rows of a person, or all of them, are a group too.
+They are found here with tuples and dictionaries, person by person.
 """
 
 from __future__ import annotations
@@ -19,22 +20,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shoal.schema import Schema
-from shoal.verification.independent.column_subsets import ShownRows, bound_columns, members_of, shown_as
-from shoal.verification.independent.counting import Held, Sensitive, crowds_of, groups_of, list_sensitive
-from shoal.verification.independent.definitions import DEFINITIONS, Definition, Verdict, written
-from shoal.verification.independent.judge import PEOPLE_PER_PERSON, Judgement, Opinion, columns_needed
+from shoal.verification.independent.column_subsets import ReleasedRows, compatible_labels, known_columns, rows_by_key
+from shoal.verification.independent.counting import (
+    CountsByValue,
+    SensitiveColumn,
+    count_people_per_group,
+    list_groups,
+    list_sensitive_columns,
+)
+from shoal.verification.independent.definitions import DEFINITIONS, Definition, Verdict, exact_fraction
+from shoal.verification.independent.judge import PEOPLE_PER_PERSON, ModelEvaluation, TableEvaluation, columns_needed
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["judge_people", "judge_sets_of_people"]
-
 Values = frozenset[int]
-OnPeople = Callable[[int, Sequence[Values]], Verdict]
-"""Judges a group by how many people it has, and the values of those of whom any is known."""
+PeopleEvaluator = Callable[[int, Sequence[Values]], Verdict]
+"""Evaluates a group by its number of people, and the value sets of the people with known values."""
 
 
-def judge_people(
+def evaluate_people(
     released: pa.Table,
     source: pa.Table | None,
     quasi: Sequence[int],
@@ -42,51 +47,56 @@ def judge_people(
     schema: Schema,
     models: Sequence[Any],
     known_rows: int | None = 1,
-) -> Judgement:
-    """Judge the groups of a release by each model, in people.
+) -> TableEvaluation:
+    """Evaluate the groups of a release by each model, in people.
 
-    Both tables have combinations (c<place>, n): of the release with the quasi-identifiers in the places ``quasi`` and
-    the number of a person in the place ``person``; of the source, where a model looks at what people have, with columns
-    named as the schema names them. Of a person ``known_rows`` rows can be linked, or all (None).
+    Both tables have combinations (c<position>, n). The release has the quasi-identifiers in the positions ``quasi`` and
+    the number of the person in the position ``person``. The source is given where a model looks at the values of
+    people; its columns are named as in the schema. Of each person, ``known_rows`` rows can be linked, or all (None).
     """
     if source is None and known_rows == 1:
-        return _judge_sizes(released, quasi, person, models)
+        return _evaluate_sizes(released, quasi, person, models)
     owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
-    sizes, members = groups_of(released, quasi)
+    sizes, members = list_groups(released, quasi)
     groups = [sorted({owner[row] for row in rows}) for rows in members]
     present = sorted({person for group in groups for person in group})
-    told = len(groups), min(map(len, groups), default=0)
+    group_summary = len(groups), min(map(len, groups), default=0)
     if known_rows != 1:
-        groups += _linked(members, owner, released.column("n").to_pylist(), known_rows)
-    opinions: list[Opinion | None] = []
+        groups += _linked_groups(members, owner, released.column("n").to_pylist(), known_rows)
+    evaluations: list[ModelEvaluation | None] = []
     for model in models:
-        known = DEFINITIONS.get(model.name)
-        if known is None:
-            opinions.append(None)
+        definition = DEFINITIONS.get(model.name)
+        if definition is None:
+            evaluations.append(None)
             continue
-        judges = _judges(known, model, present, source, schema)
-        opinions.append(_gather(known, model, [judge(group) for judge in judges for group in groups]))
-    return Judgement(sum(sizes), *told, tuple(opinions))
+        evaluators = _make_evaluators(definition, model, present, source, schema)
+        evaluations.append(
+            _combine_verdicts(definition, model, [evaluator(group) for evaluator in evaluators for group in groups])
+        )
+    return TableEvaluation(sum(sizes), *group_summary, tuple(evaluations))
 
 
-def _judge_sizes(released: pa.Table, quasi: Sequence[int], person: int, models: Sequence[Any]) -> Judgement:
-    """The same where no more is asked than how many people a group has: each number of people is judged once."""
-    rows, people = crowds_of(released, quasi, person)
-    opinions: list[Opinion | None] = []
+def _evaluate_sizes(released: pa.Table, quasi: Sequence[int], person: int, models: Sequence[Any]) -> TableEvaluation:
+    """Evaluate models of group sizes in people; each size is evaluated once."""
+    rows, people = count_people_per_group(released, quasi, person)
+    evaluations: list[ModelEvaluation | None] = []
     for model in models:
-        known = DEFINITIONS.get(model.name)
-        if known is None:
-            opinions.append(None)
+        definition = DEFINITIONS.get(model.name)
+        if definition is None:
+            evaluations.append(None)
             continue
-        judge = known.judge(model, None)
-        opinions.append(_gather(known, model, [judge(size, ()) for size in people]))
-    return Judgement(rows, people.total(), min(people, default=0), tuple(opinions))
+        evaluator = definition.judge(model, None)
+        evaluations.append(_combine_verdicts(definition, model, [evaluator(size, ()) for size in people]))
+    return TableEvaluation(rows, people.total(), min(people, default=0), tuple(evaluations))
 
 
-def _linked(
+def _linked_groups(
     members: Sequence[Sequence[int]], owner: Sequence[int], count: Sequence[int], known_rows: int | None
 ) -> list[list[int]]:
-    """Who shares some of somebody's rows, or all, by the groups that these are in."""
+    """Return the sets of people with some rows in common, or all.
+
+    Rows are known by the groups that they are in.
+    """
     labels: dict[int, list[int]] = {}
     for label, rows in enumerate(members):
         for row in rows:
@@ -103,64 +113,70 @@ def _linked(
     return [sorted(people) for people in sharing.values()]
 
 
-def judge_sets_of_people(
-    shown: ShownRows, released: pa.Table, source: pa.Table | None, person: int, schema: Schema, part: Any
-) -> Opinion | None:
-    """Judge a part that is asked of sets of columns, in people; None where the gate does not know its model.
+def evaluate_column_sets_by_people(
+    released_rows: ReleasedRows, released: pa.Table, source: pa.Table | None, person: int, schema: Schema, part: Any
+) -> ModelEvaluation | None:
+    """Evaluate a model of partial knowledge in people.
 
-    ``shown`` are the combinations of ``released``; both tables are as for :func:`judge_people`. Each set is counted by
-    itself, in dictionaries of sets of people. See :mod:`shoal.models.partial_knowledge` for what is asked.
+    ``released_rows`` are the combinations of ``released``; both tables are as in :func:`evaluate_people`. Each column
+    set is counted by itself, in dictionaries of sets of people. :mod:`shoal.models.partial_knowledge` defines the
+    condition. None where the model has no definition here.
     """
     model = part.of
-    known = DEFINITIONS.get(model.name)
-    if known is None:
+    definition = DEFINITIONS.get(model.name)
+    if definition is None:
         return None
     owner = [int(number) for number in released.column(f"c{person}").to_pylist()]
-    judges = _judges(known, model, sorted(set(owner)), source, schema)
+    evaluators = _make_evaluators(definition, model, sorted(set(owner)), source, schema)
     verdicts: list[Verdict] = []
-    fewest = len(set(owner))
-    places, most = bound_columns(part, shown.names)
-    for size in range(most + 1):
-        for chosen in itertools.combinations(places, size):
-            members = members_of([shown.cells[j] for j in chosen], len(owner))
-            crowd = {key: frozenset(owner[row] for row in rows) for key, rows in members.items()}
-            for group in {people for key, people in crowd.items() if None not in key}:
-                verdicts += (judge(sorted(group)) for judge in judges)
-            for label in set(zip(*(shown.people[j] for j in chosen), strict=True)):
-                can_be = frozenset().union(*(crowd.get(one, ()) for one in shown_as(label)))
-                fewest = min(fewest, len(can_be))
+    min_people = len(set(owner))
+    positions, max_known = known_columns(part, released_rows.names)
+    for size in range(max_known + 1):
+        for chosen in itertools.combinations(positions, size):
+            members = rows_by_key([released_rows.cells[j] for j in chosen], len(owner))
+            people_by_key = {key: frozenset(owner[row] for row in rows) for key, rows in members.items()}
+            for group in {people for key, people in people_by_key.items() if None not in key}:
+                verdicts += (evaluator(sorted(group)) for evaluator in evaluators)
+            for labels in set(zip(*(released_rows.people[j] for j in chosen), strict=True)):
+                candidates = frozenset().union(*(people_by_key.get(one, ()) for one in compatible_labels(labels)))
+                min_people = min(min_people, len(candidates))
         verdicts = list(dict.fromkeys(verdicts))
-        if fewest < getattr(model, "k", 1) or not all(holds for holds, _ in verdicts):
+        if min_people < getattr(model, "k", 1) or not all(holds for holds, _ in verdicts):
             break
-    opinion = _gather(known, model, verdicts)
-    holds = opinion.holds and fewest >= getattr(model, "k", 1)
-    return Opinion(holds, {**opinion.effective, PEOPLE_PER_PERSON: fewest})
+    evaluation = _combine_verdicts(definition, model, verdicts)
+    holds = evaluation.holds and min_people >= getattr(model, "k", 1)
+    return ModelEvaluation(holds, {**evaluation.effective, PEOPLE_PER_PERSON: min_people})
 
 
-def _judges(
-    known: Definition, model: Any, present: Sequence[int], source: pa.Table | None, schema: Schema
+def _make_evaluators(
+    definition: Definition, model: Any, present: Sequence[int], source: pa.Table | None, schema: Schema
 ) -> list[Callable[[Sequence[int]], Verdict]]:
-    """A judge of groups of people for each column that a model is about, or one where it is about none."""
-    if not known.sensitive:
-        by_size = known.judge(model, None)
+    """Make an evaluator of groups of people for each column of a model.
+
+    A model without a sensitive column has one evaluator.
+    """
+    if not definition.sensitive:
+        by_size = definition.judge(model, None)
         return [lambda group: by_size(len(group), ())]
     assert source is not None
     needed = columns_needed([model], schema.sensitive)
     (name,) = schema.person
     found: list[Callable[[Sequence[int]], Verdict]] = []
-    for column in list_sensitive({one: (0, source.column(one), source.column("n")) for one in needed}, schema):
-        has = _values(source.column(name).to_pylist(), column, source)
-        judge = _judge(known, model, column, [has[person] for person in present if has[person]])
-        found.append(partial(_judge_group, judge, has))
+    for column in list_sensitive_columns({one: (0, source.column(one), source.column("n")) for one in needed}, schema):
+        values_of = _values(source.column(name).to_pylist(), column, source)
+        evaluator = _make_people_evaluator(
+            definition, model, column, [values_of[person] for person in present if values_of[person]]
+        )
+        found.append(partial(_evaluate_group, evaluator, values_of))
     return found
 
 
-def _judge_group(judge: OnPeople, has: Mapping[int, Values], group: Sequence[int]) -> Verdict:
-    return judge(len(group), [has[person] for person in group if has[person]])
+def _evaluate_group(evaluator: PeopleEvaluator, values_of: Mapping[int, Values], group: Sequence[int]) -> Verdict:
+    return evaluator(len(group), [values_of[person] for person in group if values_of[person]])
 
 
-def _values(people: Sequence[Any], column: Sensitive, source: pa.Table) -> Mapping[int, Values]:
-    """The known values of every person, in all rows of the source."""
+def _values(people: Sequence[Any], column: SensitiveColumn, source: pa.Table) -> Mapping[int, Values]:
+    """Return the known values of every person, over all rows of the source."""
     found: dict[int, set[int]] = {}
     for person, value in zip(people, column.numbers(source.column(column.name)), strict=True):
         own = found.setdefault(int(person), set())
@@ -169,75 +185,83 @@ def _values(people: Sequence[Any], column: Sensitive, source: pa.Table) -> Mappi
     return {person: frozenset(values) for person, values in found.items()}
 
 
-def _gather(known: Definition, model: Any, found: Sequence[Verdict]) -> Opinion:
+def _combine_verdicts(definition: Definition, model: Any, found: Sequence[Verdict]) -> ModelEvaluation:
     effective = {
-        figure.parameter: figure.worst(told[place] for _, told in found)
-        for place, figure in enumerate(known.figures(model))
+        figure.parameter: figure.worst(figures[index] for _, figures in found)
+        for index, figure in enumerate(definition.figures(model))
     }
-    return Opinion(bool(found) and all(holds for holds, _ in found), effective)
+    return ModelEvaluation(bool(found) and all(holds for holds, _ in found), effective)
 
 
-def _judge(known: Definition, model: Any, column: Sensitive, everybody: Sequence[Values]) -> OnPeople:
+def _make_people_evaluator(
+    definition: Definition, model: Any, column: SensitiveColumn, value_sets: Sequence[Values]
+) -> PeopleEvaluator:
     if model.name == "p-sensitive":
-        return _different(int(model.p))
+        return _distinct_evaluator(int(model.p))
     if model.name == "l-diversity" and model.kind == "distinct":
-        return _different(int(written(model.l)))
+        return _distinct_evaluator(int(exact_fraction(model.l)))
     if model.name in ("p-alpha-sensitive", "p-plus-alpha-sensitive"):
-        return _weighing(model, column)
-    parts = math.lcm(*map(len, everybody))
-    total = dict(_shared(everybody, parts))
+        return _weighted_evaluator(model, column)
+    parts = math.lcm(*map(len, value_sets))
+    total = dict(_share_counts(value_sets, parts))
     counted = replace(column, total=tuple(total.get(value, 0) for value in range(len(column.total))))
-    judge = known.judge(model, counted)
-    return lambda size, sets: judge(size, _shared(sets, parts))
+    evaluator = definition.judge(model, counted)
+    return lambda size, sets: evaluator(size, _share_counts(sets, parts))
 
 
-def _shared(sets: Sequence[Values], parts: int) -> Held:
-    """What people have of each value, where each of them has so many parts to share out."""
-    held: Counter[int] = Counter()
+def _share_counts(sets: Sequence[Values], parts: int) -> CountsByValue:
+    """Count each person's values, where a person has ``parts`` equal shares."""
+    counts: Counter[int] = Counter()
     for values, times in Counter(sets).items():
         for value in values:
-            held[value] += times * (parts // len(values))
-    return tuple(sorted(held.items()))
+            counts[value] += times * (parts // len(values))
+    return tuple(sorted(counts.items()))
 
 
-def _different(least: int) -> OnPeople:
-    """No ``least`` - 1 values such that everybody has one of them. No more than ``least`` are told."""
+def _distinct_evaluator(least: int) -> PeopleEvaluator:
+    """Make an evaluator that requires a hitting set of ``least`` values.
 
-    def judge(size: int, sets: Sequence[Values]) -> Verdict:
-        found = _needed(set(sets), least)
+    Figures above ``least`` are reported as ``least``.
+    """
+
+    def evaluate(size: int, sets: Sequence[Values]) -> Verdict:
+        found = _min_hitting_set(set(sets), least)
         return found >= least, (found,)
 
-    return judge
+    return evaluate
 
 
-def _weighing(model: Any, column: Sensitive) -> OnPeople:
-    category = [int(place) for place in column.domain.category]  # type: ignore[union-attr]
+def _weighted_evaluator(model: Any, column: SensitiveColumn) -> PeopleEvaluator:
+    category = [int(rank) for rank in column.domain.category]  # type: ignore[union-attr]
     span = column.domain.categories - 1
     by_category = model.name == "p-plus-alpha-sensitive"
 
-    def judge(size: int, sets: Sequence[Values]) -> Verdict:
+    def evaluate(size: int, sets: Sequence[Values]) -> Verdict:
         kinds = [frozenset(category[value] for value in values) for values in sets]
-        found = _needed(set(kinds if by_category else sets), int(model.p))
+        found = _min_hitting_set(set(kinds if by_category else sets), int(model.p))
         units = sum(map(min, kinds))
-        return found >= model.p and units >= written(model.alpha) * span, (found, units / span)
+        return found >= model.p and units >= exact_fraction(model.alpha) * span, (found, units / span)
 
-    return judge
+    return evaluate
 
 
-def _needed(sets: set[Values], most: int) -> int:
-    """How few values suffice for everybody to have one of them; ``most`` where fewer do not. 0 of nobody."""
+def _min_hitting_set(sets: set[Values], limit: int) -> int:
+    """Return the size of a minimum hitting set, or ``limit`` if not smaller.
+
+    A hitting set contains a value of every person. It is 0 without people.
+    """
     if not sets:
         return 0
-    open_sets, number = {frozenset(sets)}, 0
-    # all that can be left open by one value more, by two, ...: whoever has the fewest values must have one of them
-    while number < most - 1:
-        number += 1
-        left: set[frozenset[Values]] = set()
-        for still in open_sets:
-            for value in min(still, key=lambda values: (len(values), sorted(values))):
-                rest = frozenset(values for values in still if value not in values)
+    open_sets, size = {frozenset(sets)}, 0
+    # the families that remain after one value, after two, ...: the smallest set must be hit by one of its values
+    while size < limit - 1:
+        size += 1
+        next_open: set[frozenset[Values]] = set()
+        for unhit in open_sets:
+            for value in min(unhit, key=lambda values: (len(values), sorted(values))):
+                rest = frozenset(values for values in unhit if value not in values)
                 if not rest:
-                    return number
-                left.add(rest)
-        open_sets = left
-    return most
+                    return size
+                next_open.add(rest)
+        open_sets = next_open
+    return limit

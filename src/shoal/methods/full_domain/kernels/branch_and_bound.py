@@ -1,12 +1,12 @@
-"""Lattices that no search can exhaust: quick looks at sizes, and boxes of nodes that bound the loss from below.
+"""Kernels of branch and bound: group sizes by keys, boxes of nodes.
 
-A row's key is the sum of one random number per column, drawn for the column's label at a level. So a node's keys come
-from those of another node by the columns in which the two differ. Equal labels have equal keys; two different ones are
-mixed up about once in 10^19 pairs, which can only make a group look larger: a node that fails by its keys fails.
+The key of a row is the sum of one random number per column, drawn for the column's label at a level. So the keys of a
+node follow from those of another node by the columns in which the two differ. Equal labels have equal keys. Different
+labels collide about once in 10^19 pairs, which can only make a group look larger: a node that fails by its keys fails.
 
-A box is what lies between two nodes. A node that fails with all finer ones cuts off a corner of each box, and what
-remains of a box falls into smaller ones that do not overlap: one for each column that rises above the failing node,
-with the columns before it at most as high as there. The box whose lowest node loses least bounds the loss of all.
+A box is the set of nodes between two nodes. A node that fails with all finer ones cuts off a corner of each box. The
+rest of the box consists of disjoint smaller boxes: one for each column that rises above the failing node, with the
+columns before it at most as high as there. The box whose lowest node loses least bounds the loss of all nodes.
 """
 
 from __future__ import annotations
@@ -18,21 +18,16 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 
-__all__ = [
-    "ADDED", "DONE", "FULL", "GEOMETRIC", "LARGEST", "LOOK", "MORE", "Boxes", "Keys", "add_failed", "bound_of",
-    "covers",
-    "kept_sums", "small_rows", "split_first", "tighten",
-]  # fmt: skip
-
 DONE, LOOK, FULL, MORE = 0, 1, 2, 3
 ADDED, LARGEST, GEOMETRIC = 0, 1, 2
 
 
 class Keys(NamedTuple):
-    """Working memory of looks at sizes.
+    """Working memory of evaluations by group size.
 
-    node : int64 (a,), the levels of the keys;  keys : uint64 (m,);  slot : int32 (m,), each row's place in the table
-    table : uint64 (a power of two,), the keys there;  rows : int64, how many rows have them
+    node : int64 (a,), the levels of the keys;  keys : uint64 (m,);  slot : int32 (m,), each row's slot in the hash
+        table
+    table : uint64 (a power of two,), the keys in the slots;  rows : int64, the number of rows with each key
     """
 
     node: np.ndarray
@@ -42,11 +37,11 @@ class Keys(NamedTuple):
     rows: np.ndarray
 
 
-class Boxes(NamedTuple):
-    """Boxes of nodes, the one of least bound first.
+class NodeBoxes(NamedTuple):
+    """Boxes of nodes in a heap, the one of least bound first.
 
-    low, high : int16 (room, a);  bound : float64 (room,)
-    heap : int32 (room,), boxes in use by bound, then the free ones;  size : int64 (1,), how many are in use
+    low, high : int16 (capacity, a);  bound : float64 (capacity,)
+    heap : int32 (capacity,), boxes in use by bound, then the free ones;  size : int64 (1,), the number in use
     """
 
     low: np.ndarray
@@ -58,7 +53,7 @@ class Boxes(NamedTuple):
 
 @njit(**FROM_PYTHON)
 def small_rows(codes, count, numbers, at, node, least, memory):
-    """How many rows are in groups of fewer than `least` at a node.
+    """Count the rows in groups of fewer than `least` rows at a node.
 
     codes : int32 (a, m), at level 0;  numbers : uint64, `numbers[at[a, level] + code]` is what a label adds to a key
     Cost: the rows, for each column that differs from the last node and once more.
@@ -73,12 +68,12 @@ def small_rows(codes, count, numbers, at, node, least, memory):
     mask = np.uint64(len(table) - 1)
     rows[:] = 0
     for i in range(len(keys)):
-        place = keys[i] & mask
-        while rows[place] != 0 and table[place] != keys[i]:
-            place = (place + np.uint64(1)) & mask
-        table[place] = keys[i]
-        rows[place] += count[i]
-        slot[i] = place
+        index = keys[i] & mask
+        while rows[index] != 0 and table[index] != keys[i]:
+            index = (index + np.uint64(1)) & mask
+        table[index] = keys[i]
+        rows[index] += count[i]
+        slot[i] = index
     small = np.int64(0)
     for i in range(len(keys)):
         if rows[slot[i]] < least:
@@ -87,10 +82,12 @@ def small_rows(codes, count, numbers, at, node, least, memory):
 
 
 @njit(**FROM_PYTHON)
-def kept_sums(codes, count, cost, at, whole, least, memory, sums):
-    """What the rows in large enough groups lose in each column, float64 (a,), right after :func:`small_rows`.
+def released_sums(codes, count, cost, at, whole, least, memory, sums):
+    """Compute the loss per column of the rows in large enough groups.
 
-    cost : float64, by the code at level 0, as `numbers` there;  whole : float64 (a, levels), what all rows lose
+    Writes sums, float64 (a,); call right after :func:`small_rows`.
+    cost : float64, by the code at level 0, laid out as `numbers` there;  whole : float64 (a, levels), the loss of all
+        rows
     """
     node = memory.node
     for a in range(len(node)):
@@ -103,7 +100,10 @@ def kept_sums(codes, count, cost, at, whole, least, memory, sums):
 
 @njit(**FROM_PYTHON)
 def covers(failed, known, node):
-    """Whether one of the first `known` nodes of failed, int16 (room, a), is at or above a node, int64 (a,)."""
+    """Return whether a failing node is at or above a node, int64 (a,).
+
+    failed : int16 (capacity, a), of which the first `known` rows are in use
+    """
     for f in range(known - 1, -1, -1):
         below = True
         for a in range(len(node)):
@@ -117,8 +117,11 @@ def covers(failed, known, node):
 
 @njit(**FROM_PYTHON)
 def add_failed(failed, known, node):
-    """Add a node, in place of all below it; returns how many there are. There must be room for one."""
-    kept = 0
+    """Add a failing node, replacing all below it; return the new number.
+
+    There must be a free row for it.
+    """
+    retained = 0
     for f in range(known):
         below = True
         for a in range(len(node)):
@@ -126,23 +129,26 @@ def add_failed(failed, known, node):
                 below = False
                 break
         if not below:
-            failed[kept] = failed[f]
-            kept += 1
+            failed[retained] = failed[f]
+            retained += 1
     for a in range(len(node)):
-        failed[kept, a] = node[a]
-    return kept + 1
+        failed[retained, a] = node[a]
+    return retained + 1
 
 
 @njit(**FROM_PYTHON)
-def bound_of(low, parts, how):
-    """What a node, int16 (a,), loses at least, from what each column adds."""
+def bound_of(low, parts, aggregation):
+    """Return a lower bound of the loss of a node, int16 (a,).
+
+    parts : float64 (a, levels), what each column contributes;  aggregation : ADDED, LARGEST or GEOMETRIC
+    """
     total = 0.0
     for a in range(len(low)):
         part = parts[a, low[a]]
-        total = max(total, part) if how == LARGEST else total + part
-    if how == GEOMETRIC:
+        total = max(total, part) if aggregation == LARGEST else total + part
+    if aggregation == GEOMETRIC:
         total = np.expm1(total)
-    # sums in another order differ in the last bits; a bound must not be above the loss that it bounds
+    # sums in another order differ in the last bits; a bound must not exceed the loss that it bounds
     return total * (1 - 1e-12)
 
 
@@ -153,15 +159,15 @@ def _before(boxes, one, other):
 
 @njit(**INNER)
 def _push(boxes):
-    """Take the first free box, whose content is written already, into the heap."""
+    """Insert the first free box into the heap; its content is already written."""
     heap = boxes.heap
-    place = boxes.size[0]
+    position = boxes.size[0]
     boxes.size[0] += 1
-    box = heap[place]
-    while place > 0 and _before(boxes, box, heap[(place - 1) // 2]):
-        heap[place] = heap[(place - 1) // 2]
-        place = (place - 1) // 2
-    heap[place] = box
+    box = heap[position]
+    while position > 0 and _before(boxes, box, heap[(position - 1) // 2]):
+        heap[position] = heap[(position - 1) // 2]
+        position = (position - 1) // 2
+    heap[position] = box
 
 
 @njit(**INNER)
@@ -172,29 +178,30 @@ def _drop_first(boxes):
     size = boxes.size[0]
     freed, box = heap[0], heap[size]
     heap[size] = freed
-    place = 0
+    position = 0
     while True:
-        child = 2 * place + 1
+        child = 2 * position + 1
         if child >= size:
             break
         if child + 1 < size and _before(boxes, heap[child + 1], heap[child]):
             child += 1
         if not _before(boxes, heap[child], box):
             break
-        heap[place] = heap[child]
-        place = child
+        heap[position] = heap[child]
+        position = child
     if size > 0:
-        heap[place] = box
+        heap[position] = box
 
 
 @njit(**FROM_PYTHON)
-def split_first(boxes, node, floor, parts, how, best):
-    """Put in place of the first box what of it is not at or below `node` and may lose less than `best`.
+def split_first(boxes, node, floor, parts, aggregation, best):
+    """Replace the first box by its parts that may lose less than `best`.
 
+    The parts exclude all nodes at or below `node`.
     node : int64 (a,), at or above the box's lowest
-    parts : float64 (a, levels), what a column adds to the bound;  how : ADDED, LARGEST or GEOMETRIC
-    floor : a bound of what everything in the box loses
-    There must be room for one box per column.
+    parts : float64 (a, levels), what a column contributes to the bound;  aggregation : ADDED, LARGEST or GEOMETRIC
+    floor : a lower bound of the loss of every node in the box
+    There must be one free box per column.
     """
     attributes = len(node)
     first = boxes.heap[0]
@@ -204,7 +211,7 @@ def split_first(boxes, node, floor, parts, how, best):
     for a in range(attributes):
         gain[a] = parts[a, node[a] + 1] - parts[a, low[a]] if node[a] < high[a] else -1.0
     _drop_first(boxes)
-    # what costs most rises first: then the cheap columns' boxes are the narrow ones
+    # the most expensive column rises first, so that the boxes of the cheap columns are narrow
     for a in np.argsort(-gain):
         if node[a] >= high[a]:
             continue
@@ -212,7 +219,7 @@ def split_first(boxes, node, floor, parts, how, best):
         boxes.low[box] = low
         boxes.high[box] = high
         boxes.low[box, a] = node[a] + 1
-        bound = max(least, bound_of(boxes.low[box], parts, how))
+        bound = max(least, bound_of(boxes.low[box], parts, aggregation))
         boxes.bound[box] = bound
         if bound < best:
             _push(boxes)
@@ -220,12 +227,13 @@ def split_first(boxes, node, floor, parts, how, best):
 
 
 @njit(**FROM_PYTHON)
-def tighten(boxes, failed, known, parts, how, best, steps):
-    """Split boxes by nodes that fail, at most `steps` times.
+def tighten(boxes, failed, known, parts, aggregation, best, steps):
+    """Split boxes by failing nodes, at most `steps` times.
 
-    Returns DONE where no box may hold less than `best`; LOOK where the first box's lowest node is not known to fail;
-    FULL where there is no room; MORE where the steps are over. Of the nodes that cut the first box, the one is taken
-    after which its parts lose most. Cost per step: the failing nodes times the columns.
+    Returns DONE where no box can contain less than `best`; LOOK where the first box's lowest node is not known to fail;
+    FULL where the memory for boxes is exhausted; MORE where the steps are used up. Among the nodes that cut the first
+    box, it takes the one after which the least loss of the parts is largest. Cost per step: the failing nodes times the
+    columns.
     """
     attributes = failed.shape[1]
     cut = np.empty(attributes, np.int64)
@@ -236,7 +244,7 @@ def tighten(boxes, failed, known, parts, how, best, steps):
             return FULL
         first = boxes.heap[0]
         low, high = boxes.low[first], boxes.high[first]
-        chosen, most = -1, -1.0
+        chosen, largest = -1, -1.0
         for f in range(known):
             least = np.inf
             for a in range(attributes):
@@ -245,13 +253,13 @@ def tighten(boxes, failed, known, parts, how, best, steps):
                     break
                 if failed[f, a] < high[a]:
                     least = min(least, parts[a, failed[f, a] + 1] - parts[a, low[a]])
-                    if least <= most:
+                    if least <= largest:
                         break
-            if least > most:
-                chosen, most = f, least
+            if least > largest:
+                chosen, largest = f, least
         if chosen < 0:
             return LOOK
         for a in range(attributes):
             cut[a] = failed[chosen, a]
-        split_first(boxes, cut, 0.0, parts, how, best)
+        split_first(boxes, cut, 0.0, parts, aggregation, best)
     return MORE

@@ -1,8 +1,8 @@
-"""Which groups of a node meet the models, from histograms that are rolled up from a finer node.
+"""Evaluation of groups from histograms that are rolled up.
 
 Histograms are sparse: in group g the columns `column[start[g]:start[g + 1]]` of the rules
-(:mod:`shoal.kernels.rules`) have `rows` rows each. Joint combinations of several sensitive attributes are of no
-account: every rule looks at one attribute.
+(:mod:`shoal.kernels.rules`) have `rows` rows each. Joint combinations of several sensitive attributes do not matter:
+every rule looks at one attribute.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import FAILS, HOLDS, UNSURE, clear, compare_with, verdict
 
-__all__ = ["Histograms", "judge_again", "judge_groups", "make_histograms"]
-
 
 class Histograms(NamedTuple):
-    """start : int64 (groups + 1,); column : int32 (entries,); rows : int64 (entries,)"""
+    """Sparse histograms of groups.
+
+    start : int64 (groups + 1,); column : int32 (entries,); rows : int64 (entries,)
+    """
 
     start: np.ndarray
     column: np.ndarray
@@ -28,7 +29,10 @@ class Histograms(NamedTuple):
 
 @njit(**INNER)
 def _members(group, groups, start, order):
-    """The items of each group: those of group g are order[start[g]:start[g + 1]]. Cost: the items."""
+    """List the items of each group: order[start[g]:start[g + 1]].
+
+    Cost: the items.
+    """
     start[: groups + 1] = 0
     for i in range(len(group)):
         start[group[i] + 1] += 1
@@ -38,65 +42,69 @@ def _members(group, groups, start, order):
         g = group[i]
         start[g + 1] -= 1
         order[start[g + 1]] = i
-    # every end was moved to the beginning of its group, which is the end of the group before
+    # each end was moved to the start of its group, which is the end of the previous group
     for g in range(groups):
         start[g] = start[g + 1]
     start[groups] = len(group)
 
 
 @njit(**INNER)
-def _count(book, column, times):
-    if book[2, column] == 0:
-        book[2, column] = 1
-        book[1, book[1, -1]] = column
-        book[1, -1] += 1
-    book[0, column] += times
+def _count(counters, column, times):
+    if counters[2, column] == 0:
+        counters[2, column] = 1
+        counters[1, counters[1, -1]] = column
+        counters[1, -1] += 1
+    counters[0, column] += times
 
 
 @njit(**INNER)
-def _write(book, place, out):
-    """Write the tally's columns from `place` on; returns where they end."""
-    for i in range(book[1, -1]):
-        column = book[1, i]
-        out.column[place] = column
-        out.rows[place] = book[0, column]
-        place += 1
-    return place
+def _write(counters, position, out):
+    """Write the columns of the tally from `position` on; return their end."""
+    for i in range(counters[1, -1]):
+        column = counters[1, i]
+        out.column[position] = column
+        out.rows[position] = counters[0, column]
+        position += 1
+    return position
 
 
 @njit(**FROM_PYTHON)
 def make_histograms(columns, count, group, groups, tally, out):
-    """Histograms of groups of entries, int32 (n, attributes), -1 for a missing value; returns how many entries."""
-    book = tally.book
+    """Build histograms of groups; return the number of entries.
+
+    columns : int32 (n, attributes), -1 for a missing value
+    """
+    counters = tally.counter
     start = np.empty(groups + 1, np.int64)
     order = np.empty(len(group), np.int64)
     _members(group, groups, start, order)
-    place = 0
+    position = 0
     for g in range(groups):
-        out.start[g] = place
+        out.start[g] = position
         for i in range(start[g], start[g + 1]):
             for a in range(columns.shape[1]):
                 if columns[order[i], a] >= 0:
-                    _count(book, columns[order[i], a], count[order[i]])
-        place = _write(book, place, out)
-        clear(book)
-    out.start[groups] = place
-    return place
+                    _count(counters, columns[order[i], a], count[order[i]])
+        position = _write(counters, position, out)
+        clear(counters)
+    out.start[groups] = position
+    return position
 
 
 @njit(**FROM_PYTHON)
-def judge_groups(source, group, sizes, rules, tally, limit, slack, room, out, state):
-    """Roll histograms up to the groups of a node, and tell which groups meet the models.
+def evaluate_groups(source, group, sizes, rules, tally, limit, slack, group_lists, out, state):
+    """Roll histograms up to the groups of a node and evaluate them.
 
-    source : Histograms of a finer node, and group : int64, where each of its groups goes
+    source : Histograms of a finer node, and group : int64, the new group of each of its groups
     sizes : int64 (groups,), rows; slack : see :func:`shoal.kernels.rules.verdict`
-    room : int64 (2, at least source's groups + 1), overwritten; out : Histograms with room for the source's entries
+    group_lists : int64 (2, at least source's groups + 1), overwritten; out : Histograms with capacity for the source's
+        entries
     state : int8 (groups,), overwritten with HOLDS, FAILS or UNSURE
-    Returns rows of groups that fail; how many rows fail at every finer node at least; rows of unsure groups; and
-    whether all groups were looked at. Not all are where it is certain that more than `limit` rows fail at finer nodes,
-    or where none may fail and one does. Cost: the source's entries, and what verdicts cost.
+    Returns the rows of failing groups; a lower bound of the failing rows at every finer node; the rows of unsure
+    groups; and whether all groups were evaluated. Not all are where it is certain that more than `limit` rows fail at
+    finer nodes, or where none may fail and one does. Cost: the source's entries, and the cost of the verdicts.
     """
-    book = tally.book
+    counters = tally.counter
     least = rules.least[0]
     groups = len(sizes)
     failing, certain, unsure = np.int64(0), np.int64(0), np.int64(0)
@@ -106,18 +114,18 @@ def judge_groups(source, group, sizes, rules, tally, limit, slack, room, out, st
     certain = failing
     if certain > limit:
         return failing, certain, unsure, False
-    start, order = room[0], room[1]
+    start, order = group_lists[0], group_lists[1]
     _members(group, groups, start, order)
-    place = 0
+    position = 0
     for g in range(groups):
-        out.start[g] = place
+        out.start[g] = position
         for i in range(start[g], start[g + 1]):
             for entry in range(source.start[order[i]], source.start[order[i] + 1]):
-                _count(book, source.column[entry], source.rows[entry])
-        place = _write(book, place, out)
+                _count(counters, source.column[entry], source.rows[entry])
+        position = _write(counters, position, out)
         state[g] = FAILS
         if sizes[g] >= least:
-            book[0, -1] = sizes[g]
+            counters[0, -1] = sizes[g]
             found, leave = verdict(rules, tally, slack)
             state[g] = found
             if found == FAILS:
@@ -125,21 +133,23 @@ def judge_groups(source, group, sizes, rules, tally, limit, slack, room, out, st
                 certain += leave
             elif found == UNSURE:
                 unsure += sizes[g]
-        clear(book)
+        clear(counters)
         if certain > limit or (limit == 0 and failing > 0):
             return failing, certain, unsure, False
-    out.start[groups] = place
+    out.start[groups] = position
     return failing, certain, unsure, True
 
 
 @njit(**FROM_PYTHON)
-def judge_again(histograms, sizes, rules, tally, totals, state, fresh):
-    """Judge the groups that hold against a table without those that fail, and keep that table's counts in `totals`.
+def reevaluate_groups(histograms, sizes, rules, tally, totals, state, fresh):
+    """Evaluate the remaining groups against the table without failing ones.
 
-    fresh : the groups whose failure is not yet taken out of `totals`; int64 (columns,)
-    Returns rows of groups that fail now, and of unsure ones; state, int8 (groups,), tells which.
+    Updates `totals`, int64 (columns,), the counts of that table.
+    fresh : the groups whose rows are not yet subtracted from `totals`
+    state : int8 (groups,), updated
+    Returns the rows of groups that fail now, and of unsure ones.
     """
-    book = tally.book
+    counters = tally.counter
     for i in range(len(fresh)):
         for entry in range(histograms.start[fresh[i]], histograms.start[fresh[i] + 1]):
             totals[histograms.column[entry]] -= histograms.rows[entry]
@@ -150,12 +160,12 @@ def judge_again(histograms, sizes, rules, tally, totals, state, fresh):
         if state[g] != HOLDS:
             continue
         for entry in range(histograms.start[g], histograms.start[g + 1]):
-            _count(book, histograms.column[entry], histograms.rows[entry])
-        book[0, -1] = sizes[g]
+            _count(counters, histograms.column[entry], histograms.rows[entry])
+        counters[0, -1] = sizes[g]
         state[g] = verdict(rules, tally, slack)[0]
         if state[g] == FAILS:
             failing += sizes[g]
         elif state[g] == UNSURE:
             unsure += sizes[g]
-        clear(book)
+        clear(counters)
     return failing, unsure

@@ -1,11 +1,11 @@
-"""Roll-ups along a generalization lattice: the groups of a node from those of a finer node.
+"""Roll-ups along a lattice: groups of a node from those of a finer one.
 
-A table of groups is a matrix of codes, int32 (a, m), at the levels of some node, and their counts, int64 (m,). To
-roll it up to a coarser node, every code is lifted by a look-up and rows that become equal are added up. What it
-costs depends on the finer node's groups, never on the rows of the data.
+A table of groups is a matrix of codes, int32 (a, m), at the levels of some node, and their counts, int64 (m,). To roll
+it up to a coarser node, every code is replaced by a look-up, and the counts of rows that become equal are added. The
+cost depends on the groups of the finer node, never on the rows of the data.
 
 Look-ups are stored flat: `lift[at[a, from, to] + code]` is the code at level `to` of a code at level `from` of
-attribute a, and `size[a, level]` says how many codes there are.
+attribute a, and `size[a, level]` is the number of codes.
 
 LeFevre, DeWitt and Ramakrishnan, "Incognito: efficient full-domain k-anonymity", 2005, section 3.2 (roll-up).
 """
@@ -17,29 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-__all__ = [
-    "DENSE",
-    "Lifts",
-    "RollScratch",
-    "count_people",
-    "group_entries",
-    "kept_figures",
-    "make_lifts",
-    "make_scratch",
-    "next_open",
-    "rising_path",
-    "roll_up",
-]
-
-LARGEST = np.int64(2**62)
-DENSE = 1 << 20  # possible keys up to which a table of them is cheaper than hashing
+MAX_KEY = np.int64(2**62)
+MAX_DENSE_KEYS = 1 << 20  # up to this number of possible keys a direct table is cheaper than hashing
 
 
 class Lifts(NamedTuple):
     """The hierarchies of all attributes as flat look-ups.
 
     lift : int32, all look-ups one after the other
-    at : int64 (attributes, levels, levels), where the look-up from one level to another begins
+    at : int64 (attributes, levels, levels), the start of the look-up from one level to another
     size : int64 (attributes, levels), the number of codes
     """
 
@@ -49,7 +35,7 @@ class Lifts(NamedTuple):
 
 
 class RollScratch(NamedTuple):
-    """Working memory of a roll-up of up to m rows, clean between calls.
+    """Working memory of a roll-up of up to m rows.
 
     dense : int32 (DENSE,) and slots : int32 (a power of two, at least 2 m), zero between calls
     keys, first : int64 (m,), and group : int64 (m,), overwritten
@@ -63,32 +49,35 @@ class RollScratch(NamedTuple):
 
 
 def make_lifts(levels: list[list[np.ndarray]]) -> Lifts:
-    """Look-ups from `levels[a][l]`, the code at level l of each code at level 0 of attribute a."""
+    """Build look-ups from the codes of each attribute at each level.
+
+    `levels[a][l]` is the code at level l of each code at level 0 of attribute a.
+    """
     depth = max(len(codes) for codes in levels)
     at = np.zeros((len(levels), depth, depth), np.int64)
     size = np.ones((len(levels), depth), np.int64)
     parts: list[np.ndarray] = []
-    place = 0
+    offset = 0
     for a, codes in enumerate(levels):
         for low, fine in enumerate(codes):
             size[a, low] = int(fine.max(initial=0)) + 1
             for high in range(low, len(codes)):
                 step = np.zeros(size[a, low], np.int32)
                 step[fine] = codes[high]
-                at[a, low, high] = place
+                at[a, low, high] = offset
                 parts.append(step)
-                place += len(step)
+                offset += len(step)
     return Lifts(np.concatenate(parts), at, size)
 
 
-def make_scratch(rows: int) -> RollScratch:
-    """Working memory for roll-ups of up to `rows` rows."""
+def make_roll_scratch(rows: int) -> RollScratch:
+    """Allocate working memory for roll-ups of up to `rows` rows."""
     slots = 16
     while slots < 2 * rows:
         slots *= 2
     rows = max(rows, 1)
     return RollScratch(
-        np.zeros(DENSE, np.int32),
+        np.zeros(MAX_DENSE_KEYS, np.int32),
         np.zeros(slots, np.int32),
         np.empty(rows, np.int64),
         np.empty(rows, np.int64),
@@ -98,8 +87,9 @@ def make_scratch(rows: int) -> RollScratch:
 
 @njit(cache=True, nogil=True)
 def _number(rows, span, scratch):
-    """Number scratch.keys[:rows], all in 0 to span - 1, by first appearance; returns how many differ.
+    """Number keys by first appearance; return how many differ.
 
+    The keys are scratch.keys[:rows], all in 0 to span - 1.
     Writes scratch.group, the number of each key, and scratch.first, the first row of each number.
     """
     dense, slots, keys, first, group = scratch
@@ -135,10 +125,11 @@ def _number(rows, span, scratch):
 
 @njit(cache=True, nogil=True)
 def group_entries(codes, attributes, level, node, lifts, scratch):
-    """Number the rows of a table by their first `attributes` codes, lifted from `level` to `node`.
+    """Number the rows of a table by their codes lifted to a node.
 
-    Returns how many numbers there are; scratch.group has the number of each row, scratch.first the first row of each.
-    Cost: rows times the attributes that still tell groups apart at `node`.
+    Uses the first `attributes` codes, lifted from `level` to `node`. Returns the number of groups; scratch.group has
+    the group of each row, scratch.first the first row of each group. Cost: rows times the attributes that still have
+    more than one code at `node`.
     """
     rows = codes.shape[1]
     keys = scratch.keys
@@ -148,8 +139,8 @@ def group_entries(codes, attributes, level, node, lifts, scratch):
         size = lifts.size[a, node[a]]
         if size == 1:
             continue
-        if span > LARGEST // size:  # the product no longer fits: number what there is, and go on from that
-            span = np.int64(_number(rows, LARGEST, scratch))
+        if span > MAX_KEY // size:  # the product would overflow: replace the keys by their numbers
+            span = np.int64(_number(rows, MAX_KEY, scratch))
             for row in range(rows):
                 keys[row] = scratch.group[row]
         start = lifts.at[a, level[a], node[a]]
@@ -161,10 +152,11 @@ def group_entries(codes, attributes, level, node, lifts, scratch):
 
 @njit(cache=True, nogil=True)
 def roll_up(codes, counts, level, node, lifts, scratch, out_codes, out_counts):
-    """Groups of `node` from those of the finer `level`; returns how many there are.
+    """Compute the groups of `node` from those of the finer `level`.
 
+    Returns the number of groups.
     codes : int32 (a, m); counts : int64 (m,); level, node : int64 (a,), level <= node
-    out_codes, out_counts : room for m rows, overwritten; the groups are in order of first appearance.
+    out_codes, out_counts : capacity for m rows, overwritten; the groups are in order of first appearance.
     """
     attributes, rows = codes.shape
     groups = group_entries(codes, attributes, level, node, lifts, scratch)
@@ -179,21 +171,24 @@ def roll_up(codes, counts, level, node, lifts, scratch, out_codes, out_counts):
 
 
 @njit(cache=True, nogil=True)
-def count_people(counts, least, most, combination, person, member, last, people):
-    """How many people each group of a node has, where that decides anything; returns whether it was counted.
+def count_people(counts, least, max_rows, combination, person, member, last, people):
+    """Count the people of each group of a node, where that decides anything.
 
-    counts : int64 (g,), the groups' rows; most : the rows that one person has at most
-    combination, person : int32 (pairs,), who has a row in which combination, ordered by person; member : int32, the
-    group of each combination
-    last : int32 (g or more,) and people : int64 (g or more,), overwritten. Where no group has too many rows to be
-    surely too small and too few to be surely large enough, `people` is set to 0 or `least`.
+    Returns whether it counted.
+    counts : int64 (g,), the groups' rows; max_rows : the largest number of rows of one person
+    combination, person : int32 (pairs,), the distinct pairs of a person and a combination, ordered by person
+    member : int32, the group of each combination
+    last : int32 (g or more,) and people : int64 (g or more,), overwritten. If the number of rows alone decides for
+        every
+    group whether it has enough people, `people` is set to 0 or `least`.
 
-    People are ordered, so that whoever was the last to be seen in a group is in it already: one pass, no sort.
+    The pairs are ordered by person, so a person is already counted in a group if and only if it was the last one seen
+    there: one pass, no sort.
     """
     groups = len(counts)
     open_groups = 0
     for g in range(groups):
-        if counts[g] >= least and counts[g] < least * most:
+        if counts[g] >= least and counts[g] < least * max_rows:
             open_groups += 1
         people[g] = least if counts[g] >= least else 0
     if open_groups == 0:
@@ -209,48 +204,53 @@ def count_people(counts, least, most, combination, person, member, last, people)
 
 
 @njit(cache=True, nogil=True)
-def kept_figures(codes, counts, people, node, least, cost, cost_at, sums):
-    """Figures of a node whose groups must have at least `least` people; smaller ones are suppressed.
+def released_figures(codes, counts, people, node, least, cost, cost_at, sums):
+    """Compute the figures of a node after suppressing small groups.
 
-    counts, people : int64 (g,), the groups' rows and people, the same where every row is a person's own
-    cost : float64, flat; `cost[cost_at[a, level] + code]` is what a row loses in attribute a
-    sums : float64 (a,), overwritten with the loss of the kept rows per attribute
-    Returns suppressed rows, kept groups, the sum of squares of kept sizes, and that of all sizes.
+    Groups must have at least `least` people.
+    counts, people : int64 (g,), the groups' rows and people, the same where every row belongs to another person
+    cost : float64, flat; `cost[cost_at[a, level] + code]` is the loss of a row in attribute a
+    sums : float64 (a,), overwritten with the loss of the remaining rows per attribute
+    Returns suppressed rows, remaining groups, the sum of squares of remaining sizes, and that of all sizes.
     """
     attributes = len(sums)
     sums[:] = 0.0
     suppressed = np.int64(0)
-    kept = 0
+    groups = 0
     squares = 0.0
-    every = 0.0
+    all_squares = 0.0
     for g in range(len(counts)):
         size = counts[g]
-        every += float(size) * float(size)
+        all_squares += float(size) * float(size)
         if people[g] < least:
             suppressed += size
             continue
-        kept += 1
+        groups += 1
         squares += float(size) * float(size)
         for a in range(attributes):
             sums[a] += size * cost[cost_at[a, node[a]] + codes[a, g]]
-    return suppressed, kept, squares, every
+    return suppressed, groups, squares, all_squares
 
 
 @njit(cache=True, nogil=True)
-def next_open(order, place, tag, bound, best):
-    """The first place from `place` on in `order` whose node is neither settled (odd tag) nor bounded out."""
-    while place < len(order):
-        node = order[place]
+def next_open(order, position, tag, bound, best):
+    """Return the next undecided position in `order` from `position` on.
+
+    Its node is neither decided (odd tag) nor excluded by its bound.
+    """
+    while position < len(order):
+        node = order[position]
         if tag[node] & 1 == 0 and bound[node] < best:
-            return place
-        place += 1
-    return place
+            return position
+        position += 1
+    return position
 
 
 @njit(cache=True, nogil=True)
 def rising_path(node, shape, strides, tag, bound, best):
-    """Flat indices from `node` upwards, each step to the untagged neighbour of least bound, while it is below `best`.
+    """Return a path of flat indices from `node` upwards.
 
+    Each step goes to the untagged neighbour of least bound, while that is below `best`.
     shape, strides : int64 (a,), in nodes; tag : int8 (nodes,); bound : float64 (nodes,)
     """
     attributes = len(shape)
@@ -282,7 +282,10 @@ def rising_path(node, shape, strides, tag, bound, best):
 
 @njit(cache=True, nogil=True)
 def tag_box(tag, low, high, strides, value, over):
-    """Tag all nodes from `low` to `high`, int64 (a,), that have a tag of at most `over`."""
+    """Tag all nodes from `low` to `high` that have a tag of at most `over`.
+
+    low, high : int64 (a,)
+    """
     attributes = len(low)
     last = attributes - 1
     levels = low.copy()

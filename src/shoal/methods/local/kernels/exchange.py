@@ -1,14 +1,15 @@
-"""Descent from groups that meet the models to groups that meet them with less loss, on generalized attributes.
+"""Descent: exchanges of rows between groups that lower the loss.
 
-Three kinds of change are tried, and made where the loss falls and every group still meets the models:
+All groups meet the models before and after. Three kinds of change are tried, and made where the loss falls and every
+group still meets the models:
 
 * a piece (rows of one item in one group) *moves* to the group of a near item;
 * where its group would fail without it, the group is *filled* from near groups that can spare rows, so that rows
   change places, in pairs or along a chain of three groups;
-* a group is *dissolved*: each of its pieces goes to the near group that it costs least.
+* a group is *dissolved*: each of its pieces goes to the near group where it adds the least loss.
 
 The loss of a group is its rows times the cost of its region. Every change lowers the sum by more than a fixed step,
-so that descent ends; it also ends after a number of passes or at a deadline that the caller sets between passes.
+so that descent ends; it also ends after a number of passes or at a deadline that the caller checks between passes.
 """
 
 from __future__ import annotations
@@ -22,14 +23,12 @@ from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import add, clear, meets
 from shoal.methods.local.kernels.regions import cost_with, include, region_cost
 
-__all__ = ["Holding", "exchange_rows", "hold", "make_holding", "partition_loss", "read_holding", "transfer"]
-
-STEP = 1e-9  # of the loss of one row: a change must be worth more, or rounding could keep descent going for ever
-MOST_FILLERS = 8  # rows that a chain may bring back
+STEP = 1e-9  # of the loss of one row: a change must gain more, or rounding could prevent termination
+MAX_FILLERS = 8  # rows that a chain may bring back to a group
 
 
-class Holding(NamedTuple):
-    """Groups as linked lists of pieces; pieces and groups without rows are free to be used.
+class LinkedGroups(NamedTuple):
+    """Groups as linked lists of pieces; empty pieces and groups are free.
 
     item, rows, group : int64 (pieces,);  group is -1 where the piece is free
     after, before : int64 (pieces,), the other pieces of the group;  same, back : those of the same item
@@ -58,14 +57,16 @@ class Holding(NamedTuple):
     stamp: np.ndarray
 
 
-def make_holding(items: int, attributes: int, item: np.ndarray, start: np.ndarray) -> Holding:
-    """Room for a partition, int64 (pieces,) and int64 (groups + 1,), and for rows of items to be shared out.
+def make_linked_groups(items: int, attributes: int, item: np.ndarray, start: np.ndarray) -> LinkedGroups:
+    """Allocate linked lists for a partition.
 
-    Where the room runs out, changes that share out further rows are left undone.
+    item : int64 (pieces,);  start : int64 (groups + 1,)
+    There are spare pieces for rows of items that are divided. Where they run out, changes that divide further items are
+    not made.
     """
     pieces = 2 * len(item) + items + 64
     groups = len(start) - 1
-    return Holding(
+    return LinkedGroups(
         np.zeros(pieces, np.int64),
         np.zeros(pieces, np.int64),
         np.full(pieces, -1, np.int64),
@@ -87,7 +88,7 @@ def make_holding(items: int, attributes: int, item: np.ndarray, start: np.ndarra
 
 @njit(**INNER)
 def _link(h, piece, group):
-    """Put a piece that is in no list into those of its group and its item."""
+    """Insert a free piece into the lists of its group and its item."""
     h.group[piece] = group
     h.before[piece] = -1
     h.after[piece] = h.head[group]
@@ -104,7 +105,7 @@ def _link(h, piece, group):
 
 @njit(**INNER)
 def _unlink(h, piece):
-    """Take a piece out of its lists."""
+    """Remove a piece from its lists."""
     if h.before[piece] >= 0:
         h.after[h.before[piece]] = h.after[piece]
     else:
@@ -122,7 +123,7 @@ def _unlink(h, piece):
 
 @njit(**INNER)
 def _measure(setting, h, group):
-    """Compute a group's region and cost anew."""
+    """Recompute a group's region and cost."""
     forest, ordered, values = setting.space.forest, setting.space.ordered, setting.values
     region, item, after = h.region, h.item, h.after
     region[group] = -1
@@ -134,8 +135,11 @@ def _measure(setting, h, group):
 
 
 @njit(**FROM_PYTHON)
-def hold(setting, h, item, count, start):
-    """Fill an empty holding with groups: int64 (pieces,), int64 (pieces,), int64 (groups + 1,)."""
+def fill_groups(setting, h, item, count, start):
+    """Fill empty linked lists with groups.
+
+    item, count : int64 (pieces,);  start : int64 (groups + 1,)
+    """
     for g in range(len(start) - 1):
         for i in range(start[g], start[g + 1]):
             h.state[0] -= 1
@@ -148,8 +152,11 @@ def hold(setting, h, item, count, start):
 
 
 @njit(**FROM_PYTHON)
-def read_holding(h):
-    """The groups of a holding: item, count, start, free groups left out; pieces of a group in order of items."""
+def read_groups(h):
+    """Return the groups of linked lists as item, count, start.
+
+    Free groups are left out; the pieces of a group are in the order of items.
+    """
     pieces = len(h.item) - h.state[0]
     item = np.empty(pieces, np.int64)
     count = np.empty(pieces, np.int64)
@@ -176,7 +183,10 @@ def read_holding(h):
 
 @njit(**FROM_PYTHON)
 def partition_loss(setting, item, count, start):
-    """What the rows of a partition lose together: its groups' rows times the cost of their regions."""
+    """Return the total loss of a partition.
+
+    It is the sum of the groups' rows times the cost of their regions.
+    """
     forest, ordered, values = setting.space.forest, setting.space.ordered, setting.values
     region = np.empty((1, values.shape[1], 2), np.int32)
     total = 0.0
@@ -192,7 +202,7 @@ def partition_loss(setting, item, count, start):
 
 @njit(**INNER)
 def transfer(setting, h, piece, times, target):
-    """Move `times` rows of a piece to another group; returns the piece that has them there.
+    """Move `times` rows of a piece to another group; return their new piece.
 
     The piece goes as a whole where all its rows move and the target has none of its item.
     """
@@ -232,45 +242,51 @@ def transfer(setting, h, piece, times, target):
 
 @njit(**INNER)
 def _meets_without(setting, tally, h, group, piece, times):
-    """Whether a group meets the rules without so many of a piece's rows; one without rows does."""
+    """Return whether a group meets the rules without `times` rows of a piece.
+
+    An empty group does.
+    """
     rules = setting.rules
     size = h.size[group] - times
     if size == 0:
         return True
     if size < rules.least[0]:
         return False
-    if len(rules.heads) == 0:
+    if len(rules.rule_headers) == 0:
         return True
-    book, columns, item, rows, after = tally.book, setting.columns, h.item, h.rows, h.after
+    counters, columns, item, rows, after = tally.counter, setting.columns, h.item, h.rows, h.after
     other = h.head[group]
     while other >= 0:
         left = rows[other] - (times if other == piece else 0)
         if left > 0:
-            add(book, columns, item[other], left)
+            add(counters, columns, item[other], left)
         other = after[other]
     fine = meets(rules, tally)
-    clear(book)
+    clear(counters)
     return fine
 
 
 @njit(**INNER)
 def group_meets(setting, tally, h, group):
-    """Whether a group meets the rules; one without rows does."""
+    """Return whether a group meets the rules; an empty one does."""
     return _meets_without(setting, tally, h, group, -1, 0)
 
 
 @njit(**INNER)
-def _cost_without(setting, h, piece, room):
-    """The cost of a group's region without a piece; room : int32 (1, q, 2), overwritten."""
+def _cost_without(setting, h, piece, scratch_region):
+    """Return the cost of a group's region without a piece.
+
+    scratch_region : int32 (1, q, 2), overwritten
+    """
     forest, ordered, values = setting.space.forest, setting.space.ordered, setting.values
     item, after = h.item, h.after
-    room[0] = -1
+    scratch_region[0] = -1
     other = h.head[h.group[piece]]
     while other >= 0:
         if other != piece:
-            include(forest, ordered, room, 0, values, item[other])
+            include(forest, ordered, scratch_region, 0, values, item[other])
         other = after[other]
-    return region_cost(setting.space, room, 0)
+    return region_cost(setting.space, scratch_region, 0)
 
 
 @njit(**INNER)
@@ -280,7 +296,10 @@ def _loss(h, group):
 
 @njit(**INNER)
 def _best_target(setting, h, near, piece, times):
-    """The near group to which rows of a piece can move at least cost: (group, rise of its loss); -1 where none is."""
+    """Return the near group to which rows of a piece can move at least cost.
+
+    Returns (group, rise of its loss); the group is -1 where there is none.
+    """
     space, values = setting.space, setting.values
     first, same, group, stamp = h.first, h.same, h.group, h.stamp
     size, cost, region = h.size, h.cost, h.region
@@ -304,8 +323,11 @@ def _best_target(setting, h, near, piece, times):
 
 
 @njit(**INNER)
-def _best_filler(setting, tally, h, near, group, barred, room):
-    """The piece of a near group, not of item `barred`, from which one row joins `group` at least cost; -1: none."""
+def _best_filler(setting, tally, h, near, group, barred, scratch_region):
+    """Return the piece of a near group from which a row joins at least cost.
+
+    The row joins `group`; it is not of item `barred`. Returns -1 where there is none.
+    """
     space, values, least = setting.space, setting.values, setting.rules.least[0]
     first, same, group_of, item_of, after = h.first, h.same, h.group, h.item, h.after
     size, cost, rows, region = h.size, h.cost, h.rows, h.region
@@ -314,7 +336,7 @@ def _best_filler(setting, tally, h, near, group, barred, room):
     best_rise = np.inf
     member = h.head[group]
     looked = 0
-    while member >= 0 and looked < MOST_FILLERS:
+    while member >= 0 and looked < MAX_FILLERS:
         looked += 1
         item = item_of[member]
         for i in range(-1, near.shape[1]):
@@ -325,10 +347,10 @@ def _best_filler(setting, tally, h, near, group, barred, room):
             while other >= 0:
                 g = group_of[other]
                 if g != group and size[g] > least:
-                    # the row leaves a group of cost[g]; where it is the only one of its kind, that group may shrink
+                    # the row leaves a group of cost[g]; if it is the only row of its item, the region may shrink
                     rise = (size[group] + 1) * cost_with(space, region, group, values, new) - now - cost[g]
                     if rows[other] == 1 and cost[g] > 0.0 and rise - (size[g] - 1) * cost[g] < best_rise:
-                        rise -= (size[g] - 1) * (cost[g] - _cost_without(setting, h, other, room))
+                        rise -= (size[g] - 1) * (cost[g] - _cost_without(setting, h, other, scratch_region))
                     if rise < best_rise and _meets_without(setting, tally, h, g, other, 1):
                         best, best_rise = other, rise
                 other = same[other]
@@ -337,15 +359,20 @@ def _best_filler(setting, tally, h, near, group, barred, room):
 
 
 @njit(**INNER)
-def _try_chain(setting, tally, h, near, piece, target, room, time, absorbs):
-    """Move a piece that its group cannot spare, and fill the group from others; whether that was kept."""
+def _try_chain(setting, tally, h, near, piece, target, scratch_region, pass_number, closed_under_superset):
+    """Move a piece that its group cannot spare, and refill the group.
+
+    Returns whether the change was accepted; otherwise it is undone.
+    """
     source = h.group[piece]
     item = h.item[piece]
     times = h.rows[piece]
-    gone = np.empty(MOST_FILLERS + 1, np.int64)  # the pieces that have the rows now, and the groups they came from
-    origin = np.empty(MOST_FILLERS + 1, np.int64)
+    moved_pieces = np.empty(
+        MAX_FILLERS + 1, np.int64
+    )  # the pieces that have the rows now; `origin`: the groups they came from
+    origin = np.empty(MAX_FILLERS + 1, np.int64)
     total = -_loss(h, source) - _loss(h, target)
-    gone[0] = transfer(setting, h, piece, times, target)
+    moved_pieces[0] = transfer(setting, h, piece, times, target)
     origin[0] = source
     total += _loss(h, source) + _loss(h, target)
     steps = 1
@@ -354,97 +381,110 @@ def _try_chain(setting, tally, h, near, piece, target, room, time, absorbs):
         if group_meets(setting, tally, h, source):
             fine = True
             break
-        if steps > MOST_FILLERS:
+        if steps > MAX_FILLERS:
             break
-        filler = _best_filler(setting, tally, h, near, source, item, room)
+        filler = _best_filler(setting, tally, h, near, source, item, scratch_region)
         if filler < 0:
             break
         giver = h.group[filler]
         total -= _loss(h, source) + _loss(h, giver)
-        gone[steps] = transfer(setting, h, filler, 1, source)
+        moved_pieces[steps] = transfer(setting, h, filler, 1, source)
         origin[steps] = giver
         total += _loss(h, source) + _loss(h, giver)
         steps += 1
-    if fine and not absorbs:
-        # a giver met the rules without its row, but may have given several
+    if fine and not closed_under_superset:
+        # each group could spare one row, but may have given several
         fine = group_meets(setting, tally, h, target)
         for i in range(1, steps):
             fine = fine and group_meets(setting, tally, h, origin[i])
     if fine:
-        h.changed[target] = time
+        h.changed[target] = pass_number
         for i in range(steps):
-            h.changed[origin[i]] = time
+            h.changed[origin[i]] = pass_number
         return True
     for i in range(steps - 1, -1, -1):
-        transfer(setting, h, gone[i], times if i == 0 else 1, origin[i])
+        transfer(setting, h, moved_pieces[i], times if i == 0 else 1, origin[i])
     return False
 
 
 @njit(**INNER)
-def _awake(h, near, piece, time):
-    """Whether a piece's group, or a group that it could go to, has changed in this pass or the last."""
+def _recently_changed(h, near, piece, pass_number):
+    """Return whether a piece's group or a near one changed recently.
+
+    That is in this pass or the last one.
+    """
     first, same, group, changed = h.first, h.same, h.group, h.changed
-    if changed[group[piece]] >= time - 1:
+    if changed[group[piece]] >= pass_number - 1:
         return True
     item = h.item[piece]
     for i in range(near.shape[1]):
         other = first[near[item, i]]
         while other >= 0:
-            if changed[group[other]] >= time - 1:
+            if changed[group[other]] >= pass_number - 1:
                 return True
             other = same[other]
     return False
 
 
 @njit(**INNER)
-def _move_rows(setting, tally, h, piece, times, target, time, absorbs):
-    """Move rows that their group can spare, unless that breaks the other one; whether they were moved."""
+def _move_rows(setting, tally, h, piece, times, target, pass_number, closed_under_superset):
+    """Move rows that their group can spare, unless that breaks the target.
+
+    Returns whether they were moved.
+    """
     source = h.group[piece]
     moved = transfer(setting, h, piece, times, target)
-    if absorbs or group_meets(setting, tally, h, target):
-        h.changed[source] = time
-        h.changed[target] = time
+    if closed_under_superset or group_meets(setting, tally, h, target):
+        h.changed[source] = pass_number
+        h.changed[target] = pass_number
         return True
     transfer(setting, h, moved, times, source)
     return False
 
 
 @njit(**INNER)
-def _move_pieces(setting, tally, h, near, room, time, absorbs):
-    """One pass over all pieces of groups that cost something; how many changes were made."""
+def _move_pieces(setting, tally, h, near, scratch_region, pass_number, closed_under_superset):
+    """Run one pass over all pieces of groups with a cost; count the changes."""
     made = 0
     for piece in range(len(h.item)):
         source = h.group[piece]
-        if source < 0 or h.cost[source] <= 0.0 or h.state[0] <= MOST_FILLERS or not _awake(h, near, piece, time):
+        if (
+            source < 0
+            or h.cost[source] <= 0.0
+            or h.state[0] <= MAX_FILLERS
+            or not _recently_changed(h, near, piece, pass_number)
+        ):
             continue
         times = h.rows[piece]
         target, rise = _best_target(setting, h, near, piece, times)
         if target < 0:
             continue
-        rest = (h.size[source] - times) * _cost_without(setting, h, piece, room)
+        rest = (h.size[source] - times) * _cost_without(setting, h, piece, scratch_region)
         pays = _loss(h, source) - rest - rise > STEP
         if _meets_without(setting, tally, h, source, piece, times):
-            made += pays and _move_rows(setting, tally, h, piece, times, target, time, absorbs)
+            made += pays and _move_rows(setting, tally, h, piece, times, target, pass_number, closed_under_superset)
             continue
         spare = h.size[source] - setting.rules.least[0]
-        if 0 < spare < times:  # some of the rows can go, though the group keeps its region
+        if 0 < spare < times:  # some of the rows can move, although the region stays
             nearest, rise = _best_target(setting, h, near, piece, spare)
             if spare * h.cost[source] - rise > STEP and _meets_without(setting, tally, h, source, piece, spare):
-                made += _move_rows(setting, tally, h, piece, spare, nearest, time, absorbs)
+                made += _move_rows(setting, tally, h, piece, spare, nearest, pass_number, closed_under_superset)
                 continue
-        made += pays and _try_chain(setting, tally, h, near, piece, target, room, time, absorbs)
+        made += pays and _try_chain(
+            setting, tally, h, near, piece, target, scratch_region, pass_number, closed_under_superset
+        )
     return made
 
 
 @njit(**INNER)
-def _dissolve_groups(setting, tally, h, near, time, absorbs):
-    """Dissolve groups where that lowers the loss; how many were."""
+def _dissolve_groups(setting, tally, h, near, pass_number, closed_under_superset):
+    """Dissolve groups where that lowers the loss; return their number."""
     longest = 4 * setting.rules.least[0] + 8
-    gone = np.empty(longest, np.int64)
+    moved_pieces = np.empty(longest, np.int64)
     rows = np.empty(longest, np.int64)
     made = 0
     for group in range(len(h.head)):
-        if h.size[group] == 0 or h.size[group] > longest or h.cost[group] <= 0.0 or h.changed[group] < time - 1:
+        if h.size[group] == 0 or h.size[group] > longest or h.cost[group] <= 0.0 or h.changed[group] < pass_number - 1:
             continue
         total = -_loss(h, group)
         steps = 0
@@ -458,34 +498,35 @@ def _dissolve_groups(setting, tally, h, near, time, absorbs):
                 break
             total += rise
             rows[steps] = times
-            gone[steps] = transfer(setting, h, piece, times, target)
+            moved_pieces[steps] = transfer(setting, h, piece, times, target)
             steps += 1
-        if fine and not absorbs:
+        if fine and not closed_under_superset:
             for i in range(steps):
-                fine = fine and group_meets(setting, tally, h, h.group[gone[i]])
+                fine = fine and group_meets(setting, tally, h, h.group[moved_pieces[i]])
         if fine:
             made += 1
             for i in range(steps):
-                h.changed[h.group[gone[i]]] = time
+                h.changed[h.group[moved_pieces[i]]] = pass_number
         else:
             for i in range(steps - 1, -1, -1):
-                transfer(setting, h, gone[i], rows[i], group)
+                transfer(setting, h, moved_pieces[i], rows[i], group)
     return made
 
 
 @njit(**FROM_PYTHON)
-def exchange_rows(setting, tally, h, near, first_pass, passes, absorbs):
-    """Improve a holding in place; every group must meet the rules, and does afterwards. Returns the changes made.
+def exchange_rows(setting, tally, h, near, first_pass, passes, closed_under_superset):
+    """Improve linked groups in place; return the number of changes.
 
-    near : int32 (items, c), items near to each;  first_pass : larger than any pass before on this holding
-    absorbs : whether a group that meets the rules always does with more rows
+    Every group must meet the rules, and does so afterwards.
+    near : int32 (items, c), items near to each;  first_pass : larger than any pass before on these groups
+    closed_under_superset : whether a group that meets the rules still does with more rows
     Cost of a pass: pieces times near items times attributes.
     """
-    room = np.empty((1, setting.values.shape[1], 2), np.int32)
+    scratch_region = np.empty((1, setting.values.shape[1], 2), np.int32)
     made = 0
-    for time in range(first_pass, first_pass + passes):
-        changes = _move_pieces(setting, tally, h, near, room, time, absorbs)
-        changes += _dissolve_groups(setting, tally, h, near, time, absorbs)
+    for pass_number in range(first_pass, first_pass + passes):
+        changes = _move_pieces(setting, tally, h, near, scratch_region, pass_number, closed_under_superset)
+        changes += _dissolve_groups(setting, tally, h, near, pass_number, closed_under_superset)
         made += changes
         if changes == 0:
             break

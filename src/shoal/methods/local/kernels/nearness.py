@@ -1,9 +1,9 @@
-"""Near items: for each item, some others that share most of what costs much to lose.
+"""Near items: candidates that share most of what is costly to lose.
 
-Items are put in several orders, and in each an item's neighbours are looked at. One order compares attributes level
-by level, the level whose loss costs most first; each of the others leaves one attribute to the end, so that items that
-differ in that attribute alone come to stand together. Of the neighbours, the nearest are kept: those with the cheapest
-common region. No pair of items is guaranteed to be found; it takes n log n, and not n².
+Items are sorted in several orders, and in each the neighbours of an item are examined. One order compares attributes
+level by level, the level with the costliest loss first; each of the others puts one attribute last, so that items that
+differ in that attribute alone become neighbours. Of the neighbours, the nearest are stored: those with the cheapest
+common region. No pair of items is guaranteed to be found; it takes n log n instead of n² time.
 """
 
 from __future__ import annotations
@@ -14,31 +14,34 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.local.kernels.regions import PARENT, Space, common_ancestor, range_cost
 
-__all__ = ["near_items"]
-
-LARGEST = 2**62
+MAX_KEY = 2**62
 
 
-def near_items(space: Space, values: np.ndarray, window: int = 3, most: int = 16) -> np.ndarray:
-    """Items near to each: int32 (n, c), the nearest first; an item's own number fills up what is missing.
+def near_items(space: Space, values: np.ndarray, window: int = 3, limit: int = 16) -> np.ndarray:
+    """Return items near to each: int32 (n, c), the nearest first.
+
+    An item's own number fills up missing entries.
 
     Parameters
     ----------
     values : int32 (n, q)
-    window : how many neighbours on each side are looked at in each order
-    most : how many are kept
+    window : the number of neighbours on each side that are examined in each order
+    limit : the number of near items to return
     """
     n, q = values.shape
     keys = _level_keys(space, values)
     orders = [np.argsort(_packed(keys, -1), kind="stable")]
     orders += [np.argsort(_packed(keys, j), kind="stable") for j in range(q)] if q > 1 else []
-    near = np.tile(np.arange(n, dtype=np.int32)[:, None], (1, most))
+    near = np.tile(np.arange(n, dtype=np.int32)[:, None], (1, limit))
     _collect(space, values, np.stack(orders), window, near)
     return near
 
 
 def _level_keys(space: Space, values: np.ndarray) -> list[tuple[float, int, np.ndarray, int]]:
-    """(what it costs to lose this level, attribute, code at the level within its parent's, number of codes)."""
+    """Return the sort keys of all attributes and levels.
+
+    Each is (cost of losing the level, attribute, code at the level, number of codes).
+    """
     keys: list[tuple[float, int, np.ndarray, int]] = []
     for j in range(values.shape[1]):
         column = values[:, j]
@@ -58,12 +61,15 @@ def _level_keys(space: Space, values: np.ndarray) -> list[tuple[float, int, np.n
 
 
 def _packed(keys: list[tuple[float, int, np.ndarray, int]], last: int) -> np.ndarray:
-    """One number per item, in the order of the keys: the costliest first, those of attribute `last` at the end."""
+    """Return one number per item that sorts by the keys.
+
+    The costliest key comes first; those of attribute `last` come at the end.
+    """
     ordered = sorted(keys, key=lambda key: (key[1] == last, -key[0], key[1]))
     packed = np.zeros(len(keys[0][2]) if keys else 0, np.int64)
     span = 1
     for _, _, code, size in ordered:
-        if span * size >= LARGEST:
+        if span * size >= MAX_KEY:
             distinct, packed = np.unique(packed, return_inverse=True)
             span = len(distinct)
         packed = packed * size + code
@@ -73,7 +79,7 @@ def _packed(keys: list[tuple[float, int, np.ndarray, int]], last: int) -> np.nda
 
 @njit(**INNER)
 def _distance(space, forest, ordered, cost, values, one, other):
-    """The cost of the region of two items."""
+    """Return the cost of the common region of two items."""
     total = 0.0
     for j in range(values.shape[1]):
         a, b = values[one, j], values[other, j]
@@ -86,38 +92,41 @@ def _distance(space, forest, ordered, cost, values, one, other):
 
 @njit(**FROM_PYTHON)
 def _collect(space, values, orders, window, near):
-    """Fill `near` with the nearest of the neighbours in each order; ties by the item's number."""
+    """Fill `near` with the nearest neighbours of all orders.
+
+    Ties go to the neighbour that was found first.
+    """
     forest, ordered, cost = space.forest, space.ordered, space.cost
     n = values.shape[0]
-    most = near.shape[1]
-    place = np.empty(orders.shape, np.int64)
+    limit = near.shape[1]
+    position = np.empty(orders.shape, np.int64)
     for o in range(orders.shape[0]):
         for i in range(n):
-            place[o, orders[o, i]] = i
-    distance = np.empty(most)
+            position[o, orders[o, i]] = i
+    distance = np.empty(limit)
     for item in range(n):
-        kept = 0
+        found = 0
         for o in range(orders.shape[0]):
             for step in range(-window, window + 1):
-                at = place[o, item] + step
+                at = position[o, item] + step
                 if step == 0 or at < 0 or at >= n:
                     continue
                 other = orders[o, at]
                 known = False
-                for i in range(kept):
+                for i in range(found):
                     if near[item, i] == other:
                         known = True
                         break
                 if known:
                     continue
                 far = _distance(space, forest, ordered, cost, values, item, other)
-                if kept == most and far >= distance[most - 1]:
+                if found == limit and far >= distance[limit - 1]:
                     continue
-                i = kept if kept < most else most - 1
+                i = found if found < limit else limit - 1
                 while i > 0 and (distance[i - 1] > far):
                     distance[i] = distance[i - 1]
                     near[item, i] = near[item, i - 1]
                     i -= 1
                 distance[i] = far
                 near[item, i] = other
-                kept = min(kept + 1, most)
+                found = min(found + 1, limit)

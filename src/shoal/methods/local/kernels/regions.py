@@ -1,13 +1,13 @@
-"""Regions: what a group of rows publishes, and what that costs, while rows come and go.
+"""Regions: the published extents of groups, and their costs.
 
 A region has one extent per attribute, a pair of whole numbers (low, high):
 
 * of a column with a hierarchy, low is the closest common ancestor of the group's values (a node of the forest of all
-  hierarchies, numbered through) and high equals it;
+  hierarchies, numbered consecutively) and high equals it;
 * of a column with an order, low and high are the least and the largest code.
 
-Regions are kept in arrays, int32 (regions, q, 2), and named by their place in them. The cost of a region is what every
-row of the group loses, summed over attributes; it never falls when a row joins. Adding one row costs attributes times
+Regions are stored in arrays, int32 (regions, q, 2), and identified by their index. The cost of a region is the loss of
+every row of the group, summed over attributes; it never falls when a row joins. Adding one row costs attributes times
 the height of the hierarchies.
 
 Compiled code counts references whenever an array is taken out of a tuple or a view of it is made, which costs more
@@ -24,33 +24,23 @@ from numba import njit
 from shoal.kernels.options import INNER
 from shoal.kernels.rules import Rules
 
-__all__ = [
-    "Setting",
-    "Space",
-    "common_ancestor",
-    "cost_united",
-    "cost_with",
-    "extent_cost",
-    "include",
-    "region_cost",
-    "unite",
-]
-
 PARENT, LEVEL = -2, -1  # the last two rows of a forest
 
 
 class Space(NamedTuple):
-    """The attributes of a table as arrays; a value is a leaf's node, or a code where the column is ordered.
+    """The attributes of a table as arrays.
 
+    A value is a leaf's node, or a code where the column is ordered.
     ordered : bool (q,), whether the attribute has extents of codes instead of nodes
-    forest : int32 (levels + 2, nodes), the ancestor of a leaf at each level (of use for leaves only), then the parent
+    forest : int32 (levels + 2, nodes), the ancestor of a leaf at each level (valid for leaves only), then the parent
         of every node (the root of a tree is its own parent), then the level of every node
-    cost : float64 (nodes,), what a row loses where the node is published
-    start : int64 (q,), where the attribute's running shares begin in `shares`
-    shares : float64, of ordered attributes the running sum of their codes' shares of the domain, times the weight
-    least : float64 (q,), the cost that is taken off, so that a single value costs nothing
+    cost : float64 (nodes,), the loss of a row where the node is published
+    start : int64 (q,), the start of the attribute's cumulative shares in `shares`
+    shares : float64, for ordered attributes the cumulative sum of their codes' shares of the domain, times the weight
+    least : float64 (q,), the cost that is subtracted, so that a single value costs nothing
     top : float64 (q,), the cost of the whole domain
-    missing : int32 (q,), the code of a missing value, -1 where there is none: with others it makes the whole domain
+    missing : int32 (q,), the code of a missing value, -1 where there is none: with other values it covers the whole
+        domain
     """
 
     ordered: np.ndarray
@@ -64,9 +54,9 @@ class Space(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a search works on, and never changes.
+    """The constant input of a search.
 
-    space : the attributes and what their extents cost
+    space : the attributes and the costs of their extents
     rules : the models
     values : int32 (n, q), per item its leaves, or codes where an attribute is ordered
     columns : int32 (n, s), per item the rules' columns of its sensitive values, -1 where missing
@@ -80,7 +70,7 @@ class Setting(NamedTuple):
 
 @njit(**INNER)
 def range_cost(space, j, low, high):
-    """What a row loses in an ordered attribute where this extent is published."""
+    """Return the loss of a row in an ordered attribute with this extent."""
     if high == space.missing[j] and low != high:
         return space.top[j]
     at = space.start[j]
@@ -89,13 +79,13 @@ def range_cost(space, j, low, high):
 
 @njit(**INNER)
 def extent_cost(space, j, low, high):
-    """What a row loses in attribute j where this extent is published."""
+    """Return the loss of a row in attribute j with this extent."""
     return range_cost(space, j, low, high) if space.ordered[j] else space.cost[low]
 
 
 @njit(**INNER)
 def common_ancestor(forest, one, other):
-    """The lowest node above two nodes of one tree."""
+    """Return the lowest common ancestor of two nodes of one tree."""
     while one != other:
         below = forest[LEVEL, one] - forest[LEVEL, other]
         if below <= 0:
@@ -107,7 +97,7 @@ def common_ancestor(forest, one, other):
 
 @njit(**INNER)
 def include(forest, ordered, regions, g, values, row):
-    """Widen the region g so that it holds a row of `values`, int32 (n, q)."""
+    """Widen the region g to contain a row of `values`, int32 (n, q)."""
     for j in range(values.shape[1]):
         value = values[row, j]
         low = regions[g, j, 0]
@@ -127,7 +117,7 @@ def include(forest, ordered, regions, g, values, row):
 
 @njit(**INNER)
 def unite(forest, ordered, regions, g, others, h):
-    """Widen the region g so that it holds the region h of `others`."""
+    """Widen the region g to contain the region h of `others`."""
     for j in range(regions.shape[1]):
         low, high = others[h, j, 0], others[h, j, 1]
         if low < 0:
@@ -146,7 +136,10 @@ def unite(forest, ordered, regions, g, others, h):
 
 @njit(**INNER)
 def region_cost(space, regions, g):
-    """What every row of a group with the region g loses; extents that are empty cost nothing."""
+    """Return the loss of every row of a group with the region g.
+
+    Empty extents cost nothing.
+    """
     ordered, cost = space.ordered, space.cost
     total = 0.0
     for j in range(regions.shape[1]):
@@ -158,7 +151,10 @@ def region_cost(space, regions, g):
 
 @njit(**INNER)
 def cost_with(space, regions, g, values, row):
-    """The cost of the region g, which is not empty, if a row of `values`, int32 (n, q), joined."""
+    """Return the cost of the region g if a row of `values` joined.
+
+    The region is not empty;  values : int32 (n, q)
+    """
     ordered, cost, forest = space.ordered, space.cost, space.forest
     total = 0.0
     for j in range(values.shape[1]):
@@ -175,7 +171,7 @@ def cost_with(space, regions, g, values, row):
 
 @njit(**INNER)
 def cost_united(space, regions, g, h):
-    """The cost of the union of the regions g and h, which are not empty."""
+    """Return the cost of the union of the regions g and h, both not empty."""
     ordered, cost, forest = space.ordered, space.cost, space.forest
     total = 0.0
     for j in range(regions.shape[1]):

@@ -1,12 +1,12 @@
-"""Simulated annealing of a partition: less loss than descent can find, the same for the same seed.
+"""Simulated annealing of a partition, deterministic for a seed.
 
-A step proposes that a random record moves to the group of another record, that two records change places, that a
-group is dissolved, or that a new one is formed from near records that their groups can spare. It is accepted if
-SSE falls, or else with probability exp(-ΔSSE / T) while the temperature T falls geometrically (Kirkpatrick,
-Gelatt and Vecchi, "Optimization by simulated annealing", 1983).
+It finds less loss than descent. A step proposes that a random record moves to the group of another record, that two
+records swap, that a group is dissolved, or that a new one is formed from near records that their groups can spare. It
+is accepted if SSE falls, or else with probability exp(-ΔSSE / T) while the temperature T falls geometrically
+(Kirkpatrick, Gelatt and Vecchi, "Optimization by simulated annealing", 1983).
 
 Groups may fail the model on the way, at a price: `penalty` for each unit of shortfall. So a partition with as
-many groups as the model allows can be mended and improved at once. With an infinite penalty a partition that
+many groups as the model allows can be repaired and improved at once. With an infinite penalty a partition that
 meets the model meets it after every step.
 """
 
@@ -17,23 +17,23 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import holds
-from shoal.methods.microaggregation.kernels.descent import cost_of_dissolving, put_back, settle_targets
+from shoal.methods.microaggregation.kernels.descent import cost_of_dissolving, undo_moves, update_shortfalls
 from shoal.methods.microaggregation.kernels.partition import (
     cost_of_joining,
     cost_of_swapping,
     gain_of_leaving,
     move,
+    pop_free_group,
     short_after_move,
     short_after_swap,
     swap,
-    take_free,
 )
 
-_LONGEST_WALK = 16  # the partner of a swap is at most so far along its group's ring
+_MAX_RING_STEPS = 16  # limit of the walk along a group's ring to a swap partner
 
 
 class Partners(NamedTuple):
-    """Where proposals come from.
+    """Sources of proposals.
 
     near : int32 (n, m), the nearest records of each, nearest first
     holders : int32, rows by sensitive value;  starts : int64 (columns + 1,), where each value's rows start
@@ -45,7 +45,10 @@ class Partners(NamedTuple):
 
 
 def make_partners(columns: np.ndarray, near: np.ndarray, width: int) -> Partners:
-    """Partners from the histogram columns, int32 (n, s), of the records and their nearest records."""
+    """Build partners from the records' histogram columns, int32 (n, s).
+
+    `near` are their nearest records.
+    """
     rows, attributes = np.nonzero(columns >= 0)
     values = columns[rows, attributes]
     order = np.argsort(values, kind="stable")
@@ -55,7 +58,10 @@ def make_partners(columns: np.ndarray, near: np.ndarray, width: int) -> Partners
 
 @njit(**INNER)
 def next_random(state):
-    """The next number in [0, 1) of SplitMix64 (Steele, Lea and Flood 2014); state is uint64 (1,)."""
+    """Return the next number in [0, 1) of SplitMix64; state is uint64 (1,).
+
+    Steele, Lea and Flood 2014.
+    """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     mixed = state[0]
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -66,7 +72,10 @@ def next_random(state):
 
 @njit(**INNER)
 def _price(penalty, change):
-    """What a change of the shortfall costs; an infinite penalty forbids a rise and ignores a fall."""
+    """Return the cost of a change of the shortfall.
+
+    An infinite penalty forbids a rise and ignores a fall.
+    """
     if change == 0.0 or (penalty == np.inf and change < 0.0):
         return 0.0
     return penalty * change
@@ -74,7 +83,10 @@ def _price(penalty, change):
 
 @njit(**INNER)
 def _propose_partner(partition, partners, row, state):
-    """Another record: mostly a near one, sometimes any one or one with the same confidential value."""
+    """Propose another record, and whether it shares a sensitive value.
+
+    Mostly a near one, sometimes any one or one with the same sensitive value.
+    """
     near, columns = partners.near, partition.columns
     choice = next_random(state)
     if columns.shape[1] > 0 and choice < 0.25:
@@ -105,7 +117,7 @@ def _try_move(partition, judge, row, target, penalty, limit):
 
 @njit(**INNER)
 def _try_swap(partition, judge, row, other, penalty, limit):
-    """Let two records of different groups change places if that costs at most `limit`."""
+    """Swap two records of different groups if that costs at most `limit`."""
     a, b = partition.group[row], partition.group[other]
     short = partition.short
     cost = cost_of_swapping(partition, row, other)
@@ -119,22 +131,28 @@ def _try_swap(partition, judge, row, other, penalty, limit):
 
 @njit(**INNER)
 def _try_dissolve(partition, judge, near, g, limit, members, origin):
-    """Dissolve a group into its neighbours if that costs at most `limit` and none of them fails the model."""
+    """Dissolve a group into its neighbours if that costs at most `limit`.
+
+    None of the neighbours may fail the model.
+    """
     size, short = partition.sizes[g], partition.short[g]
     cost = cost_of_dissolving(partition, near, g, members, origin)
     if cost == np.inf:
         return
     targets = partition.group[members[:size]]
-    if not settle_targets(partition, judge, targets, size) or cost > limit:
-        put_back(partition, members, origin, size)
-        settle_targets(partition, judge, targets, size)
+    if not update_shortfalls(partition, judge, targets, size) or cost > limit:
+        undo_moves(partition, members, origin, size)
+        update_shortfalls(partition, judge, targets, size)
         partition.short[g] = short
 
 
 @njit(**INNER)
 def _try_create(partition, judge, near, row, limit, members, origin):
-    """Form a group of a record and near ones that their groups can spare, if that costs at most `limit`."""
-    new = take_free(partition)
+    """Form a group around a record if that costs at most `limit`.
+
+    It takes near records that their groups can spare.
+    """
+    new = pop_free_group(partition)
     if new < 0:
         return
     size, cost = 0, 0.0
@@ -159,9 +177,9 @@ def _try_create(partition, judge, near, row, limit, members, origin):
             partition.short[new] = 0.0
             return
     if size > 0:
-        put_back(partition, members, origin, size)
+        undo_moves(partition, members, origin, size)
     else:
-        partition.free[-1] += 1  # nothing was taken: the group goes back on the stack
+        partition.free[-1] += 1  # no record moved: push the group back onto the stack
 
 
 @njit(**FROM_PYTHON)
@@ -173,10 +191,10 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
     partition, judge, partners : see there
     temperatures : (first, last), in units of SSE
     penalty : price of a unit of shortfall, in units of SSE; infinite: groups that meet the model always will
-    steps : how many changes are proposed
+    steps : number of proposed changes
     seed : any integer
 
-    Cost: d + values of the confidential attributes, a step.
+    Cost: d + values of the sensitive attributes, per step.
     """
     first, last = temperatures
     state = np.array([seed], np.uint64)
@@ -198,15 +216,15 @@ def anneal(partition, judge, partners, temperatures, penalty, steps, seed):
         if kind < 0.02:
             _try_create(partition, judge, partners.near, row, limit, members, origin)
             continue
-        other, alike = _propose_partner(partition, partners, row, state)
+        other, same_value = _propose_partner(partition, partners, row, state)
         target = partition.group[other]
         if target == source:
             continue
         may_leave = partition.sizes[source] > (judge.rules.least[0] if penalty == np.inf else 1)
-        if kind < 0.5 and may_leave and not alike:
+        if kind < 0.5 and may_leave and not same_value:
             _try_move(partition, judge, row, target, penalty, limit)
         else:
-            if not alike:
-                for _ in range(int(next_random(state) * min(_LONGEST_WALK, partition.sizes[target]))):
+            if not same_value:
+                for _ in range(int(next_random(state) * min(_MAX_RING_STEPS, partition.sizes[target]))):
                     other = partition.after[other]
             _try_swap(partition, judge, row, other, penalty, limit)

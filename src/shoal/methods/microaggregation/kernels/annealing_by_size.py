@@ -1,15 +1,16 @@
-"""Annealing of groups that are bound by their size alone: what the module annealing proposes, several times faster.
+"""Annealing of groups with a minimum size only, several times faster.
 
-Without rules on sensitive values a group is its members and their mean, of k to 2k records: a larger one would be two.
-So members stand in a table, means are kept instead of sums, and records are padded to whole vectors. Sums over
-attributes are made in four parts, written out, so that vector instructions round as plain ones do.
+Proposals are those of the module annealing. Without rules on sensitive values a group is its members and their mean, of
+k to 2k records: a larger one would be split. So members are stored in a table, means are stored instead of sums, and
+records are padded to whole vectors. Sums over attributes are computed in four written-out parts, so that vector
+instructions round as scalar ones do.
 
-Dense parts of a table freeze at a lower temperature than sparse ones. Each record has a temperature of its own, the
-common one times `scale`, so that all parts are at work at the same time.
+Dense parts of a table freeze at a lower temperature than sparse ones. Each record has its own temperature, the
+common one times `scale`, so that all parts are active at the same time.
 
-What is annealed as a whole is nowhere as good as it could be: every part comes out as chance has it. So a few
-neighbouring groups can be annealed by themselves, and stay as they were unless they lose less (large neighbourhood
-search: Shaw, "Using constraint programming and local search methods to solve vehicle routing problems", 1998).
+Annealing of a whole table leaves every part at a random local optimum. So a few neighbouring groups can be annealed by
+themselves, and stay unchanged unless they lose less (large neighbourhood search: Shaw, "Using constraint programming
+and local search methods to solve vehicle routing problems", 1998).
 """
 
 from typing import NamedTuple
@@ -21,15 +22,15 @@ from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.annealing import next_random
 
 LANES = 4
-_DISSOLVE, _CREATE, _MOVE = 0.03, 0.06, 0.5  # up to where a random number says what is proposed
-_HOPELESS = 37.0  # more than the logarithm of any random number
+_DISSOLVE, _CREATE, _MOVE = 0.03, 0.06, 0.5  # cumulative probabilities of the kinds of proposals
+_MAX_COST_OVER_HEAT = 37.0  # above the negative logarithm of every random number
 
 
-class Sized(NamedTuple):
-    """Groups of the n records of a table, each of k to 2k records or of none.
+class SizedPartition(NamedTuple):
+    """Groups of the n records of a table, each of k to 2k records or empty.
 
-    points : float64 (n, w), w a multiple of four; what is added to the attributes holds zeros
-    group : int32 (n,);  place : int32 (n,), where a record stands among the members of its group
+    points : float64 (n, w), w a multiple of four; padding attributes are zero
+    group : int32 (n,);  slot : int32 (n,), the position of a record among the members of its group
     sizes : int64 (G,);  means : float64 (G, w);  members : int32 (G, 2k), the first `sizes` of each count
     free : int64 (G + 1,), a stack of the groups without records; the last element is its height
     shares : float64 (2k + 2,), 1 / size
@@ -37,7 +38,7 @@ class Sized(NamedTuple):
 
     points: np.ndarray
     group: np.ndarray
-    place: np.ndarray
+    slot: np.ndarray
     sizes: np.ndarray
     means: np.ndarray
     members: np.ndarray
@@ -46,7 +47,7 @@ class Sized(NamedTuple):
 
 
 def pad(points: np.ndarray) -> np.ndarray:
-    """The records with as many zeros as make whole vectors, float64 (n, w)."""
+    """Pad records with zeros to whole vectors, float64 (n, w)."""
     padded = np.zeros((len(points), -(-points.shape[1] // LANES) * LANES))
     padded[:, : points.shape[1]] = points
     return padded
@@ -54,10 +55,13 @@ def pad(points: np.ndarray) -> np.ndarray:
 
 @njit(**INNER)
 def _describe(points, group, groups, k):
-    """Groups as they are kept here, from the group of each record; none may have more than 2k."""
+    """Build the partition from the group of each record.
+
+    No group may have more than 2k records.
+    """
     records, width = points.shape
     capacity = max(groups, records // k)
-    sized = Sized(
+    sized = SizedPartition(
         points,
         group.copy(),
         np.zeros(records, np.int32),
@@ -79,8 +83,8 @@ def _describe(points, group, groups, k):
 
 
 @njit(**INNER)
-def _apart(points, row, means, g):
-    """Squared distance from a record to a mean."""
+def _squared_distance(points, row, means, g):
+    """Return the squared distance from a record to a mean."""
     a = b = c = d = 0.0
     for j in range(0, points.shape[1], LANES):
         p = points[row, j] - means[g, j]
@@ -96,7 +100,7 @@ def _apart(points, row, means, g):
 
 @njit(**INNER)
 def _cost_of_swapping(sized, row, other):
-    """What SSE gains when two records of different groups change places."""
+    """Return the rise of SSE when two records of different groups swap."""
     points, means = sized.points, sized.means
     a, b = sized.group[row], sized.group[other]
     dot0 = dot1 = dot2 = dot3 = 0.0
@@ -121,35 +125,38 @@ def _cost_of_swapping(sized, row, other):
 
 @njit(**INNER)
 def _cost_of_joining(sized, row, g):
-    """What SSE gains when a record that is in no group joins g, which may be empty."""
+    """Return the rise of SSE when an unassigned record joins g.
+
+    The group may be empty.
+    """
     size = sized.sizes[g]
-    return size * sized.shares[size + 1] * _apart(sized.points, row, sized.means, g) if size else 0.0
+    return size * sized.shares[size + 1] * _squared_distance(sized.points, row, sized.means, g) if size else 0.0
 
 
 @njit(**INNER)
 def _gain_of_leaving(sized, row):
-    """What SSE loses when a record leaves its group, which has others."""
+    """Return the fall of SSE when a record leaves its group of several."""
     g = sized.group[row]
     size = sized.sizes[g]
-    return size * sized.shares[size - 1] * _apart(sized.points, row, sized.means, g)
+    return size * sized.shares[size - 1] * _squared_distance(sized.points, row, sized.means, g)
 
 
 @njit(**INNER)
 def _enter(sized, row, g):
-    """A record that is in no group joins g."""
+    """Add an unassigned record to group g."""
     points, means = sized.points, sized.means
     size = sized.sizes[g]
     share = sized.shares[size + 1]
     for j in range(points.shape[1]):
         means[g, j] += (points[row, j] - means[g, j]) * share if size else points[row, j] - means[g, j]
-    sized.members[g, size], sized.place[row] = row, size
+    sized.members[g, size], sized.slot[row] = row, size
     sized.sizes[g] = size + 1
     sized.group[row] = g
 
 
 @njit(**INNER)
 def _leave(sized, row):
-    """A record leaves its group; an empty group is left for the caller to free."""
+    """Remove a record from its group; the caller frees an empty group."""
     points, means, g = sized.points, sized.means, sized.group[row]
     size = sized.sizes[g] - 1
     if size:
@@ -157,28 +164,28 @@ def _leave(sized, row):
         for j in range(points.shape[1]):
             means[g, j] += (means[g, j] - points[row, j]) * share
     last = sized.members[g, size]
-    sized.members[g, sized.place[row]], sized.place[last] = last, sized.place[row]
+    sized.members[g, sized.slot[row]], sized.slot[last] = last, sized.slot[row]
     sized.sizes[g] = size
 
 
 @njit(**INNER)
 def _swap(sized, row, other):
-    """Let two records of different groups change places."""
-    points, means, place = sized.points, sized.means, sized.place
+    """Swap two records of different groups."""
+    points, means, slot = sized.points, sized.means, sized.slot
     a, b = sized.group[row], sized.group[other]
     share_a, share_b = sized.shares[sized.sizes[a]], sized.shares[sized.sizes[b]]
     for j in range(points.shape[1]):
         step = points[other, j] - points[row, j]
         means[a, j] += step * share_a
         means[b, j] -= step * share_b
-    sized.members[a, place[row]], sized.members[b, place[other]] = other, row
-    place[row], place[other] = place[other], place[row]
+    sized.members[a, slot[row]], sized.members[b, slot[other]] = other, row
+    slot[row], slot[other] = slot[other], slot[row]
     sized.group[row], sized.group[other] = b, a
 
 
 @njit(**INNER)
 def _undo(sized, moved, origin, count):
-    """The first `count` records return to their groups of origin, the last one first."""
+    """Return the first `count` records to their origins, the last one first."""
     for i in range(count - 1, -1, -1):
         _leave(sized, moved[i])
         _enter(sized, moved[i], origin[i])
@@ -186,18 +193,21 @@ def _undo(sized, moved, origin, count):
 
 @njit(**INNER)
 def _try_dissolve(sized, near, g, limit, moved, origin):
-    """Dissolve a group into those of its records' nearest records that have room, if that costs at most `limit`."""
-    size, room = sized.sizes[g], sized.members.shape[1]
+    """Dissolve a group if that costs at most `limit`.
+
+    Its records join the groups of their nearest records that are not full.
+    """
+    size, max_size = sized.sizes[g], sized.members.shape[1]
     cost = 0.0
     for i in range(size):
         moved[i], origin[i] = sized.members[g, i], g
-        cost -= _apart(sized.points, moved[i], sized.means, g)
+        cost -= _squared_distance(sized.points, moved[i], sized.means, g)
     for i in range(size):
         row = moved[i]
         least, target = np.inf, -1
         for j in range(near.shape[1]):
             other = sized.group[near[row, j]]
-            if other != g and sized.sizes[other] < room:
+            if other != g and sized.sizes[other] < max_size:
                 joining = _cost_of_joining(sized, row, other)
                 if joining < least:
                     least, target = joining, other
@@ -213,7 +223,10 @@ def _try_dissolve(sized, near, g, limit, moved, origin):
 
 @njit(**INNER)
 def _try_create(sized, near, k, row, limit, moved, origin):
-    """Form a group of a record and near ones that their groups can spare, if that costs at most `limit`."""
+    """Form a group around a record if that costs at most `limit`.
+
+    It takes near records from groups of more than k records.
+    """
     if sized.free[-1] == 0 or sized.sizes[sized.group[row]] <= k:
         return
     new = sized.free[sized.free[-1] - 1]
@@ -238,8 +251,11 @@ def _try_create(sized, near, k, row, limit, moved, origin):
 
 @njit(**INNER)
 def _is_accepted(cost, heat, state):
-    """Whether a change is made: with probability exp(-cost / heat). What is surely refused costs no logarithm."""
-    return cost <= 0.0 or (cost < _HOPELESS * heat and cost <= -heat * np.log(1.0 - next_random(state)))
+    """Return whether a change is accepted, with probability exp(-cost / heat).
+
+    No logarithm is computed for a change that is certainly rejected.
+    """
+    return cost <= 0.0 or (cost < _MAX_COST_OVER_HEAT * heat and cost <= -heat * np.log(1.0 - next_random(state)))
 
 
 @njit(**INNER)
@@ -247,7 +263,7 @@ def _anneal(sized, near, scale, k, temperatures, steps, seed):
     """Anneal groups in place; parameters as for `anneal_sized`."""
     first, last = temperatures
     state = np.array([seed], np.uint64)
-    records, room = len(sized.group), sized.members.shape[1]
+    records, max_size = len(sized.group), sized.members.shape[1]
     moved, origin = np.empty(2 * k, np.int64), np.empty(2 * k, np.int64)
     temperature = first
     for step in range(steps):
@@ -269,22 +285,22 @@ def _anneal(sized, near, scale, k, temperatures, steps, seed):
         if target == source:
             continue
         heat = temperature * min(scale[row], scale[other])
-        if kind < _MOVE and sized.sizes[source] > k and sized.sizes[target] < room:
+        if kind < _MOVE and sized.sizes[source] > k and sized.sizes[target] < max_size:
             cost = _cost_of_joining(sized, row, target) - _gain_of_leaving(sized, row)
             if _is_accepted(cost, heat, state):
                 _leave(sized, row)
                 _enter(sized, row, target)
             continue
-        # one of the others: the record is to be near this one
-        seat = int(next_random(state) * (sized.sizes[target] - 1))
-        other = sized.members[target, seat + (seat >= sized.place[other])]
+        # any other member: the record should end up near the drawn neighbour
+        drawn = int(next_random(state) * (sized.sizes[target] - 1))
+        other = sized.members[target, drawn + (drawn >= sized.slot[other])]
         if _is_accepted(_cost_of_swapping(sized, row, other), heat, state):
             _swap(sized, row, other)
 
 
 @njit(**FROM_PYTHON)
 def anneal_sized(points, group, groups, near, scale, k, temperatures, steps, seed):
-    """The groups of records after annealing, int32 (n,).
+    """Return the groups of records after annealing, int32 (n,).
 
     Parameters
     ----------
@@ -294,10 +310,10 @@ def anneal_sized(points, group, groups, near, scale, k, temperatures, steps, see
     scale : float64 (n,), by which each record's temperature is multiplied
     k : at least 2
     temperatures : (first, last), in units of SSE
-    steps : how many changes are proposed
+    steps : number of proposed changes
     seed : any integer
 
-    Cost: d a step, and m k d at a tenth of them at most.
+    Cost: d per step, and m k d for at most a tenth of them.
     """
     sized = _describe(points, group, groups, k)
     _anneal(sized, near, scale, k, temperatures, steps, seed)
@@ -306,7 +322,7 @@ def anneal_sized(points, group, groups, near, scale, k, temperatures, steps, see
 
 @njit(**INNER)
 def _squares(points, group, groups):
-    """SSE of groups; means are computed first, so there is no cancellation."""
+    """Compute the SSE of groups; means come first, so nothing cancels."""
     means = np.zeros((groups, points.shape[1]))
     sizes = np.zeros(groups)
     for row in range(len(group)):
@@ -318,23 +334,24 @@ def _squares(points, group, groups):
             means[g, j] /= max(sizes[g], 1.0)
     total = 0.0
     for row in range(len(group)):
-        total += _apart(points, row, means, group[row])
+        total += _squared_distance(points, row, means, group[row])
     return total
 
 
 @njit(**FROM_PYTHON)
 def anneal_region(points, group, groups, k, wanted, heats, steps, seed):
-    """The groups of a few records, annealed and, where they do not lose less by that, as they were; int32 (n,).
+    """Anneal the groups of a few records; keep them unless they lose less.
 
-    Parameters as for `anneal_sized`, but for the records' nearest, of which `wanted` are looked up here, and the
-    temperatures, which are in units of the mean squared distance of a record to its mean. Cost: n² d, and d a step.
+    Returns int32 (n,). Parameters as for `anneal_sized`, but the `wanted` nearest records are searched for here, and
+    the
+    temperatures are in units of the mean squared distance of a record to its mean. Cost: n² d, and d per step.
     """
     records = len(points)
     near = np.empty((records, min(wanted, records - 1)), np.int32)
     for row in range(records):
         distance = np.empty(records)
         for other in range(records):
-            distance[other] = _apart(points, row, points, other)
+            distance[other] = _squared_distance(points, row, points, other)
         distance[row] = np.inf
         near[row] = np.argsort(distance, kind="mergesort")[: near.shape[1]]
     before = _squares(points, group, groups)

@@ -1,36 +1,39 @@
-"""Descent from a partition that meets a model to one that meets it with less loss.
+"""Descent from a partition that meets a model to one with less loss.
 
-Each record tries to move to the group of one of its nearest records, or to change places with a record of such a
-group; the best change that lowers SSE and keeps the model is made. Then groups are dissolved into their
-neighbours where that pays, and large groups are split. This is repeated until nothing changes.
+Each record tries to move to the group of one of its nearest records, or to swap with a record of such a group; the best
+change that lowers SSE and keeps the model is made. Then groups are dissolved into their neighbours where that lowers
+SSE, and large groups are split. This is repeated until nothing changes.
 """
 
 import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.kernels.rules import Judge, add_row, holds, shortfall
+from shoal.kernels.rules import RuleEvaluator, add_row, holds, shortfall
 from shoal.methods.microaggregation.kernels.partition import (
     cost_of_joining,
     cost_of_swapping,
     gain_of_leaving,
     move,
+    pop_free_group,
     short_after_move,
     short_after_swap,
     swap,
-    take_free,
     to_centroid,
 )
 
 NEAR_RECORDS = 16
 
-_IMPROVES = -1e-10  # a change must lower SSE by more than rounding errors, or descent might never end
-_MOST_PARTNERS = 64  # partners tried for a swap in one group, so that large groups cost no more than this
+_MIN_IMPROVEMENT = -1e-10  # a change must lower SSE by more than rounding errors, so that descent ends
+_MAX_PARTNERS = 64  # swap partners tried per group, to bound the cost of large groups
 
 
 @njit(**INNER)
 def _near_groups(partition, near, row, found):
-    """The groups of a record's nearest records other than its own, into `found`; how many."""
+    """Write the groups of a record's nearest records into `found`.
+
+    Its own group is excluded. Returns their number.
+    """
     used = 0
     for i in range(near.shape[1]):
         g = partition.group[near[row, i]]
@@ -47,10 +50,13 @@ def _near_groups(partition, near, row, found):
 
 @njit(**INNER)
 def _best_swap(partition, judge, row, target, best):
-    """The record of `target` to change places with: (gain, record), record -1 where none is better than `best`."""
+    """Return the best record of `target` to swap with: (gain, record).
+
+    The record is -1 where none is better than `best`.
+    """
     partner = -1
     other = partition.head[target]
-    for _ in range(min(_MOST_PARTNERS, partition.sizes[target])):
+    for _ in range(min(_MAX_PARTNERS, partition.sizes[target])):
         cost = cost_of_swapping(partition, row, other)
         if cost < best:
             short_here, short_there = short_after_swap(partition, judge, row, other)
@@ -61,21 +67,27 @@ def _best_swap(partition, judge, row, target, best):
 
 
 @njit(**INNER)
-def _wake(partition, near, g, awake):
-    """The records of a changed group, and those near them, may have better places now."""
+def _activate(partition, near, g, active):
+    """Activate the records of a changed group and the records near them.
+
+    They may have better groups now.
+    """
     row = partition.head[g]
     for _ in range(partition.sizes[g]):
-        awake[row] = True
+        active[row] = True
         for i in range(min(8, near.shape[1])):
-            awake[near[row, i]] = True
+            active[near[row, i]] = True
         row = partition.after[row]
 
 
 @njit(**INNER)
 def _improve_record(partition, judge, near, row, found):
-    """Make the best move or swap of a record; returns the other group, or -1 where nothing is better."""
+    """Make the best move or swap of a record.
+
+    Returns the other group, or -1 where nothing is better.
+    """
     source = partition.group[row]
-    best, target, partner = _IMPROVES, -1, -1
+    best, target, partner = _MIN_IMPROVEMENT, -1, -1
     may_leave = partition.sizes[source] > judge.rules.least[0]
     leaving = gain_of_leaving(partition, row) if may_leave else 0.0
     for i in range(_near_groups(partition, near, row, found)):
@@ -97,28 +109,31 @@ def _improve_record(partition, judge, near, row, found):
 
 
 @njit(**INNER)
-def _improve_records(partition, judge, near, awake):
-    """One pass of moves and swaps over the records that are awake; returns how many changed."""
+def _improve_records(partition, judge, near, active):
+    """Move or swap the active records once; return the number of changes."""
     found = np.empty(max(1, near.shape[1]), np.int64)
     changes = 0
-    for row in range(len(awake)):
-        if awake[row]:
-            awake[row] = False
+    for row in range(len(active)):
+        if active[row]:
+            active[row] = False
             source = partition.group[row]
             target = _improve_record(partition, judge, near, row, found)
             if target >= 0:
-                _wake(partition, near, source, awake)
-                _wake(partition, near, target, awake)
+                _activate(partition, near, source, active)
+                _activate(partition, near, target, active)
                 changes += 1
     return changes
 
 
 @njit(**INNER)
 def cost_of_dissolving(partition, near, g, members, origin):
-    """Dissolve a group into the groups of its records' nearest records, one record after the other.
+    """Dissolve a group into those of its records' nearest records.
 
-    members and origin, int64, at least as long as the group: its records (overwritten); the result is what SSE
-    gains, or infinity, and then nothing has changed, where a record has no near group to go to.
+    Records are moved one after the other. members and origin, int64, at least as long as the group, are overwritten
+    with
+    its records and their group. Returns the rise of SSE, or infinity where a record has no near group to join; then
+    nothing
+    has changed.
     """
     size = partition.sizes[g]
     gain, cost = 0.0, 0.0
@@ -138,7 +153,7 @@ def cost_of_dissolving(partition, near, g, members, origin):
                 if joining < least:
                     least, target = joining, other
         if target < 0:
-            put_back(partition, members, origin, i)
+            undo_moves(partition, members, origin, i)
             return np.inf
         cost += least
         move(partition, row, target)
@@ -146,18 +161,18 @@ def cost_of_dissolving(partition, near, g, members, origin):
 
 
 @njit(**INNER)
-def put_back(partition, members, origin, count):
-    """Undo moves: the first `count` members return to their groups of origin, the last one first."""
+def undo_moves(partition, members, origin, count):
+    """Return the first `count` members to their origins, the last one first."""
     for i in range(count - 1, -1, -1):
         g = origin[i]
         if partition.sizes[g] == 0:
-            take_free(partition)  # it is g: the group that was emptied last is on top of the stack
+            pop_free_group(partition)  # it is g: the group that was emptied last is on top of the stack
         move(partition, members[i], g)
 
 
 @njit(**INNER)
-def settle_targets(partition, judge, targets, count):
-    """Set the shortfalls of the groups that records have joined; whether all of them meet the model."""
+def update_shortfalls(partition, judge, targets, count):
+    """Set the shortfalls of changed groups; return whether all are zero."""
     good = True
     for i in range(count):
         g = targets[i]
@@ -167,8 +182,11 @@ def settle_targets(partition, judge, targets, count):
 
 
 @njit(**INNER)
-def _dissolve_groups(partition, judge, near, awake):
-    """Dissolve each group where that lowers SSE and keeps the model; returns how many were."""
+def _dissolve_groups(partition, judge, near, active):
+    """Dissolve groups where that lowers SSE and keeps the model.
+
+    Returns the number of dissolved groups.
+    """
     longest = partition.sizes.max() + 1
     members = np.empty(longest, np.int64)
     origin = np.empty(longest, np.int64)
@@ -183,21 +201,24 @@ def _dissolve_groups(partition, judge, near, awake):
             continue
         for i in range(size):
             targets[i] = partition.group[members[i]]
-        if settle_targets(partition, judge, targets, size) and cost < _IMPROVES:
+        if update_shortfalls(partition, judge, targets, size) and cost < _MIN_IMPROVEMENT:
             dissolved += 1
             for i in range(size):
-                awake[members[i]] = True
+                active[members[i]] = True
                 for j in range(near.shape[1]):
-                    awake[near[members[i], j]] = True
+                    active[near[members[i], j]] = True
         else:
-            put_back(partition, members, origin, size)
-            settle_targets(partition, judge, targets, size)
+            undo_moves(partition, members, origin, size)
+            update_shortfalls(partition, judge, targets, size)
     return dissolved
 
 
 @njit(**INNER)
 def _sort_by_distance(points, members, size, centre):
-    """Sort the first `size` members by squared distance to the record `centre`, by merging runs (stable)."""
+    """Sort the first `size` members by distance to the record `centre`.
+
+    By squared distance, with a stable merge sort.
+    """
     distance = np.zeros(size)
     for i in range(size):
         for j in range(points.shape[1]):
@@ -209,12 +230,12 @@ def _sort_by_distance(points, members, size, centre):
         for start in range(0, size, 2 * run):
             left, right = start, min(start + run, size)
             middle, stop = right, min(start + 2 * run, size)
-            for place in range(start, stop):
+            for position in range(start, stop):
                 if right >= stop or (left < middle and distance[old[left]] <= distance[old[right]]):
-                    new[place] = old[left]
+                    new[position] = old[left]
                     left += 1
                 else:
-                    new[place] = old[right]
+                    new[position] = old[right]
                     right += 1
         old, new = new, old
         run *= 2
@@ -225,10 +246,11 @@ def _sort_by_distance(points, members, size, centre):
 
 @njit(**INNER)
 def _split_off(partition, judge, g, members):
-    """How many of the members, nearest to the outermost first, can form a group while the others keep the model.
+    """Return how many members to split off; 0 where no split is possible.
 
-    members : int64, overwritten with the records of g, the outermost first, then by distance to it. 0 where the
-    group cannot be split so.
+    The members are those nearest to the outermost one; both parts must meet the model. members : int64, overwritten
+    with
+    the records of g, the outermost first, then by distance to it.
     """
     size = partition.sizes[g]
     row = partition.head[g]
@@ -252,37 +274,43 @@ def _split_off(partition, judge, g, members):
 
 
 @njit(**INNER)
-def _split_groups(partition, judge, awake):
-    """Split groups of at least 2k records where both parts meet the model (SSE never rises); how many were."""
+def _split_groups(partition, judge, active):
+    """Split groups of at least 2k records where both parts meet the model.
+
+    SSE never rises. Returns the number of splits.
+    """
     members = np.empty(partition.sizes.max() + 1, np.int64)
     split = 0
     for g in range(len(partition.sizes)):
         while partition.sizes[g] >= 2 * max(1, judge.rules.least[0]):
             leaving = _split_off(partition, judge, g, members)
-            new = take_free(partition) if leaving > 0 else -1
+            new = pop_free_group(partition) if leaving > 0 else -1
             if new < 0:
                 break
             size = partition.sizes[g]
             for i in range(leaving):
                 move(partition, members[i], new)
             for i in range(size):
-                awake[members[i]] = True
+                active[members[i]] = True
             split += 1
     return split
 
 
 @njit(**FROM_PYTHON)
-def descend_partition(partition, judge, near, most_passes):
-    """Improve a partition in which every group meets the model, in place. Cost: n k d near a pass."""
-    awake = np.ones(len(partition.group), np.bool_)
-    for _ in range(most_passes):
-        changes = _improve_records(partition, judge, near, awake)
-        changes += _dissolve_groups(partition, judge, near, awake)
-        changes += _split_groups(partition, judge, awake)
+def descend_partition(partition, judge, near, max_passes):
+    """Improve a partition in which every group meets the model, in place.
+
+    Cost: n k d near a pass.
+    """
+    active = np.ones(len(partition.group), np.bool_)
+    for _ in range(max_passes):
+        changes = _improve_records(partition, judge, near, active)
+        changes += _dissolve_groups(partition, judge, near, active)
+        changes += _split_groups(partition, judge, active)
         if changes == 0:
             break
 
 
-def most_groups_by_size(judge: Judge, records: int) -> int:
-    """Room for the groups that a minimum size allows."""
+def max_groups_by_size(judge: RuleEvaluator, records: int) -> int:
+    """Return the capacity for the groups that a minimum size allows."""
     return records // max(1, int(judge.rules.least[0])) + 1

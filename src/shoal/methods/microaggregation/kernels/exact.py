@@ -1,4 +1,4 @@
-"""The partition of least loss, for tables so small that all sets of records can be looked at."""
+"""Optimal partition of very small tables, by enumeration of all subsets."""
 
 import numpy as np
 from numba import njit
@@ -6,13 +6,16 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import add_row, holds
 
-MOST_RECORDS = 16
-"""A table of so many records has 43 million pairs of a set and a part of it, a fraction of a second."""
+MAX_EXACT_RECORDS = 16
+"""A table of 16 records has 43 million pairs of a set and a subset, a fraction of a second."""
 
 
 @njit(**INNER)
 def _cost_of_set(points, columns, judge, members, mean, histogram):
-    """SSE of the records whose bits are set in `members`; infinite where they do not meet the model."""
+    """Return the SSE of the records with a bit set in `members`.
+
+    Infinite where they do not meet the model.
+    """
     size = 0
     mean[:] = 0.0
     histogram[:] = 0
@@ -35,16 +38,19 @@ def _cost_of_set(points, columns, judge, members, mean, histogram):
 
 @njit(**FROM_PYTHON)
 def best_partition(points, columns, judge, width):
-    """The partition of least SSE of which every group meets the model, int32 (n,), numbered by their first records.
+    """Return the partition of least SSE in which every group meets the model.
+
+    int32 (n,), numbered by the groups' first records; empty where there is no such partition.
 
     Parameters
     ----------
-    points : float64 (n, d), n at most MOST_RECORDS
+    points : float64 (n, d), n at most MAX_EXACT_RECORDS
     columns, judge : see `refine_partition`
-    width : how many columns histograms have
+    width : number of columns of the histograms
 
-    Empty where there is no such partition. Cost: 3 to the power of n. The best partition of a set is the group of its
-    first record and the best partition of the others.
+    Cost: 3 to the power of n. The best partition of a set is the group of its first record and the best partition of
+    the
+    others.
     """
     records = len(points)
     everything = (1 << records) - 1

@@ -1,9 +1,9 @@
-"""A k-d tree of records that supports exact nearest and farthest queries while records leave.
+"""A k-d tree with exact nearest and farthest queries while records leave.
 
-The tree is complete: the nodes are numbered as in a heap (children of i are 2i and 2i+1) and the leaves hold up
-to 32 records as one column-major block, so that a leaf's distances are computed by vector instructions. Each
-node keeps how many records it still holds, their bounding box, the largest squared distance to a fixed centre
-and the smallest row. When a record leaves, only what it defined is computed again, from its leaf upwards.
+The tree is complete: the nodes are numbered as in a heap (children of i are 2i and 2i+1) and a leaf has up to 32
+records as one column-major block, so that a leaf's distances are computed by vector instructions. Each node stores the
+bounding box of its remaining records, their largest squared distance to a fixed centre and their smallest row. When a
+record leaves, only what it defined is computed again, from its leaf upwards.
 
 Every answer equals that of a scan over all records: distances are squared Euclidean, added attribute by
 attribute in column order, and ties go to the smallest row. The lower bounds are rounded like the distances they
@@ -18,37 +18,39 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.runtime.threads import allowed, spread
+from shoal.runtime.threads import parallel_map, thread_limit
 
 LEAF = 32
 """Records in a full leaf."""
 
 BUSH = 16
-"""Leaves that are bounded together, by vector instructions."""
+"""Leaves in a bush; vector instructions compute their bounds at once."""
 
 NO_ROW = np.int32(2**31 - 1)
-"""Stands for 'no record'; larger than every row, so it loses every tie."""
+"""The marker of 'no record'; larger than every row, so it loses every tie."""
 
 _ROUNDING = 1e-12  # far above the rounding error of a bound that is a difference of such squares
-_LEAST_WEIGHT = 1e-6
+_MIN_WEIGHT = 1e-6
 _NO_NAN = {"nnan", "nsz"}  # lets minima and maxima become vector instructions; never reorders a sum
-_MOST_PARTS = 4
-_ROWS_WORTHTHREADS = 20_000
-_AT_HAND = 8192  # so many records lie in a core's own memory
+_MAX_PARTS = 4
+_MIN_ROWS_FOR_THREADS = 20_000
+_RECORDS_IN_CACHE = 8192  # records that fit into a core's cache
 
 
 class KdTree(NamedTuple):
-    """A k-d tree over some rows of a matrix with d attributes; `leaves` is a power of two.
+    """A k-d tree over some rows of a matrix with d attributes.
 
-    block : float64 (leaves, w + 1, 32), the records of a leaf; w is d rounded up to even, a padding column holds
-        zeros, the last row holds the squared distance to `centre`. A free slot repeats slot 0.
-    row : int32 (leaves, 32), the rows of the records; NO_ROW for one that was let go
+    `leaves` is a power of two.
+
+    block : float64 (leaves, w + 1, 32), the records of a leaf; w is d rounded up to even, a padding column contains
+        zeros, the last row contains the squared distance to `centre`. A free slot repeats slot 0.
+    row : int32 (leaves, 32), the rows of the records; NO_ROW for one that was marked as removed
     filled : int32 (leaves,), records left in each leaf
     box : float64 (2 leaves, 2 d + 1), per node the minima, the maxima and the largest squared distance to `centre`;
         without records infinity, minus infinity and -1
     bush : float64 (leaves / 16, 2 d + 1, 16), the boxes of the leaves once more, those of 16 leaves side by side
     first : int32 (2 leaves,), the smallest row below each node, NO_ROW where there is none
-    place : int32 (rows of the matrix,), 32 leaf + slot of each row, -1 where the row is not in the tree
+    slot_of_row : int32 (rows of the matrix,), 32 leaf + slot of each row, -1 where the row is not in the tree
     centre : float64 (d,)
     """
 
@@ -58,25 +60,28 @@ class KdTree(NamedTuple):
     box: np.ndarray
     bush: np.ndarray
     first: np.ndarray
-    place: np.ndarray
+    slot_of_row: np.ndarray
     centre: np.ndarray
 
 
 class NearestScratch(NamedTuple):
-    """Memory that queries overwrite: a stack, the bounds of a bush and the turns of its leaves, the distances of a
-    leaf, and the answer in its order."""
+    """Memory that queries overwrite.
+
+    It consists of a stack (`node`, `bound`), the bounds of a bush and the visiting order of its leaves (`bush`,
+    `visit_order`), the distances of a leaf (`leaf`), and the answer in its order (`distance`, `row`).
+    """
 
     node: np.ndarray
     bound: np.ndarray
     bush: np.ndarray
-    turn: np.ndarray
+    visit_order: np.ndarray
     leaf: np.ndarray
     distance: np.ndarray
     row: np.ndarray
 
 
-def make_scratch(answers: int) -> NearestScratch:
-    """Memory for queries that ask for at most `answers` records."""
+def make_query_scratch(answers: int) -> NearestScratch:
+    """Allocate memory for queries of at most `answers` records."""
     answers = max(1, answers)
     return NearestScratch(
         np.empty(128, np.int64),
@@ -91,7 +96,10 @@ def make_scratch(answers: int) -> NearestScratch:
 
 @njit(**INNER)
 def _select(keys, rows, start, stop, kth):
-    """Permute keys and rows in [start, stop) so that position `kth` is in place by (key, row) (Hoare's find)."""
+    """Partition keys and rows in [start, stop) around position `kth`.
+
+    Position `kth` is correct by (key, row) afterwards (Hoare's find).
+    """
     low, high = start, stop - 1
     while low < high:
         middle = (low + high) >> 1
@@ -126,7 +134,10 @@ def _select(keys, rows, start, stop, kth):
 
 @njit(**INNER, fastmath=_NO_NAN)
 def _widest(points, rows, start, stop):
-    """The attribute with the widest range, from a sample where there are many records (any split is correct)."""
+    """Return the attribute with the widest range.
+
+    From a sample where there are many records (any split is correct).
+    """
     attributes = points.shape[1]
     step = max(1, (stop - start) // 2048)
     widest, width = 0, -1.0
@@ -146,9 +157,9 @@ def _widest(points, rows, start, stop):
 
 @njit(**INNER)
 def _arrange(points, rows, keys, bounds, base, root, below):
-    """Sort `rows` into the nodes at and below `root` that are smaller than `below`; fills `bounds` (start, stop).
+    """Sort `rows` into the nodes at and below `root` that precede `below`.
 
-    Places in `rows` and `keys` are counted from `base`.
+    Fills `bounds` (start, stop). Positions in `rows` and `keys` are counted from `base`.
     """
     first, last = root, root
     while first < below:
@@ -166,18 +177,18 @@ def _arrange(points, rows, keys, bounds, base, root, below):
 
 
 @njit(**INNER)
-def _lay_out(tree, leaf):
-    """Put the box of a leaf into its bush."""
+def _copy_box_to_bush(tree, leaf):
+    """Copy the box of a leaf into its bush."""
     node = tree.block.shape[0] + leaf
     for j in range(tree.box.shape[1]):
         tree.bush[leaf // BUSH, j, leaf % BUSH] = tree.box[node, j]
 
 
 @njit(**INNER, fastmath=_NO_NAN)
-def _fill(tree, points, places, rows, bounds, base, first_leaf, last_leaf):
-    """Copy the records of the leaves [first_leaf, last_leaf) into their blocks and describe these leaves.
+def _fill(tree, points, indices, rows, bounds, base, first_leaf, last_leaf):
+    """Copy records into the leaves [first_leaf, last_leaf) and describe these.
 
-    `places` are places in `points` and in `rows`; they are counted from `base`.
+    `indices` are positions in `points` and in `rows`; they are counted from `base`.
     """
     block, box = tree.block, tree.box
     attributes = points.shape[1]
@@ -192,14 +203,14 @@ def _fill(tree, points, places, rows, bounds, base, first_leaf, last_leaf):
             box[node, attributes + j] = -np.inf
         radius = -1.0
         for slot in range(stop - start):
-            place = places[start - base + slot]
-            row = rows[place]
+            index = indices[start - base + slot]
+            row = rows[index]
             tree.row[leaf, slot] = row
-            tree.place[row] = LEAF * leaf + slot
+            tree.slot_of_row[row] = LEAF * leaf + slot
             smallest = min(smallest, row)
             square = 0.0
             for j in range(attributes):
-                value = points[place, j]
+                value = points[index, j]
                 block[leaf, j, slot] = value
                 box[node, j] = min(box[node, j], value)
                 box[node, attributes + j] = max(box[node, attributes + j], value)
@@ -211,7 +222,7 @@ def _fill(tree, points, places, rows, bounds, base, first_leaf, last_leaf):
             radius = max(radius, square)
         box[node, 2 * attributes] = radius
         tree.first[node] = smallest
-        _lay_out(tree, leaf)
+        _copy_box_to_bush(tree, leaf)
         for slot in range(stop - start, LEAF):
             tree.row[leaf, slot] = NO_ROW
             for j in range(width + 1):
@@ -226,33 +237,38 @@ def _part(points, rows, keys, bounds, parts):
 
 @njit(**FROM_PYTHON)
 def _grow(tree, points, rows, keys, bounds, root):
-    """Sort `rows` into the nodes below `root`, down to the leaves, and fill these.
+    """Sort `rows` into the nodes below `root` and fill the leaves.
 
-    Records lie anywhere in memory. Those of a node that has few are copied side by side first: what is below it is
-    then sorted at hand.
+    Records are scattered in memory. Those of a small enough node are copied into one array first, so that everything
+    below
+    it is sorted in the cache.
     """
     leaves = tree.block.shape[0]
-    below, share = root, 1  # nodes of one level below the root, and how many there are
-    while bounds[root, 1] - bounds[root, 0] > share * _AT_HAND and below < leaves:
+    below, share = root, 1  # the first node of a level below the root, and the level's size
+    while bounds[root, 1] - bounds[root, 0] > share * _RECORDS_IN_CACHE and below < leaves:
         below, share = 2 * below, 2 * share
     _arrange(points, rows, keys, bounds, 0, root, below)
-    most = 0
+    largest = 0
     for node in range(below, below + share):
-        most = max(most, bounds[node, 1] - bounds[node, 0])
-    here, mine, places = np.empty((most, points.shape[1])), np.empty(most, np.int32), np.empty(most, np.int32)
+        largest = max(largest, bounds[node, 1] - bounds[node, 0])
+    copied, own_rows, indices = (
+        np.empty((largest, points.shape[1])),
+        np.empty(largest, np.int32),
+        np.empty(largest, np.int32),
+    )
     for node in range(below, below + share):
         start, stop = bounds[node]
         for i in range(stop - start):
-            mine[i], places[i] = rows[start + i], i
+            own_rows[i], indices[i] = rows[start + i], i
             for j in range(points.shape[1]):
-                here[i, j] = points[mine[i], j]
+                copied[i, j] = points[own_rows[i], j]
         first, last = node, node + 1
         while first < leaves:
             first, last = 2 * first, 2 * last
-        _arrange(here, places, keys[start:stop], bounds, start, node, leaves)
-        _fill(tree, here, places, mine, bounds, start, first - leaves, last - leaves)
+        _arrange(copied, indices, keys[start:stop], bounds, start, node, leaves)
+        _fill(tree, copied, indices, own_rows, bounds, start, first - leaves, last - leaves)
         for i in range(stop - start):
-            rows[start + i] = mine[places[i]]
+            rows[start + i] = own_rows[indices[i]]
 
 
 @njit(**INNER, fastmath=_NO_NAN)
@@ -270,24 +286,26 @@ def _describe(tree, node):
 
 @njit(**FROM_PYTHON)
 def summarise(tree, below):
-    """Describe the inner nodes before `below` from their children, from the last to the root."""
+    """Describe the inner nodes before `below`, from the last to the root."""
     for node in range(below - 1, 0, -1):
         _describe(tree, node)
 
 
 def build_tree(
-    points: np.ndarray, rows: np.ndarray, centre: np.ndarray, work: Callable[..., object] = spread
+    points: np.ndarray, rows: np.ndarray, centre: np.ndarray, work: Callable[..., object] = parallel_map
 ) -> KdTree:
-    """A tree over the given rows of `points`, on several threads where there are many.
+    """Build a tree over the given rows of `points`.
+
+    On several threads where there are many records.
 
     Parameters
     ----------
     points : float64 (n, d), C-contiguous, finite
     rows : int32 (m,), distinct rows of `points`; permuted into the order of the leaves
     centre : float64 (d,), any point; a centre near the middle of the records makes the farthest query faster
-    work : what spreads work over threads
+    work : parallel map over threads
 
-    Cost: m log m time, about 8 (d + 3) bytes a record.
+    Cost: m log m time, about 8 (d + 3) bytes per record.
     """
     records, attributes = len(rows), points.shape[1]
     leaves = 1
@@ -301,16 +319,16 @@ def build_tree(
         box=np.empty((2 * leaves, 2 * attributes + 1)),
         bush=np.empty((-(-leaves // BUSH), 2 * attributes + 1, BUSH)),
         first=np.empty(2 * leaves, np.int32),
-        place=np.full(points.shape[0], -1, np.int32),
+        slot_of_row=np.full(points.shape[0], -1, np.int32),
         centre=np.array(centre, np.float64),
     )
-    if leaves < BUSH:  # leaves that there are not are empty
+    if leaves < BUSH:  # missing leaves count as empty
         tree.bush[:, :attributes], tree.bush[:, attributes:-1], tree.bush[:, -1] = np.inf, -np.inf, -1.0
     keys = np.empty(records)
     bounds = np.zeros((2 * leaves, 2), np.int64)
     bounds[1] = (0, records)
     parts = 1
-    while 2 * parts <= min(_MOST_PARTS, allowed()) and parts < leaves and records >= _ROWS_WORTHTHREADS:
+    while 2 * parts <= min(_MAX_PARTS, thread_limit()) and parts < leaves and records >= _MIN_ROWS_FOR_THREADS:
         parts *= 2
     _part(points, rows, keys, bounds, parts)
     work(lambda part: _grow(tree, points, rows, keys, bounds, parts + part), range(parts))
@@ -319,13 +337,16 @@ def build_tree(
 
 
 @njit(**INNER, fastmath=_NO_NAN)
-def _take_slot(tree, leaf, slot, last):
-    """Move the last record of a leaf into a slot that is free now; free slots repeat slot 0."""
+def _free_slot(tree, leaf, slot, last):
+    """Move the last record of a leaf into a slot that is free now.
+
+    Free slots repeat slot 0.
+    """
     block = tree.block
     if slot != last:
         moved = tree.row[leaf, last]
         tree.row[leaf, slot] = moved
-        tree.place[moved] = LEAF * leaf + slot
+        tree.slot_of_row[moved] = LEAF * leaf + slot
     tree.row[leaf, last] = NO_ROW
     end = LEAF if slot == 0 else last + 1
     for j in range(block.shape[1]):
@@ -336,7 +357,10 @@ def _take_slot(tree, leaf, slot, last):
 
 @njit(**INNER, fastmath=_NO_NAN)
 def _describe_leaf_without(tree, leaf, record, row):
-    """After `record` left a leaf: compute again what it defined. Returns whether anything changed."""
+    """Update a leaf after `record` left; return whether anything changed.
+
+    Only what the record defined is computed again.
+    """
     block, box = tree.block, tree.box
     attributes = tree.centre.shape[0]
     node = block.shape[0] + leaf
@@ -373,13 +397,16 @@ def _describe_leaf_without(tree, leaf, record, row):
 
 @njit(**INNER, fastmath=_NO_NAN)
 def remove(tree, record, row):
-    """Take a record out of the tree; `record` is its values, float64 (d,). Cost: a leaf's block, and log n at most."""
+    """Remove a record from the tree; `record` is its values, float64 (d,).
+
+    Cost: a leaf's block, and log n at most.
+    """
     box, first = tree.box, tree.first
     attributes = tree.centre.shape[0]
-    leaf, slot = tree.place[row] // LEAF, tree.place[row] % LEAF
+    leaf, slot = tree.slot_of_row[row] // LEAF, tree.slot_of_row[row] % LEAF
     tree.filled[leaf] -= 1
-    tree.place[row] = -1
-    _take_slot(tree, leaf, slot, tree.filled[leaf])
+    tree.slot_of_row[row] = -1
+    _free_slot(tree, leaf, slot, tree.filled[leaf])
     changed = _describe_leaf_without(tree, leaf, record, row)
     node = (tree.block.shape[0] + leaf) >> 1
     while changed and node >= 1:
@@ -403,18 +430,23 @@ def remove(tree, record, row):
 
 
 @njit(**INNER)
-def let_go(tree, row):
-    """Have no query find a record any more. It stays in its leaf until `tidy`, and only that may follow."""
-    place = tree.place[row]
-    tree.row[place // LEAF, place % LEAF] = NO_ROW
-    tree.place[row] = -1
+def mark_removed(tree, row):
+    """Hide a record from all queries.
+
+    It stays in its leaf until `compact_leaves`, which must be the next change.
+    """
+    position = tree.slot_of_row[row]
+    tree.row[position // LEAF, position % LEAF] = NO_ROW
+    tree.slot_of_row[row] = -1
 
 
 @njit(**FROM_PYTHON, fastmath=_NO_NAN)
-def tidy(tree, worn, root):
-    """Take out the records that were let go, of the leaves below `root` that are `worn` (uint8 by leaf).
+def compact_leaves(tree, dirty, root):
+    """Remove the marked records from the `dirty` leaves below `root`.
 
-    Queries pass such records over: many can be let go first and be taken out together, each subtree by a thread.
+    `dirty` is uint8 by leaf. Queries skip marked records, so many can be marked first and removed in one pass, each
+    subtree
+    by a thread.
     """
     box, first, block = tree.box, tree.first, tree.block
     attributes = tree.centre.shape[0]
@@ -425,40 +457,40 @@ def tidy(tree, worn, root):
     touched = np.zeros(stop - start, np.uint8)  # of the nodes of a level
     for node in range(start, stop):
         leaf = node - leaves
-        if worn[leaf] == 0:
+        if dirty[leaf] == 0:
             continue
-        worn[leaf] = 0
+        dirty[leaf] = 0
         touched[node - start] = 1
-        kept = 0
+        used = 0
         smallest = NO_ROW
         for slot in range(tree.filled[leaf]):
             row = tree.row[leaf, slot]
             if row != NO_ROW:
-                if kept < slot:
-                    tree.row[leaf, kept] = row
-                    tree.place[row] = LEAF * leaf + kept
+                if used < slot:
+                    tree.row[leaf, used] = row
+                    tree.slot_of_row[row] = LEAF * leaf + used
                     for j in range(width + 1):
-                        block[leaf, j, kept] = block[leaf, j, slot]
+                        block[leaf, j, used] = block[leaf, j, slot]
                 smallest = min(smallest, row)
-                kept += 1
-        tree.filled[leaf] = kept
+                used += 1
+        tree.filled[leaf] = used
         first[node] = smallest
         for j in range(width + 1):
-            for slot in range(kept, LEAF):
+            for slot in range(used, LEAF):
                 block[leaf, j, slot] = block[leaf, j, 0]
-        for slot in range(kept, LEAF):
+        for slot in range(used, LEAF):
             tree.row[leaf, slot] = NO_ROW
         for j in range(attributes):
             lowest = highest = block[leaf, j, 0]
             for slot in range(LEAF):
                 lowest = min(lowest, block[leaf, j, slot])
                 highest = max(highest, block[leaf, j, slot])
-            box[node, j], box[node, attributes + j] = (lowest, highest) if kept else (np.inf, -np.inf)
+            box[node, j], box[node, attributes + j] = (lowest, highest) if used else (np.inf, -np.inf)
         radius = block[leaf, width, 0]
         for slot in range(LEAF):
             radius = max(radius, block[leaf, width, slot])
-        box[node, 2 * attributes] = radius if kept else -1.0
-        _lay_out(tree, leaf)
+        box[node, 2 * attributes] = radius if used else -1.0
+        _copy_box_to_bush(tree, leaf)
     while start > root:
         start, stop = start >> 1, stop >> 1
         for node in range(start, stop):
@@ -470,9 +502,9 @@ def tidy(tree, worn, root):
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def least_distance(box, node, query):
-    """Lower bound of the squared distances from `query` to the records of a node: that to its box.
+    """Return a lower bound of the squared distances to a node's records.
 
-    It is infinite for a node without records.
+    It is the squared distance from `query` to the node's box; infinite for a node without records.
     """
     attributes = query.shape[0]
     total = 0.0
@@ -484,11 +516,12 @@ def least_distance(box, node, query):
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def _largest_distance(box, node, centre, opposite, weight, squares):
-    """Upper bound of the squared distances from a query to the records of a node, by its box and its radius.
+    """Return an upper bound of the squared distances to a node's records.
 
-    With x and q seen from the centre and any weight a > 0: |x - q|² = |q|² + |q|²/a + (1 + a)|x|² - a|x + q/a|². What
-    is subtracted is least for the point of the box next to `opposite`, -q/a; |x|² is at most the node's radius;
-    `squares` is what does not depend on x. With a = |q| / radius, `opposite` lies where a farthest record would.
+    By its box and its radius. With x and q seen from the centre and any weight a > 0:
+    |x - q|² = |q|² + |q|²/a + (1 + a)|x|² - a|x + q/a|². The subtracted term is least for the point of the box next to
+    `opposite`, -q/a; |x|² is at most the node's radius; `squares` is the part that does not depend on x. With
+    a = |q| / radius, `opposite` lies where a farthest record would.
     """
     attributes = centre.shape[0]
     near = 0.0
@@ -496,45 +529,54 @@ def _largest_distance(box, node, centre, opposite, weight, squares):
         low, high = box[node, j] - centre[j], box[node, attributes + j] - centre[j]
         step = max(max(low - opposite[j], opposite[j] - high), 0.0)
         near += step * step
-    most = squares + (1.0 + weight) * box[node, 2 * attributes]
-    return most - weight * near + _ROUNDING * (most + weight * near)
+    upper = squares + (1.0 + weight) * box[node, 2 * attributes]
+    return upper - weight * near + _ROUNDING * (upper + weight * near)
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def least_distances(bush, number, query, bound):
-    """What `least_distance` is of the leaves of a bush, into `bound`, float64 (16,)."""
-    attributes, many = query.shape[0], bound.shape[0]
-    for i in range(many):
+    """Compute `least_distance` of the leaves of a bush, into `bound`.
+
+    `bound` is float64 (16,).
+    """
+    attributes, lanes = query.shape[0], bound.shape[0]
+    for i in range(lanes):
         bound[i] = 0.0
     for j in range(attributes):
         value = query[j]
-        for i in range(many):
+        for i in range(lanes):
             step = max(max(bush[number, j, i] - value, value - bush[number, attributes + j, i]), 0.0)
             bound[i] += step * step
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def _largest_distances(bush, number, centre, opposite, weight, squares, bound):
-    """What `_largest_distance` is of the leaves of a bush, into `bound`, float64 (16,); -1 for an empty leaf."""
-    attributes, many = centre.shape[0], bound.shape[0]
-    for i in range(many):
+    """Compute `_largest_distance` of the leaves of a bush, into `bound`.
+
+    `bound` is float64 (16,); -1 for an empty leaf.
+    """
+    attributes, lanes = centre.shape[0], bound.shape[0]
+    for i in range(lanes):
         bound[i] = 0.0
     for j in range(attributes):
         middle, value = centre[j], opposite[j]
-        for i in range(many):
+        for i in range(lanes):
             low, high = bush[number, j, i] - middle, bush[number, attributes + j, i] - middle
             step = max(max(low - value, value - high), 0.0)
             bound[i] += step * step
-    for i in range(many):
+    for i in range(lanes):
         radius = bush[number, 2 * attributes, i]
-        most = squares + (1.0 + weight) * radius
+        upper = squares + (1.0 + weight) * radius
         near = bound[i]
-        bound[i] = most - weight * near + _ROUNDING * (most + weight * near) if radius >= 0.0 else -1.0
+        bound[i] = upper - weight * near + _ROUNDING * (upper + weight * near) if radius >= 0.0 else -1.0
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def leaf_distances(block, leaf, query, distance):
-    """Squared distances from `query` to the 32 slots of a leaf, two attributes at a time in column order."""
+    """Compute squared distances from `query` to the 32 slots of a leaf.
+
+    Two attributes at a time in column order.
+    """
     attributes = query.shape[0]
     first, second = query[0], query[1] if attributes > 1 else 0.0
     for i in range(LEAF):
@@ -550,17 +592,20 @@ def leaf_distances(block, leaf, query, distance):
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
-def any_within(distance, most):
-    """Whether any of these distances is at most `most`; counted, for a least one would not be found by vectors."""
+def any_within(distance, limit):
+    """Return whether any of these distances is at most `limit`.
+
+    They are counted: a search for the minimum would not be vectorized.
+    """
     count = 0
     for i in range(len(distance)):
-        count += distance[i] <= most
+        count += distance[i] <= limit
     return count > 0
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
 def _any_beyond(distance, least):
-    """Whether any of these distances is at least `least`."""
+    """Return whether any of these distances is at least `least`."""
     count = 0
     for i in range(len(distance)):
         count += distance[i] >= least
@@ -568,30 +613,34 @@ def _any_beyond(distance, least):
 
 
 @njit(**INNER, inline="always", fastmath=_NO_NAN)
-def nearest_first(lows, worst, turns):
-    """The leaves of a bush whose bound is at most `worst`, the least bound first, into `turns`; returns how many."""
+def nearest_first(lows, worst, visit_order):
+    """Sort the leaves of a bush with a bound of at most `worst`.
+
+    The least bound first, into `visit_order`; returns their number.
+    """
     waiting = 0
     for i in range(BUSH):
         if lows[i] <= worst and lows[i] < np.inf:
             position = waiting
-            while position > 0 and lows[turns[position - 1]] > lows[i]:
-                turns[position] = turns[position - 1]
+            while position > 0 and lows[visit_order[position - 1]] > lows[i]:
+                visit_order[position] = visit_order[position - 1]
                 position -= 1
-            turns[position] = i
+            visit_order[position] = i
             waiting += 1
     return waiting
 
 
 @njit(**INNER, fastmath=_NO_NAN)
 def nearest(tree, query, wanted, scratch):
-    """The `wanted` records nearest to `query` by (distance, row), into scratch.distance and scratch.row.
+    """Find the `wanted` records nearest to `query` by (distance, row).
 
-    Returns how many were found (fewer than wanted only where the tree holds fewer). `query` is float64 (d,).
-    Cost: log n in practice for few attributes, n in the worst case.
+    The answer is in scratch.distance and scratch.row. Returns the number found (fewer than wanted only where the tree
+    has
+    fewer). `query` is float64 (d,). Cost: log n in practice for few attributes, n in the worst case.
     """
     block, box, filled, first = tree.block, tree.box, tree.filled, tree.first
     stack, bounds, lows, distance = scratch.node, scratch.bound, scratch.bush, scratch.leaf
-    turns = scratch.turn
+    visit_order = scratch.visit_order
     best, rows = scratch.distance, scratch.row
     leaves, bushes = block.shape[0], tree.bush.shape[0]
     found = 0
@@ -622,11 +671,11 @@ def nearest(tree, query, wanted, scratch):
         if node == 0:
             continue
         least_distances(tree.bush, node - bushes, query, lows)
-        for turn in turns[: nearest_first(lows, worst, turns)]:
-            if lows[turn] > worst:
+        for lane in visit_order[: nearest_first(lows, worst, visit_order)]:
+            if lows[lane] > worst:
                 break
-            leaf = BUSH * (node - bushes) + turn
-            if lows[turn] == worst and first[leaves + leaf] >= worst_row:
+            leaf = BUSH * (node - bushes) + lane
+            if lows[lane] == worst and first[leaves + leaf] >= worst_row:
                 continue
             leaf_distances(block, leaf, query, distance)
             if not any_within(distance, worst):
@@ -650,14 +699,16 @@ def nearest(tree, query, wanted, scratch):
 
 @njit(**INNER, fastmath=_NO_NAN)
 def farthest(tree, query, wanted, scratch):
-    """The `wanted` records farthest from `query`, ties to the smallest row, into scratch.distance and scratch.row.
+    """Find the `wanted` records farthest from `query`.
 
-    Returns how many were found (fewer than wanted only where the tree holds fewer). `query` is float64 (d,).
-    Cost: log n in practice where few records are outlying, n in the worst case.
+    Ties go to the smallest row. The answer is in scratch.distance and scratch.row. Returns the number found (fewer than
+    wanted only where the tree has fewer). `query` is float64 (d,). Cost: log n in practice where few records are
+    outlying,
+    n in the worst case.
     """
     block, box, filled, first, centre = tree.block, tree.box, tree.filled, tree.first, tree.centre
     stack, bounds, highs, distance = scratch.node, scratch.bound, scratch.bush, scratch.leaf
-    turns = scratch.turn
+    visit_order = scratch.visit_order
     best, rows = scratch.distance, scratch.row
     leaves, bushes, attributes = block.shape[0], tree.bush.shape[0], query.shape[0]
     found = 0
@@ -668,7 +719,7 @@ def farthest(tree, query, wanted, scratch):
     for j in range(attributes):
         square += offset[j] * offset[j]
     radius = box[1, 2 * attributes]
-    weight = max(np.sqrt(square / radius), _LEAST_WEIGHT) if radius > 0.0 else 1.0
+    weight = max(np.sqrt(square / radius), _MIN_WEIGHT) if radius > 0.0 else 1.0
     opposite = -offset / weight
     squares = square + square / weight
     least, least_row = -1.0, NO_ROW
@@ -703,16 +754,16 @@ def farthest(tree, query, wanted, scratch):
         for i in range(BUSH):
             if highs[i] >= least and highs[i] >= 0.0:
                 position = waiting
-                while position > 0 and highs[turns[position - 1]] < highs[i]:
-                    turns[position] = turns[position - 1]
+                while position > 0 and highs[visit_order[position - 1]] < highs[i]:
+                    visit_order[position] = visit_order[position - 1]
                     position -= 1
-                turns[position] = i
+                visit_order[position] = i
                 waiting += 1
-        for turn in turns[:waiting]:
-            if highs[turn] < least:
+        for lane in visit_order[:waiting]:
+            if highs[lane] < least:
                 break
-            leaf = BUSH * (node - bushes) + turn
-            if highs[turn] == least and first[leaves + leaf] > least_row:
+            leaf = BUSH * (node - bushes) + lane
+            if highs[lane] == least and first[leaves + leaf] > least_row:
                 continue
             leaf_distances(block, leaf, query, distance)
             if not _any_beyond(distance, least):

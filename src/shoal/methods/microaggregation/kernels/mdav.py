@@ -1,7 +1,7 @@
 """Microaggregation by fixed-size heuristics: MDAV, CBFS and V-MDAV.
 
-All three take the record farthest from the centroid as a seed and give it its k - 1 nearest records. MDAV makes
-a second group around the record farthest from the seed; CBFS makes one group at a time; V-MDAV lets a group grow
+All three use the record farthest from the centroid as a seed and give it its k - 1 nearest records. MDAV forms
+a second group around the record farthest from the seed; CBFS forms one group at a time; V-MDAV lets a group grow
 up to 2k - 1 records while the next record is near the group and far from the rest.
 
 MDAV: Domingo-Ferrer and Torra, "Ordinal, continuous and heterogeneous k-anonymity through microaggregation",
@@ -18,7 +18,7 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.kdtree import NO_ROW, nearest
-from shoal.methods.microaggregation.kernels.parallel_mdav import take_rounds
+from shoal.methods.microaggregation.kernels.parallel_mdav import run_rounds
 from shoal.methods.microaggregation.kernels.unassigned import (
     GROUPS,
     REMAINING,
@@ -27,15 +27,15 @@ from shoal.methods.microaggregation.kernels.unassigned import (
     join_nearest,
     leave,
     make_pool,
+    needs_new_tree,
     next_seed,
     renew,
-    tree_is_worn,
 )
 
 
 @njit(**INNER)
-def _take_group(pool, seed, k, group):
-    """The seed and its k - 1 nearest records leave the pool as the next group."""
+def _form_group(pool, seed, k, group):
+    """Remove the seed and its k - 1 nearest records as the next group."""
     label = pool.progress[GROUPS]
     leave(pool, np.int64(seed))
     group[seed] = label
@@ -48,38 +48,46 @@ def _take_group(pool, seed, k, group):
 
 @njit(**FROM_PYTHON)
 def _mdav_groups(pool, k, group):
-    """MDAV until fewer than 2k records are left (True) or the pool must be renewed (False)."""
+    """Form MDAV groups until fewer than 2k records remain (True).
+
+    Returns False where the pool must be renewed.
+    """
     while pool.progress[REMAINING] >= 2 * k:
         seed = next_seed(pool)
         if seed == NO_ROW:
             return False
         paired = pool.progress[REMAINING] >= 3 * k
-        _take_group(pool, seed, k, group)
+        _form_group(pool, seed, k, group)
         if paired:
-            _take_group(pool, farthest_from(pool, pool.points[seed]), k, group)
+            _form_group(pool, farthest_from(pool, pool.points[seed]), k, group)
     return True
 
 
 @njit(**FROM_PYTHON)
 def _cbfs_groups(pool, k, group):
-    """CBFS until fewer than k records are left (True) or the pool must be renewed (False)."""
+    """Form CBFS groups until fewer than k records remain (True).
+
+    Returns False where the pool must be renewed.
+    """
     while pool.progress[REMAINING] >= k:
         seed = next_seed(pool)
         if seed == NO_ROW:
             return False
-        _take_group(pool, seed, k, group)
+        _form_group(pool, seed, k, group)
     return True
 
 
 @njit(**INNER)
 def _nearest_to_group(pool, members, size, gaps, rows):
-    """The record left that is nearest to any member, by (distance, row): (squared distance, row).
+    """Return the remaining record nearest to any member: (distance, row).
 
-    gaps and rows hold each member's nearest record left; where that has left (-1), it is looked up again.
+    By (squared distance, row). gaps and rows contain each member's nearest remaining record; where that one has left
+    (-1),
+    it is searched again.
     """
     gap, closest = np.inf, NO_ROW
     for i in range(size):
-        if rows[i] < 0 or pool.tree.place[rows[i]] < 0:
+        if rows[i] < 0 or pool.tree.slot_of_row[rows[i]] < 0:
             nearest(pool.tree, pool.points[members[i]], np.int64(1), pool.scratch)
             gaps[i], rows[i] = pool.scratch.distance[0], pool.scratch.row[0]
         if gaps[i] < gap or (gaps[i] == gap and rows[i] < closest):
@@ -89,19 +97,22 @@ def _nearest_to_group(pool, members, size, gaps, rows):
 
 @njit(**FROM_PYTHON)
 def _v_mdav_groups(pool, k, gamma, order, position, group):
-    """V-MDAV until fewer than k records are left (-1) or the tree must be renewed (the place reached in `order`)."""
+    """Form V-MDAV groups until fewer than k records remain (-1).
+
+    Returns the position reached in `order` where the tree must be renewed.
+    """
     members = np.empty(2 * k, np.int32)
     gaps = np.empty(2 * k)
     rows = np.empty(2 * k, np.int32)
     progress, scratch = pool.progress, pool.scratch
     while progress[REMAINING] >= k:
-        if tree_is_worn(pool):
+        if needs_new_tree(pool):
             return position
         while group[order[position]] >= 0:
             position += 1
         members[0] = order[position]
         label = progress[GROUPS]
-        _take_group(pool, members[0], k, group)
+        _form_group(pool, members[0], k, group)
         for i in range(1, k):
             members[i] = scratch.row[i - 1]
         rows[:] = -1
@@ -132,8 +143,9 @@ def mdav(points: np.ndarray, k: int) -> np.ndarray:
     -------
     int32 (n,): the group of each row, numbered in order of creation; one group where n < 2k.
 
-    Cost: n log n in practice for few attributes; n² d / k at worst. Of many records most of the work is spread over
-    all threads, whose number changes no group.
+    Cost: n log n in practice for few attributes; n² d / k at worst. Large tables use all threads for most of the work;
+    the
+    number of threads changes no group.
 
     Examples
     --------
@@ -141,17 +153,19 @@ def mdav(points: np.ndarray, k: int) -> np.ndarray:
     array([1, 1, 0, 0, 1], dtype=int32)
     """
     group = np.full(len(points), -1, np.int32)
-    pool = take_rounds(make_pool(points, k), k, group)
+    pool = run_rounds(make_pool(points, k), k, group)
     while not _mdav_groups(pool, k, group):
-        pool = take_rounds(renew(pool), k, group)
+        pool = run_rounds(renew(pool), k, group)
     group[group < 0] = pool.progress[GROUPS]
     return group
 
 
 def cbfs(points: np.ndarray, k: int) -> np.ndarray:
-    """CBFS: groups of k records; fewer than k left-over records join the groups of the nearest centroids.
+    """CBFS: groups of k records.
 
-    Parameters, result and cost as for `mdav`; one group where n < k.
+    Fewer than k left-over records join the groups of the nearest centroids. Parameters, result and cost as for `mdav`;
+    one
+    group where n < k.
     """
     group = np.full(len(points), -1, np.int32)
     pool = make_pool(points, k)
@@ -162,7 +176,10 @@ def cbfs(points: np.ndarray, k: int) -> np.ndarray:
 
 
 def _outermost_first(pool: Pool) -> np.ndarray:
-    """All rows by (largest distance to the centroid of all records, smallest row)."""
+    """Return all rows by (largest distance to the centroid, smallest row).
+
+    The centroid is that of all records.
+    """
     centroid = pool.total / len(pool.points)
     distance = np.zeros(len(pool.points))
     for j in range(pool.points.shape[1]):
@@ -171,10 +188,11 @@ def _outermost_first(pool: Pool) -> np.ndarray:
 
 
 def v_mdav(points: np.ndarray, k: int, gamma: float) -> np.ndarray:
-    """V-MDAV: groups of k to 2k - 1 records; seeds are the records farthest from the centroid of all records.
+    """V-MDAV: groups of k to 2k - 1 records.
 
-    A group takes the record x nearest to any of its members while that distance is less than gamma times the
-    distance from x to the nearest other record left. Parameters, result and cost as for `mdav`, times k.
+    Seeds are the records farthest from the centroid of all records. A group takes the record x nearest to any of its
+    members while that distance is less than gamma times the distance from x to the nearest other remaining record.
+    Parameters, result and cost as for `mdav`, times k.
     """
     group = np.full(len(points), -1, np.int32)
     pool = make_pool(points, max(k, 2))

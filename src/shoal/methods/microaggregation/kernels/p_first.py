@@ -1,10 +1,10 @@
-"""Algorithm 2, p-sensitivity first, for p-sensitivity and for every other model that has rules.
+"""Algorithm 2, p-sensitivity first, for every model that has rules.
 
-A group starts with the record farthest from the centroid of the records left. While the model's rules fail, it
+A group starts with the record farthest from the centroid of the remaining records. While the model's rules fail, it
 takes the nearest record that contributes to them (see `want_values`), then the nearest records until it has k.
-When the records left cannot meet the model by themselves, each joins the group of the nearest centroid.
+When the remaining records cannot meet the model by themselves, each joins the group of the nearest centroid.
 
-The nearest contributing record is found in the k-d tree with one set of bits per node: the values that occur
+The nearest contributing record is found in the k-d tree with one bit set per node: the values that occur
 below it. A subtree with none of the wanted values is skipped.
 
 Domingo-Ferrer, Sebé and Solanas, "Microaggregation heuristics for p-sensitive k-anonymity", 2007, section 3.2.
@@ -16,13 +16,13 @@ from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.kernels.rules import (
-    Judge,
+    RuleEvaluator,
     Rules,
     add_row,
+    all_rules_met,
     count_rows,
     failing_groups,
-    make_judge,
-    rules_hold,
+    make_evaluator,
     value_counts,
     want_values,
 )
@@ -38,7 +38,7 @@ from shoal.methods.microaggregation.kernels.unassigned import (
     renew,
 )
 
-_WORDS = 16  # at most 1024 bits a node; more values share bits, which skips fewer subtrees but none wrongly
+_MAX_WORDS = 16  # at most 1024 bits per node; further values share bits, which skips fewer subtrees but none wrongly
 
 
 @njit(**INNER)
@@ -50,7 +50,7 @@ def _set_bit(bits, column):
 
 @njit(**INNER)
 def _leaf_bits(tree, leaf, columns, bits):
-    """The bits of the values in a leaf, into `bits`, overwritten."""
+    """Compute the bits of the values in a leaf, into `bits`, overwritten."""
     bits[:] = np.uint64(0)
     for i in range(tree.filled[leaf]):
         row = tree.row[leaf, i]
@@ -61,7 +61,10 @@ def _leaf_bits(tree, leaf, columns, bits):
 
 @njit(**FROM_PYTHON)
 def _all_bits(tree, columns, words):
-    """The bits of the values below each node, uint64 (2 leaves, words)."""
+    """Compute the bits of the values below each node.
+
+    uint64 (2 leaves, words).
+    """
     leaves = tree.block.shape[0]
     masks = np.zeros((2 * leaves, words), np.uint64)
     for leaf in range(leaves):
@@ -74,7 +77,10 @@ def _all_bits(tree, columns, words):
 
 @njit(**INNER)
 def _renew_bits(tree, leaf, columns, masks, bits):
-    """After a record has left a leaf: its bits, and those of the nodes above while they change."""
+    """Update the bits of a leaf after a record has left it.
+
+    Those of the nodes above are updated while they change.
+    """
     node = tree.block.shape[0] + leaf
     _leaf_bits(tree, leaf, columns, bits)
     changed = False
@@ -93,7 +99,7 @@ def _renew_bits(tree, leaf, columns, masks, bits):
 
 @njit(**INNER)
 def _has_wanted(masks, node, bits):
-    """Whether a node may hold a record with a wanted value."""
+    """Return whether a node may contain a record with a wanted value."""
     for word in range(bits.shape[0]):  # noqa: SIM110 (compiled code has no generators)
         if masks[node, word] & bits[word]:
             return True
@@ -102,7 +108,10 @@ def _has_wanted(masks, node, bits):
 
 @njit(**INNER)
 def _nearest_wanted(pool, masks, bits, columns, wanted, query):
-    """The row of the record nearest to `query` by (distance, row) with a wanted value; NO_ROW if there is none."""
+    """Return the row nearest to `query` with a wanted value.
+
+    By (distance, row); NO_ROW if there is none.
+    """
     tree, scratch = pool.tree, pool.scratch
     block, box, filled, first = tree.block, tree.box, tree.filled, tree.first
     stack, bounds, distance = scratch.node, scratch.bound, scratch.leaf
@@ -147,9 +156,12 @@ def _nearest_wanted(pool, masks, bits, columns, wanted, query):
 
 
 @njit(**INNER)
-def _depart(pool, masks, bits, columns, left, row):
-    """A record leaves the pool, the bits of its nodes and the histogram `left` of the records left."""
-    leaf = pool.tree.place[row] // LEAF
+def _remove(pool, masks, bits, columns, left, row):
+    """Remove a record from the pool and update what depends on it.
+
+    These are the bits of its nodes and the histogram `left` of the remaining records.
+    """
+    leaf = pool.tree.slot_of_row[row] // LEAF
     leave(pool, row)
     _renew_bits(pool.tree, leaf, columns, masks, bits)
     add_row(left, columns, row, -1)
@@ -157,12 +169,15 @@ def _depart(pool, masks, bits, columns, left, row):
 
 @njit(**FROM_PYTHON)
 def _grow_groups(pool, judge, columns, masks, left, lacking, group):
-    """Form groups until the records left fail the model (True) or the pool must be renewed (False)."""
+    """Form groups until the pool is exhausted or must be renewed.
+
+    Returns True where the remaining records fail the model, False where the pool must be renewed.
+    """
     k = judge.rules.least[0]
     bits = np.zeros(masks.shape[1], np.uint64)
     wanted = np.zeros(len(left), np.bool_)
     histogram = np.zeros(len(left), np.int64)
-    while pool.progress[REMAINING] >= max(1, k) and rules_hold(judge, left):
+    while pool.progress[REMAINING] >= max(1, k) and all_rules_met(judge, left):
         seed = next_seed(pool)
         if seed == NO_ROW:
             return False
@@ -170,11 +185,11 @@ def _grow_groups(pool, judge, columns, masks, left, lacking, group):
         histogram[:] = 0
         size, row = 0, seed
         while True:
-            _depart(pool, masks, bits, columns, left, np.int64(row))
+            _remove(pool, masks, bits, columns, left, np.int64(row))
             add_row(histogram, columns, row, 1)
             group[row] = label
             size += 1
-            if rules_hold(judge, histogram):
+            if all_rules_met(judge, histogram):
                 break
             want_values(judge, histogram, lacking, wanted)
             bits[:] = np.uint64(0)
@@ -182,12 +197,12 @@ def _grow_groups(pool, judge, columns, masks, left, lacking, group):
                 if wanted[column]:
                     _set_bit(bits, column)
             row = _nearest_wanted(pool, masks, bits, columns, wanted, query)
-            if row == NO_ROW:  # no record left contributes: the nearest; with all of them the rules hold
+            if row == NO_ROW:  # no remaining record contributes: take the nearest; the rules hold with all of them
                 nearest(pool.tree, query, np.int64(1), pool.scratch)
                 row = pool.scratch.row[0]
         found = nearest(pool.tree, query, k - size, pool.scratch) if size < k else 0
         for i in range(found):
-            _depart(pool, masks, bits, columns, left, np.int64(pool.scratch.row[i]))
+            _remove(pool, masks, bits, columns, left, np.int64(pool.scratch.row[i]))
             group[pool.scratch.row[i]] = label
         pool.progress[GROUPS] += 1
     return True
@@ -195,7 +210,10 @@ def _grow_groups(pool, judge, columns, masks, left, lacking, group):
 
 @njit(**FROM_PYTHON)
 def _merge_target(centroids, sizes, g):
-    """The other group whose centroid is nearest, ties to the smaller number; groups without records are passed over."""
+    """Return the other group with the nearest centroid.
+
+    Ties go to the smaller number; groups without records are skipped.
+    """
     best, target = np.inf, -1
     for other in range(len(sizes)):
         if other != g and sizes[other] > 0:
@@ -208,11 +226,14 @@ def _merge_target(centroids, sizes, g):
     return target
 
 
-def merge_failing(points: np.ndarray, columns: np.ndarray, judge: Judge, group: np.ndarray) -> np.ndarray:
-    """Merge each group that fails the model, the first first, into the group of the nearest centroid until all hold.
+def merge_failing(points: np.ndarray, columns: np.ndarray, judge: RuleEvaluator, group: np.ndarray) -> np.ndarray:
+    """Merge failing groups into the group of the nearest centroid.
 
-    Needed only for rules that a further row can break: all but DISTINCT, CATEGORIES and WEIGHT. Returns the
-    groups int32 (n,), numbered without gaps in their old order. Cost: groups for each one that fails.
+    The first failing group is merged first, until all groups meet the model. Needed only for rules that a further row
+    can
+    break: all but DISTINCT, CATEGORIES and WEIGHT. Returns the groups int32 (n,), numbered without gaps in their old
+    order.
+    Cost: groups for each one that fails.
     """
     group = group.copy()
     groups = int(group.max(initial=-1)) + 1
@@ -239,7 +260,7 @@ def merge_failing(points: np.ndarray, columns: np.ndarray, judge: Judge, group: 
 
 
 def grow_until(points: np.ndarray, columns: np.ndarray, rules: Rules, lacking: bool) -> np.ndarray:
-    """Groups grown until the models hold: Algorithm 2 with any rules in place of p-sensitivity.
+    """Grow groups until the models hold: Algorithm 2 with any rules.
 
     Parameters
     ----------
@@ -255,9 +276,9 @@ def grow_until(points: np.ndarray, columns: np.ndarray, rules: Rules, lacking: b
     Cost: n log n in practice, times the number of words of 64 values and the values of the attributes.
     """
     group = np.full(len(points), -1, np.int32)
-    judge = make_judge(rules)
+    judge = make_evaluator(rules)
     pool = make_pool(points, int(rules.least[0]))
-    words = min(_WORDS, max(1, -(-int(rules.offsets[-1]) // 64)))
+    words = min(_MAX_WORDS, max(1, -(-int(rules.offsets[-1]) // 64)))
     left = value_counts(columns, rules)
     tree, masks = pool.tree, _all_bits(pool.tree, columns, words)
     while not _grow_groups(pool, judge, columns, masks, left, lacking, group):

@@ -1,13 +1,12 @@
-"""MDAV of many records in rounds: what groups are made of is looked up beforehand by all threads, and taken in order.
+"""MDAV of many records in rounds, with neighbour queries on all threads.
 
-Records only leave. So what is left of the records that once were the farthest from a seed, or the nearest to it, in
-their order, still is the farthest or the nearest of all, as long as anything is left of them. A round lists the
-records that are outermost when it begins. For each of these the threads look up the few records that are farthest
-from it; from that it is foreseen which records will be seeds; and for these, the nearest. Then groups are formed one
-after the other as MDAV says. What was foreseen wrongly, or is used up, is looked up again: a guess costs time,
-never a group.
+Records only leave. So the remaining ones of a list of farthest or nearest records, in their order, are still the
+farthest or nearest of all, as long as the list is not exhausted. A round lists the records that are outermost when it
+begins. For each of these the threads query the few farthest records; from these follows a prediction of the seeds; and
+for the predicted seeds, the nearest records are queried. Then groups are formed one after the other as in MDAV. Wrong
+predictions and exhausted lists are queried again: a wrong guess costs time, but changes no group.
 
-The next seed is the listed record that is farthest from the centroid as it is now. That is certain if it is farther
+The next seed is the listed record that is farthest from the current centroid. That is certain if it is farther
 than any other record can be, by the distances when the round began and by how far the centroid has moved since.
 """
 
@@ -21,16 +20,16 @@ from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.kdtree import (
     LEAF,
     NO_ROW,
+    compact_leaves,
     farthest,
     leaf_distances,
-    let_go,
-    make_scratch,
+    make_query_scratch,
+    mark_removed,
     nearest,
     summarise,
-    tidy,
 )
 from shoal.methods.microaggregation.kernels.unassigned import (
-    CERTAIN,
+    CERTAINTY_MARGIN,
     GROUPS,
     REMAINING,
     TREE_BUILT,
@@ -39,36 +38,36 @@ from shoal.methods.microaggregation.kernels.unassigned import (
     with_fringe,
     with_tree,
 )
-from shoal.runtime.threads import allowed, crew
+from shoal.runtime.threads import thread_limit, thread_pool
 
 WORTH = 50_000
-"""With fewer records left, threads cost more than they save."""
+"""The least number of remaining records for which threads are faster."""
 
-PAIRS, USED, NEAR_AGAIN, FAR_AGAIN = range(4)
+PAIRS, USED, NEAR_REQUERIES, FAR_REQUERIES = range(4)
 
-_LEAST_ATTRIBUTES = 4  # with fewer, what a group needs is found at once, and the outermost records are neighbours
-_SHARE = 0.004  # of the records left, so many are listed at most
-_FEWEST = 64  # with fewer listed, rounds do not pay
+_LEAST_ATTRIBUTES = 4  # with fewer, queries are fast, and the outermost records are neighbours
+_SHARE = 0.004  # largest share of the remaining records that is listed
+_FEWEST = 64  # with fewer listed records, rounds are slower
 _FRINGE_SHARE = 0.05
-_FAR = 4  # records looked up that are farthest
-_SPARE = 2  # and so many more than a group needs that are nearest
-_PARTS = 4  # for each thread: some are done sooner than others
-_MOST_PARTS = 4
+_FAR = 4  # farthest records per query
+_SPARE = 2  # nearest records per query beyond those that a group needs
+_PARTS = 4  # chunks per thread, as chunks take different times
+_MAX_PARTS = 4
 
 
 class Round(NamedTuple):
-    """What is known of the records that are outermost when a round begins.
+    """Query results for the records that are outermost when a round begins.
 
     block : float64 (m / 32, w, 32), the listed records, outermost first, as in leaves of a tree
-    row : int32 (m,), their rows, NO_ROW for what fills the last block
-    away : float64 (m,), how far they are from the fringe's centre, the largest first
+    row : int32 (m,), their rows, NO_ROW for the padding of the last block
+    away : float64 (m,), their distances from the fringe's centre, the largest first
     beyond : float64 (1,), no other record is farther from there
-    far : int32 (p, few), the farthest records of each of the first p that are listed, NO_ROW where there are fewer
-    seeds : int32 (q,), the records that may become seeds
-    near : int32 (q, some), the nearest records of each of these
-    slot : int32 (n,), where each row is in `near`, -1 where it is not
-    worn : uint8 (leaves,), whether a record of that leaf has left in this round
-    told : int64 (4,), pairs of groups made, lists of near records used, and what was looked up again: near, far
+    far : int32 (p, _FAR), the farthest records of each of the first p listed ones, NO_ROW where there are fewer
+    seeds : int32 (q,), the predicted seeds
+    near : int32 (q, k - 1 + _SPARE), the nearest records of each of these
+    slot : int32 (n,), the position of each row in `near`, -1 where it has none
+    dirty : uint8 (leaves,), whether a record of that leaf has left in this round
+    counters : int64 (4,), pairs of groups formed, lists of near records used, and repeated queries: near, far
     """
 
     block: np.ndarray
@@ -79,15 +78,15 @@ class Round(NamedTuple):
     seeds: np.ndarray
     near: np.ndarray
     slot: np.ndarray
-    worn: np.ndarray
-    told: np.ndarray
+    dirty: np.ndarray
+    counters: np.ndarray
 
 
 @njit(**FROM_PYTHON)
-def _look_far(pool, rows, order, far, scratch):
-    """The farthest records of some of the `rows`, those with the numbers `order`, into `far`."""
+def _find_farthest(pool, rows, order, far, scratch):
+    """Query the farthest records of the `rows` numbered `order`, into `far`."""
     centre, points = pool.fringe.centre, pool.points
-    few = far.shape[1]
+    wanted = far.shape[1]
     for number in order:
         query = points[rows[number]]
         away = 0.0
@@ -95,18 +94,21 @@ def _look_far(pool, rows, order, far, scratch):
             step = query[j] - centre[j]
             away += step * step
         least = pool.reach[0] + np.sqrt(away)
-        found = farthest(pool.fringe, query, few, scratch)
-        while found > 0 and not np.sqrt(scratch.distance[found - 1]) * CERTAIN > least:
+        found = farthest(pool.fringe, query, wanted, scratch)
+        while found > 0 and not np.sqrt(scratch.distance[found - 1]) * CERTAINTY_MARGIN > least:
             found -= 1
         if found == 0:
-            found = farthest(pool.tree, query, few, scratch)
+            found = farthest(pool.tree, query, wanted, scratch)
         for i in range(found):
             far[number, i] = scratch.row[i]
 
 
 @njit(**FROM_PYTHON)
-def _foresee(rows, far, slot, seeds):
-    """The records that will be seeds, if every listed one has its farthest that is not taken yet; returns how many."""
+def _predict_seeds(rows, far, slot, seeds):
+    """Predict the seeds of a round; return their number.
+
+    Every listed record is paired with its farthest record that is not paired yet.
+    """
     found = 0
     for number in range(far.shape[0]):
         if slot[rows[number]] >= 0:
@@ -125,22 +127,25 @@ def _foresee(rows, far, slot, seeds):
 
 
 @njit(**FROM_PYTHON)
-def _look_near(tree, points, seeds, order, near, scratch):
-    """The nearest records of some of the `seeds`, those with the numbers `order`, into `near`."""
+def _find_nearest(tree, points, seeds, order, near, scratch):
+    """Query the nearest records of the `seeds` numbered `order`, into `near`."""
     wanted = near.shape[1]
     for number in order:
         found = nearest(tree, points[seeds[number]], wanted + 1, scratch)
-        kept = 0
+        used = 0
         for i in range(found):
-            if scratch.row[i] != seeds[number] and kept < wanted:
-                near[number, kept] = scratch.row[i]
-                kept += 1
+            if scratch.row[i] != seeds[number] and used < wanted:
+                near[number, used] = scratch.row[i]
+                used += 1
 
 
 @njit(**INNER)
 def _next_listed(pool, listed, head):
-    """The place of the listed record that is farthest from the centroid, or -1 where another may be farther."""
-    centre, place = pool.fringe.centre, pool.tree.place
+    """Return the position of the listed record farthest from the centroid.
+
+    -1 where another record may be farther.
+    """
+    centre, slot_of_row = pool.fringe.centre, pool.tree.slot_of_row
     distance = pool.scratch.leaf
     centroid = pool.total / pool.progress[REMAINING]
     moved = 0.0
@@ -161,75 +166,78 @@ def _next_listed(pool, listed, head):
         for i in range(LEAF):
             if distance[i] >= best:
                 row = listed.row[number * LEAF + i]
-                if row == NO_ROW or place[row] < 0:
-                    for j in range(len(centroid)):  # not to be looked at again
+                if row == NO_ROW or slot_of_row[row] < 0:
+                    for j in range(len(centroid)):  # never select it again
                         listed.block[number, j, i] = centre[j]
                 elif distance[i] > best or row < listed.row[found]:
                     best, found = distance[i], number * LEAF + i
         if found >= 0:
-            limit = np.sqrt(best) * CERTAIN - moved
+            limit = np.sqrt(best) * CERTAINTY_MARGIN - moved
     return found if listed.beyond[0] < limit else -1
 
 
 @njit(**INNER)
-def _let_go(pool, listed, row):
-    """A record leaves the pool, and stays in the leaves of the trees for now."""
+def _mark_removed(pool, listed, row):
+    """Remove a record from the pool; the trees' leaves are compacted later."""
     for j in range(pool.points.shape[1]):
         pool.total[j] -= pool.points[row, j]
-    listed.worn[pool.tree.place[row] // LEAF] = 1
-    let_go(pool.tree, row)
-    if pool.fringe.place[row] >= 0:
-        let_go(pool.fringe, row)
+    listed.dirty[pool.tree.slot_of_row[row] // LEAF] = 1
+    mark_removed(pool.tree, row)
+    if pool.fringe.slot_of_row[row] >= 0:
+        mark_removed(pool.fringe, row)
     pool.progress[REMAINING] -= 1
 
 
 @njit(**INNER)
-def _take_group(pool, listed, seed, k, group):
-    """The seed and its k - 1 nearest records leave the pool as the next group."""
-    place, rows = pool.tree.place, pool.scratch.row
+def _form_group(pool, listed, seed, k, group):
+    """Remove the seed and its k - 1 nearest records as the next group."""
+    slot_of_row, rows = pool.tree.slot_of_row, pool.scratch.row
     label = pool.progress[GROUPS]
-    _let_go(pool, listed, seed)
+    _mark_removed(pool, listed, seed)
     group[seed] = label
     found = 0
     number = listed.slot[seed]
     if number >= 0:
         for i in range(listed.near.shape[1]):
             row = listed.near[number, i]
-            if row != NO_ROW and place[row] >= 0:
+            if row != NO_ROW and slot_of_row[row] >= 0:
                 rows[found] = row
                 found += 1
                 if found == k - 1:
-                    listed.told[USED] += 1
+                    listed.counters[USED] += 1
                     break
     if found < k - 1:
-        listed.told[NEAR_AGAIN] += 1
+        listed.counters[NEAR_REQUERIES] += 1
         found = nearest(pool.tree, pool.points[seed], k - 1, pool.scratch)
     for i in range(found):
-        _let_go(pool, listed, rows[i])
+        _mark_removed(pool, listed, rows[i])
         group[rows[i]] = label
     pool.progress[GROUPS] += 1
 
 
 @njit(**INNER)
-def _farthest_left(pool, listed, number, seed):
-    """The row of the record left that is farthest from the seed, which is the `number`th that is listed."""
+def _farthest_remaining(pool, listed, number, seed):
+    """Return the remaining row farthest from the seed.
+
+    The seed is the `number`th listed record.
+    """
     if number < listed.far.shape[0]:
         for i in range(listed.far.shape[1]):
             row = listed.far[number, i]
             if row == NO_ROW:
                 break
-            if pool.tree.place[row] >= 0:
+            if pool.tree.slot_of_row[row] >= 0:
                 return row
-    listed.told[FAR_AGAIN] += 1
+    listed.counters[FAR_REQUERIES] += 1
     return farthest_from(pool, pool.points[seed])
 
 
 @njit(**FROM_PYTHON)
-def _take_round(pool, listed, k, group):
-    """MDAV until the records with lists have left, or the next seed is not certain."""
-    place, head = pool.tree.place, 0
+def _run_round(pool, listed, k, group):
+    """Form MDAV groups until the lists end or the next seed is uncertain."""
+    slot_of_row, head = pool.tree.slot_of_row, 0
     while pool.progress[REMAINING] >= 3 * k:
-        while head < listed.far.shape[0] and place[listed.row[head]] < 0:
+        while head < listed.far.shape[0] and slot_of_row[listed.row[head]] < 0:
             head += 1
         if head == listed.far.shape[0]:
             break
@@ -237,13 +245,16 @@ def _take_round(pool, listed, k, group):
         if number < 0:
             break
         seed = listed.row[number]
-        _take_group(pool, listed, seed, k, group)
-        _take_group(pool, listed, _farthest_left(pool, listed, number, seed), k, group)
-        listed.told[PAIRS] += 1
+        _form_group(pool, listed, seed, k, group)
+        _form_group(pool, listed, _farthest_remaining(pool, listed, number, seed), k, group)
+        listed.counters[PAIRS] += 1
 
 
 def _list_outermost(pool: Pool, wanted: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Places on the fringe of the outermost records, outermost first; how far they are, and what no other exceeds."""
+    """List the outermost records of the fringe, outermost first.
+
+    Returns their positions on the fringe, their distances, and a bound of the distances of all others.
+    """
     away, rows = pool.fringe.block[:, -1, :].ravel(), pool.fringe.row.ravel()
     outer = np.flatnonzero(rows != NO_ROW)
     beyond = float(pool.reach[0])
@@ -256,10 +267,13 @@ def _list_outermost(pool: Pool, wanted: int) -> tuple[np.ndarray, np.ndarray, fl
 
 
 def _begin_round(
-    pool: Pool, wanted: int, k: int, slot: np.ndarray, worn: np.ndarray, work: Callable[..., object]
+    pool: Pool, wanted: int, k: int, slot: np.ndarray, dirty: np.ndarray, work: Callable[..., object]
 ) -> Round:
-    """List the outermost records, and look up what their groups may be made of; `slot` is -1 everywhere."""
-    points, parts = pool.points, _PARTS * allowed()
+    """List the outermost records and query the candidates for their groups.
+
+    `slot` is -1 everywhere.
+    """
+    points, parts = pool.points, _PARTS * thread_limit()
     outer, away, beyond = _list_outermost(pool, wanted + wanted // 4)
     listed, prepared = len(outer), min(wanted, len(outer))
     blocks, attributes, width = -(-listed // LEAF), points.shape[1], pool.tree.block.shape[1] - 1
@@ -269,23 +283,24 @@ def _begin_round(
     block[:, :attributes] = pool.fringe.centre
     block[:listed, :attributes] = points[rows[:listed]]
     block = np.ascontiguousarray(block.reshape(blocks, LEAF, width).transpose(0, 2, 1))
-    # who lies close together is looked up one after the other: the same part of a tree is then at hand
+    # neighbouring records are queried in sequence: the same part of a tree is then in the cache
     far = np.full((prepared, _FAR), NO_ROW, np.int32)
-    turns = np.array_split(np.argsort(outer[:prepared]), parts)
-    work(lambda turn: _look_far(pool, rows, turn, far, make_scratch(_FAR)), turns)
+    chunks = np.array_split(np.argsort(outer[:prepared]), parts)
+    work(lambda chunk: _find_farthest(pool, rows, chunk, far, make_query_scratch(_FAR)), chunks)
     seeds = np.empty(2 * prepared, np.int32)
-    seeds = seeds[: _foresee(rows, far, slot, seeds)]
+    seeds = seeds[: _predict_seeds(rows, far, slot, seeds)]
     near = np.full((len(seeds), k - 1 + _SPARE), NO_ROW, np.int32)
-    turns = np.array_split(np.argsort(pool.tree.place[seeds]), parts)
-    work(lambda turn: _look_near(pool.tree, points, seeds, turn, near, make_scratch(k + _SPARE)), turns)
-    return Round(block, rows, away, np.array([beyond]), far, seeds, near, slot, worn, np.zeros(4, np.int64))
+    chunks = np.array_split(np.argsort(pool.tree.slot_of_row[seeds]), parts)
+    work(lambda chunk: _find_nearest(pool.tree, points, seeds, chunk, near, make_query_scratch(k + _SPARE)), chunks)
+    return Round(block, rows, away, np.array([beyond]), far, seeds, near, slot, dirty, np.zeros(4, np.int64))
 
 
-def take_rounds(pool: Pool, k: int, group: np.ndarray) -> Pool:
-    """Make groups in rounds while that pays, and give back the pool; nothing is done where its tree is not new.
+def run_rounds(pool: Pool, k: int, group: np.ndarray) -> Pool:
+    """Form groups in rounds while that is faster; return the pool.
 
-    How many records are listed follows from how many of the lists are used: where the records of a group are
-    themselves outermost, as they are in one dimension, to look up much beforehand is in vain.
+    Nothing is done where its tree is not new. The number of listed records follows from the share of lists used: where
+    the
+    records of a group are themselves outermost, as in one dimension, large lists are of no use.
     """
     progress, share = pool.progress, _SHARE
     if pool.points.shape[1] < _LEAST_ATTRIBUTES or k < 2:
@@ -293,22 +308,22 @@ def take_rounds(pool: Pool, k: int, group: np.ndarray) -> Pool:
     if progress[REMAINING] < max(WORTH, 3 * k) or progress[REMAINING] < progress[TREE_BUILT]:
         return pool
     slot = np.full(len(pool.points), -1, np.int32)
-    with crew() as work:
+    with thread_pool() as work:
         while progress[REMAINING] >= WORTH and (wanted := int(share * progress[REMAINING])) >= _FEWEST:
             pool = with_fringe(with_tree(pool, work), _FRINGE_SHARE, work)
-            worn = np.zeros(len(pool.tree.filled), np.uint8)
-            made = _begin_round(pool, wanted, k, slot, worn, work)
-            _take_round(pool, made, k, group)
+            dirty = np.zeros(len(pool.tree.filled), np.uint8)
+            made = _begin_round(pool, wanted, k, slot, dirty, work)
+            _run_round(pool, made, k, group)
             slot[made.seeds] = -1
-            _take_out(pool, worn, work)
-            if 8 * made.told[PAIRS] < wanted:
+            _compact_tree(pool, dirty, work)
+            if 8 * made.counters[PAIRS] < wanted:
                 break
-            share = min(_SHARE, share * max(0.1, 1.25 * made.told[USED] / len(made.seeds)))
+            share = min(_SHARE, share * max(0.1, 1.25 * made.counters[USED] / len(made.seeds)))
     return with_fringe(pool)
 
 
-def _take_out(pool: Pool, worn: np.ndarray, work: Callable[..., object]) -> None:
-    """Take the records that have left out of the tree."""
-    parts = min(_MOST_PARTS, len(worn))
-    work(lambda part: tidy(pool.tree, worn, part), range(parts, 2 * parts))
+def _compact_tree(pool: Pool, dirty: np.ndarray, work: Callable[..., object]) -> None:
+    """Remove the marked records from the tree."""
+    parts = min(_MAX_PARTS, len(dirty))
+    work(lambda part: compact_leaves(pool.tree, dirty, part), range(parts, 2 * parts))
     summarise(pool.tree, parts)

@@ -1,8 +1,8 @@
-"""A partition that changes record by record, with all that its loss and its model need kept up to date.
+"""A partition that changes record by record, with incremental statistics.
 
-The loss is the within-group sum of squares, SSE. What a change would do to it follows from the groups' sums and
-sizes alone: moving x from a group of size s with centroid c takes away s/(s-1) |x - c|², adding it to another one
-adds s/(s+1) |x - c|² (Späth, "Cluster analysis algorithms", 1980).
+The loss is the within-group sum of squares, SSE. Its change follows from the groups' sums and sizes alone: removing x
+from a group of size s with centroid c subtracts s/(s-1) |x - c|², adding it to another one adds s/(s+1) |x - c|²
+(Späth, "Cluster analysis algorithms", 1980).
 """
 
 from typing import NamedTuple
@@ -11,14 +11,14 @@ import numpy as np
 from numba import njit
 
 from shoal.kernels.options import FROM_PYTHON, INNER
-from shoal.kernels.rules import Judge, add_row, count_rows, shortfall
-from shoal.methods.microaggregation.kernels.kdtree import KdTree, build_tree, make_scratch, nearest
+from shoal.kernels.rules import RuleEvaluator, add_row, count_rows, shortfall
+from shoal.methods.microaggregation.kernels.kdtree import KdTree, build_tree, make_query_scratch, nearest
 from shoal.methods.microaggregation.kernels.unassigned import column_sums
-from shoal.runtime.threads import allowed, spread
+from shoal.runtime.threads import parallel_map, thread_limit
 
 
 class Partition(NamedTuple):
-    """The groups of the n records of a table; groups without records are free to be used.
+    """The groups of the n records of a table; empty groups are free for use.
 
     points : float64 (n, d);  columns : int32 (n, s), the rules' columns of the sensitive values
     group : int32 (n,)
@@ -43,9 +43,12 @@ class Partition(NamedTuple):
 
 
 def make_partition(
-    points: np.ndarray, columns: np.ndarray, judge: Judge, group: np.ndarray, capacity: int
+    points: np.ndarray, columns: np.ndarray, judge: RuleEvaluator, group: np.ndarray, capacity: int
 ) -> Partition:
-    """A partition with room for `capacity` groups (or as many as `group` has). Cost: n (d + s)."""
+    """Build a partition with capacity for `capacity` groups.
+
+    At least for those of `group`. Cost: n (d + s).
+    """
     records, attributes = points.shape
     capacity = max(capacity, int(group.max(initial=-1)) + 1)
     sizes, histograms = count_rows(columns, group, capacity, judge.rules.offsets[-1])
@@ -68,7 +71,7 @@ def make_partition(
 
 @njit(**FROM_PYTHON)
 def _describe(partition, judge):
-    """Fill what follows from the groups: sums, shortfalls, rings and the stack of free groups."""
+    """Compute sums, shortfalls, rings and the stack of free groups."""
     for row in range(len(partition.group)):
         _link(partition, row, partition.group[row])
         for j in range(partition.points.shape[1]):
@@ -82,14 +85,14 @@ def _describe(partition, judge):
 
 @njit(**INNER)
 def _push_free(free, g):
-    """Put a group on the stack of free groups."""
+    """Push a group onto the stack of free groups."""
     free[free[-1]] = g
     free[-1] += 1
 
 
 @njit(**INNER)
-def take_free(partition):
-    """A group without records, or -1 where none is free."""
+def pop_free_group(partition):
+    """Pop a group without records; -1 where none is free."""
     free = partition.free
     if free[-1] == 0:
         return -1
@@ -101,7 +104,7 @@ def take_free(partition):
 
 @njit(**INNER)
 def _link(partition, row, g):
-    """Put a record into the ring of a group."""
+    """Insert a record into the ring of a group."""
     head, after, before = partition.head, partition.after, partition.before
     if head[g] < 0:
         head[g] = after[row] = before[row] = row
@@ -114,7 +117,7 @@ def _link(partition, row, g):
 
 @njit(**INNER)
 def _unlink(partition, row, g):
-    """Take a record out of the ring of a group."""
+    """Remove a record from the ring of a group."""
     head, after, before = partition.head, partition.after, partition.before
     if after[row] == row:
         head[g] = -1
@@ -126,7 +129,7 @@ def _unlink(partition, row, g):
 
 @njit(**INNER)
 def move(partition, row, target):
-    """Move a record to a group; the shortfalls of both groups are left for the caller to set."""
+    """Move a record to a group; the caller sets the shortfalls of both groups."""
     source = partition.group[row]
     _unlink(partition, row, source)
     _link(partition, row, target)
@@ -145,17 +148,17 @@ def move(partition, row, target):
 
 @njit(**INNER)
 def swap(partition, row, other):
-    """Let two records of different groups change places; shortfalls are left for the caller to set."""
+    """Swap two records of different groups; the caller sets the shortfalls."""
     a, b = partition.group[row], partition.group[other]
     move(partition, row, b)
     if partition.sizes[a] == 0:
-        take_free(partition)  # it is a, which is about to get a record again
+        pop_free_group(partition)  # this is a, which gets a record again at once
     move(partition, other, a)
 
 
 @njit(**INNER)
 def to_centroid(partition, row, g):
-    """Squared distance from a record to the centroid of a group with records."""
+    """Return the squared distance from a record to a group's centroid."""
     points, sums = partition.points, partition.sums
     share = 1.0 / partition.sizes[g]
     total = 0.0
@@ -167,21 +170,21 @@ def to_centroid(partition, row, g):
 
 @njit(**INNER)
 def cost_of_joining(partition, row, g):
-    """What SSE gains when a record that is in no group joins g."""
+    """Return the rise of SSE when an unassigned record joins g."""
     size = partition.sizes[g]
     return size / (size + 1.0) * to_centroid(partition, row, g) if size > 0 else 0.0
 
 
 @njit(**INNER)
 def gain_of_leaving(partition, row):
-    """What SSE loses when a record leaves its group, which has others."""
+    """Return the fall of SSE when a record leaves its group of several."""
     size = partition.sizes[partition.group[row]]
     return size / (size - 1.0) * to_centroid(partition, row, partition.group[row])
 
 
 @njit(**INNER)
 def cost_of_swapping(partition, row, other):
-    """What SSE gains when two records of different groups change places."""
+    """Return the rise of SSE when two records of different groups swap."""
     points, sums = partition.points, partition.sums
     a, b = partition.group[row], partition.group[other]
     share_a, share_b = 1.0 / partition.sizes[a], 1.0 / partition.sizes[b]
@@ -195,7 +198,7 @@ def cost_of_swapping(partition, row, other):
 
 @njit(**INNER)
 def short_after_move(partition, judge, row, target):
-    """The shortfalls of a record's group and of `target` if it moved there: (source, target)."""
+    """Return the shortfalls after a move to `target`: (source, target)."""
     source = partition.group[row]
     here, there = partition.histograms[source], partition.histograms[target]
     add_row(here, partition.columns, row, -1)
@@ -211,7 +214,7 @@ def short_after_move(partition, judge, row, target):
 
 @njit(**INNER)
 def short_after_swap(partition, judge, row, other):
-    """The shortfalls of two records' groups if they changed places: (group of row, group of other)."""
+    """Return the shortfalls after a swap: (group of row, group of other)."""
     a, b = partition.group[row], partition.group[other]
     columns = partition.columns
     same = True
@@ -235,7 +238,7 @@ def short_after_swap(partition, judge, row, other):
 
 @njit(**FROM_PYTHON)
 def number_by_first_record(group, capacity):
-    """The groups numbered from 0 in the order of their first records, int32 (n,)."""
+    """Number the groups from 0 by their first records, int32 (n,)."""
     number = np.full(capacity, -1, np.int32)
     result = np.empty(len(group), np.int32)
     used = 0
@@ -249,7 +252,10 @@ def number_by_first_record(group, capacity):
 
 @njit(**FROM_PYTHON)
 def within_squares(points, group, groups):
-    """SSE of a partition; the means are computed first, so there is no cancellation. Cost: n d."""
+    """Compute the SSE of a partition. Cost: n d.
+
+    The means are computed first, so there is no cancellation.
+    """
     sums = np.zeros((groups, points.shape[1]))
     sizes = np.zeros(groups, np.int64)
     for row in range(len(group)):
@@ -266,7 +272,7 @@ def within_squares(points, group, groups):
 
 @njit(**FROM_PYTHON)
 def _nearest_others(points, tree, rows, scratch, near):
-    """The nearest other records of some rows, into `near`."""
+    """Write the nearest other records of some rows into `near`."""
     wanted = near.shape[1]
     for row in rows:
         found = nearest(tree, points[row], wanted + 1, scratch)
@@ -278,18 +284,18 @@ def _nearest_others(points, tree, rows, scratch, near):
 
 
 def nearest_records(points: np.ndarray, wanted: int) -> np.ndarray:
-    """The nearest other records of each record by (distance, row), int32 (n, min(wanted, n - 1)), on all threads.
+    """Return the nearest other records of each record, on all threads.
 
-    Cost: n log n in practice for few attributes.
+    By (distance, row), int32 (n, min(wanted, n - 1)). Cost: n log n in practice for few attributes.
     """
     records = len(points)
     near = np.empty((records, max(0, min(wanted, records - 1))), np.int32)
     if near.shape[1]:
         rows = np.arange(records, dtype=np.int32)
         tree: KdTree = build_tree(points, rows, column_sums(points) / records)
-        # rows are in the order of the leaves now: those that follow each other look at the same part of the tree
-        spread(
-            lambda part: _nearest_others(points, tree, part, make_scratch(near.shape[1] + 1), near),
-            np.array_split(rows, allowed()),
+        # rows are in leaf order now: consecutive rows visit the same part of the tree
+        parallel_map(
+            lambda part: _nearest_others(points, tree, part, make_query_scratch(near.shape[1] + 1), near),
+            np.array_split(rows, thread_limit()),
         )
     return near

@@ -1,9 +1,9 @@
-"""Optimal microaggregation of records in a given order, and of a path through the records.
+"""Optimal microaggregation along an order or a path through the records.
 
 Along an order, the best partition into runs of at least k records is found by dynamic programming, since an
 optimal run has fewer than 2k records (Hansen and Mukherjee, "A polynomial algorithm for optimal univariate
 microaggregation", 2003). For one attribute the sorted order makes this the optimum of all partitions. For a few
-attributes a short path through the records takes the place of the order (Domingo-Ferrer, Martínez-Ballesté,
+attributes a short path through the records replaces the order (Domingo-Ferrer, Martínez-Ballesté,
 Mateo-Sanz and Sebé, "Efficient multivariate data-oriented microaggregation", 2006).
 """
 
@@ -13,18 +13,25 @@ from numba import njit
 from shoal.kernels.options import FROM_PYTHON, INNER
 from shoal.methods.microaggregation.kernels.kdtree import NO_ROW, nearest
 from shoal.methods.microaggregation.kernels.partition import nearest_records
-from shoal.methods.microaggregation.kernels.unassigned import Pool, farthest_from, leave, make_pool, renew, tree_is_worn
+from shoal.methods.microaggregation.kernels.unassigned import (
+    Pool,
+    farthest_from,
+    leave,
+    make_pool,
+    needs_new_tree,
+    renew,
+)
 
-_NEAR = 10
-_LONGEST_TURN = 1_000  # a longer piece of path is not turned round, so that a pass stays near linear
+_NEIGHBOURS = 10
+_MAX_REVERSAL = 1_000  # records; longer pieces are not reversed, so that a pass is nearly linear
 
 
 @njit(**FROM_PYTHON)
 def _cut(points, order, k):
-    """Where the last run of the best cut of the first i records starts, int64 (n + 1,).
+    """Compute the start of the last run of each best cut, int64 (n + 1,).
 
-    The cost of the runs that end at a record grows record by record backwards (Welford's update), without the
-    cancellation of prefix sums. Ties go to the shorter run.
+    Element i belongs to the best cut of the first i records. The cost of the runs that end at a record grows record by
+    record backwards (Welford's update), without the cancellation of prefix sums. Ties go to the shorter run.
     """
     records, attributes = points.shape
     best = np.full(records + 1, np.inf)
@@ -46,7 +53,9 @@ def _cut(points, order, k):
 
 
 def cut_order(points: np.ndarray, order: np.ndarray, k: int) -> np.ndarray:
-    """The partition of least SSE into runs of at least k records along an order; runs are shorter than 2k.
+    """Cut an order into runs of at least k records with least SSE.
+
+    Runs are shorter than 2k.
 
     Parameters
     ----------
@@ -75,9 +84,9 @@ def cut_order(points: np.ndarray, order: np.ndarray, k: int) -> np.ndarray:
 
 
 def optimal_univariate(values: np.ndarray, k: int) -> np.ndarray:
-    """The optimal microaggregation of one attribute, float64 (n,): int32 (n,), groups numbered by rising value.
+    """Compute the optimal microaggregation of one attribute, float64 (n,).
 
-    Cost: n log n + n k.
+    Returns int32 (n,), groups numbered by rising value. Cost: n log n + n k.
 
     Examples
     --------
@@ -90,9 +99,12 @@ def optimal_univariate(values: np.ndarray, k: int) -> np.ndarray:
 
 @njit(**FROM_PYTHON)
 def _walk(pool, path, visited):
-    """Go on to the nearest record not yet visited until all are (-1) or the tree must be renewed (how many are)."""
+    """Visit the nearest unvisited record until all are visited.
+
+    Returns -1, or the number of visited records where the tree must be renewed.
+    """
     while visited < len(path):
-        if tree_is_worn(pool):
+        if needs_new_tree(pool):
             return visited
         if visited == 0:
             path[0] = farthest_from(pool, pool.total / len(path))
@@ -105,9 +117,10 @@ def _walk(pool, path, visited):
 
 
 def nearest_point_next(points: np.ndarray) -> np.ndarray:
-    """A path, int64 (n,): from the record farthest from the centroid, always to the nearest one not yet visited.
+    """Return a nearest-neighbour path through the records, int64 (n,).
 
-    Ties to the smallest row. Cost: n log n in practice for few attributes.
+    It starts at the record farthest from the centroid. Ties to the smallest row. Cost: n log n in practice for few
+    attributes.
     """
     pool: Pool = make_pool(points, 1)
     path = np.full(len(points), NO_ROW, np.int64)
@@ -119,7 +132,7 @@ def nearest_point_next(points: np.ndarray) -> np.ndarray:
 
 @njit(**INNER)
 def _length(points, a, b):
-    """Euclidean distance of two records."""
+    """Return the Euclidean distance of two records."""
     total = 0.0
     for j in range(points.shape[1]):
         step = points[a, j] - points[b, j]
@@ -128,8 +141,8 @@ def _length(points, a, b):
 
 
 @njit(**INNER)
-def _turn(path, position, low, high):
-    """Turn the piece of the path from low to high round."""
+def _reverse(path, position, low, high):
+    """Reverse the piece of the path from low to high."""
     while low < high:
         path[low], path[high] = path[high], path[low]
         position[path[low]], position[path[high]] = low, high
@@ -138,12 +151,15 @@ def _turn(path, position, low, high):
 
 
 @njit(**FROM_PYTHON)
-def _shorten(points, path, near, most_passes):
-    """2-opt with neighbour lists, in place: replace steps a-b and c-d by a-c and b-d where that is shorter."""
+def _shorten(points, path, near, max_passes):
+    """Shorten a path by 2-opt with neighbour lists, in place.
+
+    Steps a-b and c-d are replaced by a-c and b-d where that is shorter.
+    """
     records = len(path)
     position = np.empty(records, np.int64)
     position[path] = np.arange(records)
-    for _ in range(most_passes):
+    for _ in range(max_passes):
         improved = False
         for a in range(records):
             for i in range(near.shape[1]):
@@ -155,23 +171,23 @@ def _shorten(points, path, near, most_passes):
                 step = _length(points, a, b)
                 if _length(points, a, c) >= step:
                     break
-                if there == records - 1 or abs(there - here) > _LONGEST_TURN:
+                if there == records - 1 or abs(there - here) > _MAX_REVERSAL:
                     continue
                 d = path[there + 1]
                 gain = step + _length(points, c, d) - _length(points, a, c) - _length(points, b, d)
                 if gain > 1e-12:
-                    _turn(path, position, min(here, there) + 1, max(here, there))
+                    _reverse(path, position, min(here, there) + 1, max(here, there))
                     improved = True
         if not improved:
             break
 
 
 def path_microaggregation(points: np.ndarray, k: int) -> np.ndarray:
-    """Microaggregation along a short path: nearest point next, shortened by 2-opt, cut optimally.
+    """Aggregate along a short path: nearest point next, 2-opt, optimal cut.
 
     Result as for `cut_order`. Good for two or three attributes, and a good start for refinement.
     Cost: n log n + n k d in practice.
     """
     path = nearest_point_next(points)
-    _shorten(points, path, nearest_records(points, _NEAR), 50)
+    _shorten(points, path, nearest_records(points, _NEIGHBOURS), 50)
     return cut_order(points, path, k)

@@ -1,3 +1,6 @@
-"""Compiled code for anti-unification: arrays in, arrays out; no strings, no I/O, no validation."""
+"""Compiled code for anti-unification.
 
-import shoal.kernels.cache  # noqa: F401 -- names the store of compiled code before Numba is asked for it
+Arrays in, arrays out; no strings, no I/O, no validation.
+"""
+
+import shoal.kernels.cache  # noqa: F401 -- sets the cache of compiled code before Numba uses it

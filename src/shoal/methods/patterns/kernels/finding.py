@@ -1,12 +1,13 @@
-"""Patterns by anti-unification: what the records of a set have in common, and ``*`` where they differ.
+"""Search for patterns by anti-unification.
 
-A set of records is cut by the values of one attribute, and its parts again, until the records of a part differ in
-at most ``indifferent`` attributes; what they share is a pattern. Parts of fewer than k records are not followed. The
-records that no pattern identifies are tried again, first in the same order of attributes, then in the next one.
-A set is a range of physically sorted rows, and cutting it sorts the range in place, so there is no copy per set.
+A pattern has the values that the records of a set share, and ``*`` where they differ. A set of records is cut by the
+values of one attribute, and its parts again, until the records of a part differ in at most ``indifferent`` attributes;
+their shared values are a pattern. Parts of fewer than k records are not followed. The records that no pattern
+identifies are searched again, first in the same order of attributes, then in the next one. A set is a range of
+physically sorted rows, and cutting it sorts the range in place, so there is no copy per set.
 
 Armengol and Torra, "Generalization-based k-anonymization", section 3 (Anonymize, Analyze-partition, Analyze-set).
-Read so: ``indifferent`` bounds the number of ``*`` (the printed ``long`` = 2 cannot be a minimum length); every
+Interpretation: ``indifferent`` bounds the number of ``*`` (the printed ``long`` = 2 cannot be a minimum length); every
 attribute tied for P_cond is followed; only attributes that differ inside a set can cut it; an unknown value is a
 value like any other.
 """
@@ -20,15 +21,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shoal.methods.patterns.kernels.hashing import INDIFFERENT, copy_row, first_visit, grown, rehashed
+from shoal.methods.patterns.kernels.hashing import INDIFFERENT, copy_row, enlarge, first_visit, rehash
 
 DISCARDED = -1
 """The pass of a record that no pass identified, and the pattern of a record that has none."""
 
-_VISITS = 5_000_000
-_VISITS_PER_ROW = 50
-"""The row visits after which a search follows only the first of tied attributes: a table of columns with equally many
-values ties everywhere, and following all ties grows with 2^q."""
+_MAX_VISITS = 5_000_000
+_MAX_VISITS_PER_ROW = 50
+"""The row visits after which a search follows only the first of tied attributes: columns with equally many values tie
+everywhere, and following all ties takes time 2^q."""
 
 ORDERS = ("<", ">")
 """``<``: cut by the attribute of fewest values first; ``>``: of most values first."""
@@ -38,9 +39,10 @@ class Patterns(NamedTuple):
     """The patterns of a frequency set, in the order in which they were found.
 
     ``codes``: int32 (P, q), -1 for ``*``. ``classes``: int32 (P,), the confidential class the pattern was built in.
-    ``found``: int64 (P,), the records of the set it was built from, at least k. ``passes``: int8 (P,), the place in
+    ``found``: int64 (P,), the records of the set it was built from, at least k. ``passes``: int8 (P,), the position in
     ``order`` of the pass that found it. ``identified``: int8 (n,), by row of the frequency set, the pass that first
-    identified the row, or -1 where it is discarded. ``ties_cut``: the sets in which not every tied attribute was
+    identified the row, or -1 where it is discarded. ``ties_cut``: the number of sets in which not every tied attribute
+    was
     followed, because the search had grown too large; 0 unless most columns have equally many values.
     """
 
@@ -60,7 +62,9 @@ def find_patterns(
     indifferent: int,
     order: Sequence[str] = ("<", ">"),
 ) -> Patterns:
-    """Patterns of at least k records, built inside each confidential class (section 3, Figures 1, 3 and 4).
+    """Find patterns of at least k records inside each confidential class.
+
+    Section 3, Figures 1, 3 and 4.
 
     Parameters
     ----------
@@ -71,8 +75,9 @@ def find_patterns(
     counts
         int64 (n,), records per row.
     k, indifferent
-        The least records of a pattern, and the most attributes it may publish as ``*``. A pattern of ``*`` only is
-        never built.
+        The minimum number of records of a pattern, and the maximum number of attributes published as ``*``. A pattern
+        of
+        ``*`` only is never built.
     order
         The passes, each ``<`` or ``>``.
 
@@ -87,12 +92,12 @@ def find_patterns(
     >>> patterns.codes.tolist(), patterns.found.tolist()
     ([[0, 1, -1], [4, 4, 4]], [5, 9])
     """
-    most_first = np.array([ORDERS.index(condition) == 1 for condition in order], dtype=np.bool_)
+    prefer_high_cardinality = np.array([ORDERS.index(condition) == 1 for condition in order], dtype=np.bool_)
     sorted_rows = np.argsort(classes, kind="stable")
     offsets = np.zeros(codes.shape[1] + 1, dtype=np.int64)
     if codes.shape[0]:
         np.cumsum(codes.max(axis=0).astype(np.int64) + 1, out=offsets[1:])
-    work = np.array([_VISITS + _VISITS_PER_ROW * len(counts), 0], dtype=np.int64)
+    work = np.array([_MAX_VISITS + _MAX_VISITS_PER_ROW * len(counts), 0], dtype=np.int64)
     pattern_codes, columns, passes_of_rows = _search(
         np.ascontiguousarray(codes[sorted_rows], dtype=np.int32),
         np.ascontiguousarray(classes[sorted_rows], dtype=np.int32),
@@ -100,7 +105,7 @@ def find_patterns(
         offsets,
         k,
         indifferent,
-        most_first,
+        prefer_high_cardinality,
         work,
     )
     identified = np.empty(codes.shape[0], dtype=np.int8)
@@ -119,9 +124,9 @@ def find_patterns(
 
 @njit(cache=True)
 def anti_unify(codes: NDArray[np.int32], start: int, stop: int, pattern: NDArray[np.int32]) -> int:
-    """Write into ``pattern`` (q,) what rows start:stop share, -1 where they differ; return how many differ.
+    """Write the shared values of rows start:stop into ``pattern`` (q,).
 
-    Section 3, Analyze-set, first step. Time grows with (stop - start) q.
+    -1 where they differ; returns how many differ. Section 3, Analyze-set, first step. Time grows with (stop - start) q.
     """
     width = codes.shape[1]
     differing = 0
@@ -143,15 +148,18 @@ def _tied_attributes(
     start: int,
     stop: int,
     pattern: NDArray[np.int32],
-    most_first: bool,
+    prefer_high_cardinality: bool,
     stamps: NDArray[np.int64],
     offsets: NDArray[np.int64],
     tied: NDArray[np.int32],
 ) -> int:
-    """P_cond of Analyze-set: write the attributes that cut rows start:stop into fewest (most) sets; return how many.
+    """P_cond of Analyze-set: write the best attributes; return their number.
 
-    Only attributes that differ (-1 in ``pattern``) count. ``stamps`` int64 (sum of code ranges + 1,) marks the codes
-    that were seen; its last element holds the last mark used, so that it is never cleared.
+    These cut rows start:stop into the fewest (most) sets. Only attributes that differ (-1 in ``pattern``) count.
+    ``stamps``
+    int64 (sum of code ranges + 1,) marks the codes that were seen; its last element is the last mark used, so that it
+    is
+    never cleared.
     """
     number_tied = 0
     best = 0
@@ -162,11 +170,11 @@ def _tied_attributes(
         mark = stamps[-1]
         sets = 0
         for row in range(start, stop):
-            place = offsets[attribute] + codes[row, attribute]
-            if stamps[place] != mark:
-                stamps[place] = mark
+            position = offsets[attribute] + codes[row, attribute]
+            if stamps[position] != mark:
+                stamps[position] = mark
                 sets += 1
-        if number_tied == 0 or (sets > best if most_first else sets < best):
+        if number_tied == 0 or (sets > best if prefer_high_cardinality else sets < best):
             best = sets
             number_tied = 0
         if sets == best:
@@ -182,36 +190,37 @@ def _sort_range(
     start: int,
     stop: int,
     attribute: int,
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
 ) -> None:
-    """Sort rows start:stop of (codes, counts, origins) by one attribute, stably and in place (``spare`` is scratch).
+    """Sort rows start:stop by one attribute, stably and in place.
 
-    A counting sort over the codes that occur. ``places`` int64 (more than the largest code,) is 0 before and after.
-    Time grows with the range, and d log d in its d distinct codes.
+    ``rows`` is (codes, counts, origins), ``spare`` is scratch. A counting sort over the codes that occur. ``positions``
+    int64 (more than the largest code,) is 0 before and after. Time grows with the range, and d log d in its d distinct
+    codes.
     """
     codes, counts, origins = rows
     spare_codes, spare_counts, spare_origins = spare
     distinct = 0
     for row in range(start, stop):
         code = codes[row, attribute]
-        if places[code] == 0:
+        if positions[code] == 0:
             spare_origins[start + distinct] = code
             distinct += 1
-        places[code] += 1
+        positions[code] += 1
     values = np.sort(spare_origins[start : start + distinct])
-    place = start
+    position = start
     for value in values:
-        size = places[value]
-        places[value] = place
-        place += size
+        size = positions[value]
+        positions[value] = position
+        position += size
     for row in range(start, stop):
-        place = places[codes[row, attribute]]
-        places[codes[row, attribute]] += 1
-        copy_row(codes, row, spare_codes, place)
-        spare_counts[place] = counts[row]
-        spare_origins[place] = origins[row]
+        position = positions[codes[row, attribute]]
+        positions[codes[row, attribute]] += 1
+        copy_row(codes, row, spare_codes, position)
+        spare_counts[position] = counts[row]
+        spare_origins[position] = origins[row]
     for value in values:
-        places[value] = 0
+        positions[value] = 0
     for row in range(start, stop):
         copy_row(spare_codes, row, codes, row)
         counts[row] = spare_counts[row]
@@ -226,19 +235,19 @@ def _analyze_set(
     limits: tuple[int, int, bool],
     offsets: NDArray[np.int64],
     stamps: NDArray[np.int64],
-    places: NDArray[np.int64],
+    positions: NDArray[np.int64],
     hit: NDArray[np.bool_],
     start: int,
     work: NDArray[np.int64],
 ) -> tuple[NDArray[Any], ...]:
-    """Analyze-set (Figure 4) on rows start:stop, with a stack in place of the recursion.
+    """Analyze-set (Figure 4) on rows start:stop, with an explicit stack.
 
-    ``limits`` is (k, indifferent, most_first). Sets ``hit[origin]`` for each identified row and returns
+    ``limits`` is (k, indifferent, prefer_high_cardinality). Sets ``hit[origin]`` for each identified row and returns
     (pattern codes (p, q), records of each (p, 1)). A frame is a range, its tied attributes, the one in use and the
-    next part. ``work`` int64 (2,) holds the row visits left for ties and the sets whose ties were cut; both change.
+    next part. ``work`` int64 (2,) has the row visits left for ties and the sets whose ties were cut; both change.
     """
     codes, counts, origins = rows
-    k, indifferent, most_first = limits
+    k, indifferent, prefer_high_cardinality = limits
     width = codes.shape[1]
     pattern_codes = np.empty((64, width), np.int32)
     pattern_found = np.empty((64, 1), np.int64)
@@ -263,14 +272,14 @@ def _analyze_set(
         is_new = True
         if lowest_tie < no_tie:
             if 2 * (slots[-1] + 1) >= len(slots) - 1:
-                slots = rehashed(visited, slots[-1], 2 * (len(slots) - 1))
+                slots = rehash(visited, slots[-1], 2 * (len(slots) - 1))
                 if 2 * len(visited) < len(slots):
-                    visited = grown(visited, 2 * len(visited))
+                    visited = enlarge(visited, 2 * len(visited))
             is_new = first_visit(slots, visited, pattern)
         if is_new and differing <= indifferent and differing < width:
             if number == len(pattern_found):
-                pattern_codes = grown(pattern_codes, 2 * number)
-                pattern_found = grown(pattern_found, 2 * number)
+                pattern_codes = enlarge(pattern_codes, 2 * number)
+                pattern_found = enlarge(pattern_found, 2 * number)
             for attribute in range(width):
                 pattern_codes[number, attribute] = pattern[attribute]
             pattern_found[number, 0] = 0
@@ -282,7 +291,7 @@ def _analyze_set(
             ranges[height, 0], ranges[height, 1], ranges[height, 2] = first, last, last
             tied_at[height] = -1
             tied_number[height] = _tied_attributes(
-                codes, first, last, pattern, most_first, stamps, offsets, tied[height]
+                codes, first, last, pattern, prefer_high_cardinality, stamps, offsets, tied[height]
             )
             if tied_number[height] > 1 and work[0] < 0:
                 tied_number[height] = 1
@@ -303,7 +312,7 @@ def _analyze_set(
                         lowest_tie = no_tie
                     continue
                 ranges[top, 2] = ranges[top, 0]
-                _sort_range(rows, spare, ranges[top, 0], ranges[top, 1], tied[top, tied_at[top]], places)
+                _sort_range(rows, spare, ranges[top, 0], ranges[top, 1], tied[top, tied_at[top]], positions)
             attribute = tied[top, tied_at[top]]
             first = ranges[top, 2]
             last = first
@@ -325,14 +334,16 @@ def _search(
     offsets: NDArray[np.int64],
     k: int,
     indifferent: int,
-    most_first: NDArray[np.bool_],
+    prefer_high_cardinality: NDArray[np.bool_],
     work: NDArray[np.int64],
 ) -> tuple[NDArray[Any], ...]:
-    """Anonymize and Analyze-partition (Figures 1 and 3) on rows sorted by class; reorders ``codes`` and ``counts``.
+    """Anonymize and Analyze-partition (Figures 1 and 3), class by class.
 
-    A class does not touch another one, so each is worked off by itself: a pass is repeated on the records it left
-    until it identifies no more, then comes the next pass. Returns the patterns' codes (P, q), their classes,
-    records and passes (P, 3), and the pass of each row (n,).
+    Rows are sorted by class; ``codes`` and ``counts`` are reordered. Classes are independent of each other: in each, a
+    pass
+    is repeated on the records it left until it identifies no more, then comes the next pass. Returns the patterns'
+    codes
+    (P, q), their classes, records and passes (P, 3), and the pass of each row (n,).
     """
     size, width = codes.shape
     identified = np.full(size, DISCARDED, np.int8)
@@ -346,7 +357,7 @@ def _search(
     rows = (codes, counts, origins)
     spare = (np.empty_like(codes), np.empty_like(counts), np.empty_like(origins))
     stamps = np.zeros(offsets[-1] + 1, np.int64)
-    places = np.zeros(widest, np.int64)
+    positions = np.zeros(widest, np.int64)
     hit = np.zeros(size, np.bool_)
     start = 0
     while start < size and width > 0:
@@ -354,32 +365,32 @@ def _search(
         while end < size and classes[end] == classes[start]:
             end += 1
         stop = end
-        for turn in range(len(most_first)):
+        for turn in range(len(prefer_high_cardinality)):
             while stop > start and counts[start:stop].sum() >= k:
-                limits = (k, indifferent, most_first[turn])
+                limits = (k, indifferent, prefer_high_cardinality[turn])
                 new_codes, new_found = _analyze_set(
-                    rows, spare, stop, limits, offsets, stamps, places, hit, start, work
+                    rows, spare, stop, limits, offsets, stamps, positions, hit, start, work
                 )
                 if len(new_found) == 0:
                     break
                 while number + len(new_found) > len(all_codes):
-                    all_codes = grown(all_codes, 2 * len(all_codes))
-                    all_columns = grown(all_columns, 2 * len(all_columns))
+                    all_codes = enlarge(all_codes, 2 * len(all_codes))
+                    all_columns = enlarge(all_columns, 2 * len(all_columns))
                 for row in range(len(new_found)):
                     copy_row(new_codes, row, all_codes, number)
                     all_columns[number, 0] = classes[start]
                     all_columns[number, 1] = new_found[row, 0]
                     all_columns[number, 2] = turn
                     number += 1
-                kept = start
+                remaining = start
                 for row in range(start, stop):
                     if hit[origins[row]]:
                         identified[origins[row]] = turn
                     else:
-                        copy_row(codes, row, codes, kept)
-                        counts[kept] = counts[row]
-                        origins[kept] = origins[row]
-                        kept += 1
-                stop = kept
+                        copy_row(codes, row, codes, remaining)
+                        counts[remaining] = counts[row]
+                        origins[remaining] = origins[row]
+                        remaining += 1
+                stop = remaining
         start = end
     return all_codes[:number], all_columns[:number], identified

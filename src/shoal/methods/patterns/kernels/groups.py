@@ -1,10 +1,10 @@
-"""Groups of records by anti-unification: search, assignment, and what becomes of the records that are left.
+"""Groups by anti-unification: search, assignment and remaining records.
 
 The paper discards every record that its search misses. Here the rest is swept once more: all patterns with the
-allowed number of ``*`` that k waiting records fit are tried, until there is none. So of the discarded records no k
-agree in enough attributes (in a very large rest, the search is taken once more instead, which may miss some).
-``keep_rest`` goes on with one more ``*`` at a time, and the last few records join the group that loses least. A group
-publishes the anti-unification of its own rows, which may show more than the pattern that brought them together.
+allowed number of ``*`` that k waiting records fit are tried, until there is none. So among the discarded records no k
+agree in enough attributes (in a very large rest, the search is repeated instead, which may miss some).
+``keep_rest`` continues with one more ``*`` at a time, and the last few records join the group of least additional loss.
+A group publishes the anti-unification of its own rows, which may show more than the pattern that formed it.
 
 Armengol and Torra, "Generalization-based k-anonymization", section 3 (search) and section 4 (passes on the rest).
 """
@@ -29,11 +29,11 @@ from shoal.methods.patterns.kernels.assignment import (
 from shoal.methods.patterns.kernels.finding import DISCARDED, Patterns, find_patterns
 from shoal.methods.patterns.kernels.hashing import INDIFFERENT, code_hash
 
-_MOST_SWEPT = 10_000_000
-"""The most pairs of a row and a set of ``*`` in one sweep: beyond it time and memory are better spent on a search."""
+_MAX_SWEEP_PAIRS = 10_000_000
+"""The largest number of pairs of a row and a set of ``*`` in one sweep; beyond, a search is faster."""
 
 _SINGLE_MERGES = 64
-"""How many groups the last records join one by one; from then on twice as many each time, so that it ends soon."""
+"""The number of groups merged one at a time; after that, twice as many in each step, to bound the time."""
 
 
 def group_by_patterns(
@@ -46,12 +46,13 @@ def group_by_patterns(
     accept: Accept | None = None,
     keep_rest: bool = False,
 ) -> PatternGroups:
-    """Disjoint groups of at least k records that ``accept`` accepts, each with at most ``indifferent`` ``*``.
+    """Form disjoint accepted groups of at least k records.
 
-    ``codes`` int32 (n, q), ``classes`` int32 (n,), ``counts`` int64 (n,) as for `find_patterns`; ``classes`` all 0 for
-    the model-aware reading. With ``keep_rest`` no record is left if the table as a whole has k records and is
-    accepted, and the groups of the rest have more ``*``. ``PatternGroups.passes`` is the place in ``order``, then
-    len(order) for the sweep and len(order) + 1 for groups of the rest.
+    Each has at most ``indifferent`` ``*``. ``codes`` int32 (n, q), ``classes`` int32 (n,), ``counts`` int64 (n,) as for
+    `find_patterns`; ``classes`` all 0 for the model-aware reading. With ``keep_rest`` no record is left if the table as
+    a
+    whole has k records and is accepted, and the groups of the rest have more ``*``. ``PatternGroups.passes`` is the
+    position in ``order``, then len(order) for the sweep and len(order) + 1 for groups of the rest.
 
     Time grows with that of `find_patterns` and `assign_records`, and with the rows left times C(q, ``indifferent``).
 
@@ -72,7 +73,7 @@ def group_by_patterns(
         label = np.int8(len(order) if stars == fewest else len(order) + 1)
         while len(rows := np.flatnonzero(assignment == DISCARDED)):
             none = np.zeros(len(rows), np.int32)
-            swept = comb(codes.shape[1], stars) * len(rows) <= _MOST_SWEPT
+            swept = comb(codes.shape[1], stars) * len(rows) <= _MAX_SWEEP_PAIRS
             if swept:
                 patterns = sweep_patterns(codes[rows], counts[rows], k, stars)
             else:
@@ -83,7 +84,7 @@ def group_by_patterns(
             joined = groups.assignment != DISCARDED
             assignment[rows[joined]] = groups.assignment[joined] + len(passes)
             passes = np.append(passes, np.full(len(groups.sizes), label))
-            if not swept:  # the search repeats its passes itself, and once more finds little
+            if not swept:  # the search repeats its passes itself; another one finds little
                 break
     if keep_rest and (assignment == DISCARDED).any():
         assignment, passes = _merge_rest(codes, counts, assignment, passes, k, accept, len(order) + 1)
@@ -91,10 +92,10 @@ def group_by_patterns(
 
 
 def sweep_patterns(codes: NDArray[np.int32], counts: NDArray[np.int64], k: int, stars: int) -> Patterns:
-    """All patterns of exactly ``stars`` ``*`` (less than q) that at least k records fit, of class 0 and pass 0.
+    """Return all patterns of ``stars`` ``*`` that at least k records fit.
 
-    ``codes`` int32 (n, q), ``counts`` int64 (n,). The patterns come by their set of ``*``, then by their first row.
-    Time grows with n C(q, stars).
+    ``stars`` is less than q; the patterns are of class 0 and pass 0. ``codes`` int32 (n, q), ``counts`` int64 (n,). The
+    patterns are sorted by their set of ``*``, then by their first row. Time grows with n C(q, stars).
     """
     width = codes.shape[1]
     chosen = list(combinations(range(width), stars)) if 0 <= stars < width else []
@@ -118,26 +119,26 @@ def published_groups(
     assignment: NDArray[np.int32],
     passes: NDArray[np.int8],
 ) -> PatternGroups:
-    """What each group of ``assignment`` publishes: the anti-unification of its rows; equal ones become one group.
+    """Anti-unify the rows of each group; merge groups that publish the same.
 
     ``passes`` int8 (G,) by group of the assignment. Groups are numbered by their codes, ``*`` first.
     """
     shared = _anti_unify_groups(np.ascontiguousarray(codes), assignment, len(passes))
     used = np.flatnonzero(group_sizes(assignment, counts, len(passes)) > 0)
-    distinct, place = distinct_rows(shared[used])
+    distinct, index = distinct_rows(shared[used])
     number = np.full(len(passes) + 1, DISCARDED, dtype=np.int32)
-    number[used] = place
+    number[used] = index
     first_passes = np.full(len(distinct), np.iinfo(np.int8).max, dtype=np.int8)
-    np.minimum.at(first_passes, place, passes[used])
+    np.minimum.at(first_passes, index, passes[used])
     renumbered = number[assignment]
     return PatternGroups(distinct, group_sizes(renumbered, counts, len(distinct)), renumbered, first_passes)
 
 
 def _for_rows(accept: Accept | None, rows: NDArray[np.int64]) -> Accept | None:
-    """``accept`` where row i is row ``rows[i]`` of the table."""
+    """Return ``accept`` for a subset in which row i is row ``rows[i]``."""
     if accept is None:
         return None
-    return lambda places, groups, number: accept(rows[places], groups, number)
+    return lambda positions, groups, number: accept(rows[positions], groups, number)
 
 
 def _merge_rest(
@@ -149,10 +150,10 @@ def _merge_rest(
     accept: Accept | None,
     label: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.int8]]:
-    """Make one group of the waiting rows, joined by the cheapest groups until it has k records and is accepted.
+    """Merge the waiting rows and the cheapest groups into one group.
 
-    The cheapest adds fewest ``*`` over all records concerned (ties: the lower number). Where not even all rows as one
-    group are accepted the assignment stays as it was.
+    Groups are added until it has k records and is accepted. The cheapest adds fewest ``*`` over all records concerned
+    (ties: the lower number). Where not even all rows as one group are accepted, the assignment stays as it was.
     """
     rest = len(passes)
     merged = np.where(assignment == DISCARDED, rest, assignment).astype(np.int32)
@@ -176,7 +177,10 @@ def _merge_rest(
 
 @njit(cache=True)
 def _anti_unify_groups(codes: NDArray[np.int32], assignment: NDArray[np.int32], groups: int) -> NDArray[np.int32]:
-    """What the rows of each group share, -1 where they differ: int32 (groups, q); -1 throughout for no rows."""
+    """Return the values that the rows of each group share.
+
+    -1 where they differ: int32 (groups, q); -1 throughout for no rows.
+    """
     shared = np.full((groups, codes.shape[1]), INDIFFERENT, np.int32)
     seen = np.zeros(groups, np.bool_)
     for row in range(len(assignment)):
@@ -197,15 +201,17 @@ def _anti_unify_groups(codes: NDArray[np.int32], assignment: NDArray[np.int32], 
 def _sweep(
     codes: NDArray[np.int32], counts: NDArray[np.int64], masks: NDArray[np.bool_], k: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """See `sweep_patterns`; ``masks`` bool (m, q) has the attributes that are ``*``.
+    """Find the patterns of `sweep_patterns`.
 
-    Per mask a table of open addressing: -1 is free, else the first row of the rows that agree outside the mask.
+    ``masks`` bool (m, q) has the attributes that are ``*``. Each mask uses a hash table of open addressing: -1 is free,
+    else
+    the first of the rows that agree outside the mask.
     """
     size, width = codes.shape
-    places = 16
-    while places < 2 * size:
-        places *= 2
-    slots = np.empty(places, np.int64)
+    capacity = 16
+    while capacity < 2 * size:
+        capacity *= 2
+    slots = np.empty(capacity, np.int64)
     records = np.empty(size, np.int64)
     found = np.empty((64, width), np.int32)
     found_records = np.empty(64, np.int64)
@@ -218,12 +224,12 @@ def _sweep(
             for attribute in range(width):
                 if not masks[mask, attribute]:
                     total += code_hash(attribute, codes[row, attribute])
-            place = total & (places - 1)
-            while slots[place] != -1 and not _alike(codes[slots[place]], codes[row], masks[mask]):
-                place = (place + 1) & (places - 1)
-            if slots[place] == -1:
-                slots[place] = row
-            records[slots[place]] += counts[row]
+            slot = total & (capacity - 1)
+            while slots[slot] != -1 and not _agree_outside(codes[slots[slot]], codes[row], masks[mask]):
+                slot = (slot + 1) & (capacity - 1)
+            if slots[slot] == -1:
+                slots[slot] = row
+            records[slots[slot]] += counts[row]
         for row in range(size):
             if records[row] < k or records[row] == 0:
                 continue
@@ -242,8 +248,8 @@ def _sweep(
 
 
 @njit(cache=True)
-def _alike(first: NDArray[np.int32], second: NDArray[np.int32], mask: NDArray[np.bool_]) -> bool:
-    """Whether two rows agree outside the mask."""
+def _agree_outside(first: NDArray[np.int32], second: NDArray[np.int32], mask: NDArray[np.bool_]) -> bool:
+    """Return whether two rows agree outside the mask."""
     agree = True
     for attribute in range(len(first)):
         agree &= mask[attribute] or first[attribute] == second[attribute]

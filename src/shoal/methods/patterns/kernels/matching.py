@@ -1,6 +1,6 @@
-"""Which patterns fit which records, and what a set of overlapping patterns discloses.
+"""Fits of records and patterns, and disclosures by overlapping patterns.
 
-A record fits a pattern when they agree in every attribute that is not ``*``. The patterns lie in one hash table;
+A record fits a pattern when they agree in every attribute that is not ``*``. The patterns are in one hash table;
 a record is looked up once for each set of ``*`` that occurs, with the hash of its other attributes. The hash is a
 sum over attributes, so leaving some out costs one subtraction each.
 
@@ -23,7 +23,7 @@ from shoal.table.groups import group_keys
 
 
 class Overlap(NamedTuple):
-    """What the pattern set publishes and discloses; all counts are records, not rows.
+    """Supports and disclosures of a pattern set, in records, not rows.
 
     ``support``: int64 (P,), the records of the pattern's class that fit it. ``own``: int64 (P,), those of them that
     fit no other pattern of the class. ``fitting``: the records that fit a pattern of their class. ``disclosed``:
@@ -39,10 +39,12 @@ class Overlap(NamedTuple):
 def fit_patterns(
     codes: NDArray[np.int32], pattern_codes: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """For each record the patterns that it fits by its quasi-identifiers, in ascending order.
+    """List the patterns that each record fits, in ascending order.
 
-    Returns ``starts`` int64 (n + 1,) and ``fits`` int32: record i fits ``fits[starts[i]:starts[i + 1]]``. Time grows
-    with n times the number of different sets of ``*`` among the patterns, and with the number of fits.
+    A record fits by its quasi-identifiers. Returns ``starts`` int64 (n + 1,) and ``fits`` int32: record i fits
+    ``fits[starts[i]:starts[i + 1]]``. Time grows with n times the number of different sets of ``*`` among the patterns,
+    and
+    with the number of fits.
 
     Examples
     --------
@@ -65,14 +67,20 @@ def fit_patterns(
 def measure_overlap(
     codes: NDArray[np.int32], classes: NDArray[np.int32], counts: NDArray[np.int64], patterns: Patterns
 ) -> Overlap:
-    """Supports, own records and disclosures of the overlapping pattern set (the paper's release)."""
+    """Measure supports, own records and disclosures of a pattern set.
+
+    The patterns overlap (the paper's release).
+    """
     starts, fits = fit_patterns(codes, patterns.codes)
     support, own, fitting, disclosed = _measure(starts, fits, classes, counts, patterns.classes)
     return Overlap(support, own, int(fitting), int(disclosed))
 
 
 def _starred(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The attributes of each set of ``*``: int64 (m, most of them), filled up with -1."""
+    """Return the attributes of each set of ``*``: int64 (m, largest set).
+
+    Padded with -1.
+    """
     starred = np.full((len(masks), int(masks.sum(axis=1).max(initial=0))), -1, dtype=np.int64)
     for row, mask in zip(starred, masks, strict=True):
         row[: mask.sum()] = np.flatnonzero(mask)
@@ -81,22 +89,25 @@ def _starred(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 @njit(cache=True)
 def _slots(pattern_codes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Open addressing over `pattern_hash`: int64 (a power of two,), -1 is free, else a pattern; equal ones all stay."""
+    """Build a hash table over `pattern_hash`: int64 (a power of two,).
+
+    Open addressing: -1 is free, else a pattern; equal patterns are all stored.
+    """
     size = 16
     while size < 4 * len(pattern_codes):
         size *= 2
     slots = np.full(size, -1, np.int64)
     for pattern in range(len(pattern_codes)):
-        place = pattern_hash(pattern_codes[pattern]) & (size - 1)
-        while slots[place] != -1:
-            place = (place + 1) & (size - 1)
-        slots[place] = pattern
+        slot = pattern_hash(pattern_codes[pattern]) & (size - 1)
+        while slots[slot] != -1:
+            slot = (slot + 1) & (size - 1)
+        slots[slot] = pattern
     return slots
 
 
 @njit(cache=True)
 def _agrees(record: NDArray[np.int32], pattern: NDArray[np.int32]) -> bool:
-    """Whether the record fits the pattern."""
+    """Return whether the record fits the pattern."""
     for attribute in range(len(record)):
         if pattern[attribute] != INDIFFERENT and pattern[attribute] != record[attribute]:
             return False
@@ -111,7 +122,10 @@ def _fit(
     mask_of_pattern: NDArray[np.int64],
     slots: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """See `fit_patterns`; ``starred`` is that of `_starred`, ``mask_of_pattern`` is int64 (P,)."""
+    """Compute the fits of `fit_patterns`.
+
+    ``starred`` is that of `_starred`, ``mask_of_pattern`` is int64 (P,).
+    """
     size, width = codes.shape
     starts = np.zeros(size + 1, np.int64)
     fits = np.empty(4 * size + 64, np.int32)
@@ -128,9 +142,9 @@ def _fit(
                 if attribute == -1:
                     break
                 part -= hashes[attribute]
-            place = part & (len(slots) - 1)
-            while slots[place] != -1:
-                pattern = slots[place]
+            slot = part & (len(slots) - 1)
+            while slots[slot] != -1:
+                pattern = slots[slot]
                 if mask_of_pattern[pattern] == mask and _agrees(codes[row], pattern_codes[pattern]):
                     if number == len(fits):
                         larger = np.empty(2 * number, np.int32)
@@ -138,7 +152,7 @@ def _fit(
                         fits = larger
                     fits[number] = pattern
                     number += 1
-                place = (place + 1) & (len(slots) - 1)
+                slot = (slot + 1) & (len(slots) - 1)
         fits[starts[row] : number].sort()
         starts[row + 1] = number
     return starts, fits[:number].copy()
@@ -152,7 +166,7 @@ def _measure(
     counts: NDArray[np.int64],
     pattern_classes: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int, int]:
-    """See `Overlap`. Time grows with the number of fits."""
+    """Compute the fields of `Overlap`. Time grows with the number of fits."""
     support = np.zeros(len(pattern_classes), np.int64)
     own = np.zeros(len(pattern_classes), np.int64)
     fitting = 0
@@ -161,8 +175,8 @@ def _measure(
         of_class = 0
         others = 0
         only = -1
-        for place in range(starts[row], starts[row + 1]):
-            pattern = fits[place]
+        for index in range(starts[row], starts[row + 1]):
+            pattern = fits[index]
             if pattern_classes[pattern] == classes[row]:
                 support[pattern] += counts[row]
                 of_class += 1
