@@ -16,7 +16,7 @@ import pytest
 
 import shoal
 from shoal.methods import METHODS, OWN
-from shoal.runtime.validation import make
+from shoal.runtime.validation import build_from_section
 from shoal.schema import Widths
 from tests.reference import known
 from tests.reference import people as slow
@@ -54,7 +54,7 @@ OTHERS = {
 
 
 def method_of(name):
-    return OTHERS.get(name) or make(METHODS, {"name": name, **GIVEN.get(name, {})}, "method")
+    return OTHERS.get(name) or build_from_section(METHODS, {"name": name, **GIVEN.get(name, {})}, "method")
 
 
 def models_of(name):
@@ -146,7 +146,7 @@ def holds(name, table, released, quasi):
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_count_people_says_so_when_the_plan_is_made(name):
     with pytest.raises(shoal.PlanError, match="cannot count people: "):
-        plan_of(name, make(METHODS, {"name": name, **REFUSED[name]}, "method"))
+        plan_of(name, build_from_section(METHODS, {"name": name, **REFUSED[name]}, "method"))
 
 
 def test_every_method_is_tried_or_refused():

@@ -1,8 +1,8 @@
 """Random trials of whether a model is closed under union of groups.
 
 Many small groups are evaluated at once in one table. Each trial has separate people, two groups of them that may share
-some, and the union of both. A valid group with an invalid union is a counterexample: to ``closed_under_union`` where both groups
-were valid, to ``closed_under_superset`` where the first was.
+some, and the union of both. A valid group with an invalid union is a counterexample: to ``closed_under_union`` where
+both were valid, to ``closed_under_superset`` where the first was.
 """
 
 import numpy as np

@@ -25,7 +25,8 @@ from shoal.io.engines.base import EngineSettings, Source
 from shoal.io.formats.csv_dialect import CsvFormat
 from shoal.methods import METHODS
 from shoal.models import MODELS, KnowsColumns
-from shoal.plan.plan import Output, Plan, parse_model
+from shoal.plan.coerce import parse_model
+from shoal.plan.plan import Output, Plan
 from shoal.runtime.validation import Number, Validated, build_from_section, describe_annotation, exact_number
 from shoal.schema import (
     Calendar,

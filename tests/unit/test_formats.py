@@ -238,7 +238,7 @@ def parquet(content):
     return sink.getvalue()
 
 
-@pytest.mark.parametrize("packed", [bytes, gzip.compress, parquet], ids=["plain", "gz", "parquet"])
+@pytest.mark.parametrize("compression", [bytes, gzip.compress, parquet], ids=["plain", "gz", "parquet"])
 def test_a_draft_and_an_exploration_take_standard_input(tmp_path, monkeypatch, compression):
     """Both read their table several times; standard input is there once."""
     content = b"age,illness\n" + b"".join(b"%d,%s\n" % (20 + n % 9, b"flu gout cold".split()[n % 3]) for n in range(60))

@@ -115,7 +115,8 @@ print(before, product(np.ones((2, 2)))[0, 0])
 
 
 def test_arrow_without_its_help_works_as_ever():
-    code = "import sys\nfrom shoal.runtime import lean_imports as lean\nlean.be_alone(); lean.load_arrow()\nimport pyarrow as pa\n"
+    code = "import sys\nfrom shoal.runtime import lean_imports as lean\n"
+    code += "lean.assume_dedicated_process(); lean.load_arrow()\nimport pyarrow as pa\n"
     code += "import pyarrow.compute as pc\nfrom pyarrow.vendored import docscrape\n"
     code += "table = pa.table({'a': [1, 1, 2], 'b': ['x', None, 'z']})\n"
     code += "print(pc.sort_indices(table['b'], null_placement='at_start').to_pylist(), "
@@ -137,16 +138,16 @@ def test_other_people_keep_their_pandas_and_scipy():
     code = "import sys\nfrom shoal.runtime import lean_imports as lean\n{}lean.load_arrow(); lean.load_compiler()\n"
     looked = "import numba.np.arraymath; print('pandas' in sys.modules, 'scipy' in sys.modules)"
     assert run(code.format("") + looked) == "True True"
-    assert run(code.format("lean.be_alone(); ") + looked) == "False False"
+    assert run(code.format("lean.assume_dedicated_process(); ") + looked) == "False False"
     found = "import pandas, scipy; print(pandas.__name__, scipy.__name__)"
-    assert run(code.format("lean.be_alone(); ") + found) == "pandas scipy"
+    assert run(code.format("lean.assume_dedicated_process(); ") + found) == "pandas scipy"
 
 
 @pytest.mark.parametrize(("before", "told"), [("", "1"), ("os.environ['OPENBLAS_NUM_THREADS'] = '3'; ", "3")])
 def test_numpy_starts_no_threads_where_nobody_else_is(before, told):
     """To start them is half of what loading it takes; who has said how many there should be is heard."""
     code = f"import os; os.environ.pop('OPENBLAS_NUM_THREADS', None); {before}from shoal.runtime import lean_imports; "
-    assert run(code + "lean_imports.be_alone(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
+    assert run(code + "lean_imports.assume_dedicated_process(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
 
 
 def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():

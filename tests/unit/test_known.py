@@ -19,7 +19,8 @@ from shoal.errors import PlanError, VerificationError
 from shoal.methods.local import hidden_cells_search
 from shoal.models import partial_knowledge as known_models
 from shoal.models.partial_knowledge import Known, KnowsColumns, assess_sets
-from shoal.plan.plan import Plan, parse_model
+from shoal.plan.coerce import parse_model
+from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Tree, Widths
 from shoal.table import read_frequency_set
 from shoal.table.column_subsets import read_subset_counters

@@ -27,7 +27,7 @@ from shoal.pipeline.decide import StepTimer, encode
 from shoal.report import render
 from shoal.risk import attacks_people
 from shoal.runtime.progress import quiet
-from shoal.runtime.validation import make
+from shoal.runtime.validation import build_from_section
 from shoal.schema import Categories, Column, Role, Schema, Widths
 from shoal.schema.spelling import fold
 from shoal.table.people import NumberedPeople, number_names
@@ -281,7 +281,7 @@ PUBLISHING = sorted(set(METHODS) - {"population-grid", "sampled-grid", "hidden-c
 def method_named(name):
     given = {"levels": {"levels": {"age": 3}}, "anti-unification": {"patterns": "model-aware", "keep_rest": True}}
     parameters = given.get(name, {})
-    return make(METHODS, {"name": name, **parameters}, "method")
+    return build_from_section(METHODS, {"name": name, **parameters}, "method")
 
 
 @pytest.mark.parametrize("models", ["k", "k and p", "k and t"])
@@ -308,7 +308,7 @@ REFUSING = (
 @pytest.mark.parametrize("method", REFUSING, ids=lambda method: method["name"])
 def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method):
     with pytest.raises(PlanError, match="cannot count people"):
-        plan(method=make(METHODS, method, "method"))
+        plan(method=build_from_section(METHODS, method, "method"))
 
 
 @settings(max_examples=60)

@@ -11,7 +11,8 @@ import pytest
 from shoal import KAnonymity, LDiversity, Levels, PPlusAlphaSensitive, PSensitive
 from shoal.errors import HierarchyError, InputError, PlanError, TableError
 from shoal.models import MODELS
-from shoal.plan.plan import Plan, build_hierarchy, parse_model, plain
+from shoal.plan.coerce import parse_model
+from shoal.plan.plan import Plan, build_hierarchy, plain
 from shoal.schema import Calendar, Column, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths
 
 WHOLE = """

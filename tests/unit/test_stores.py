@@ -76,27 +76,27 @@ def objects(folder):
 
 def release_in(folder):
     """The certificate of the release that is there; each object that it names must be as it says."""
-    to_certificate_dict = json.loads((folder / "visits.certificate.json").read_text())
-    for part in to_certificate_dict["objects"]:
+    certificate = json.loads((folder / "visits.certificate.json").read_text())
+    for part in certificate["objects"]:
         content = (folder / part["name"]).read_bytes()
         assert (part["bytes"], part["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
-    return to_certificate_dict
+    return certificate
 
 
 def test_a_release_is_what_the_certificate_names_and_replaces_the_old_one(buckets):
     done = shoal.release(plan())
-    to_certificate_dict = release_in(buckets / "open" / "new")
-    table, report = (part["name"] for part in to_certificate_dict["objects"])
+    certificate = release_in(buckets / "open" / "new")
+    table, report = (part["name"] for part in certificate["objects"])
     assert objects(buckets / "open" / "new") == {table, report, "visits.certificate.json"}
-    assert to_certificate_dict == done.certificate.content
+    assert certificate == done.certificate.content
     assert done.to_dict()["output"] == f"s3://open/new/{table}"
-    assert SECRET not in json.dumps(to_certificate_dict)
+    assert SECRET not in json.dumps(certificate)
     asked = {"quasi_identifiers": ["age"], "sensitive": ["illness"]}
     assert shoal.check(f"s3://open/new/{table}", ["k-anonymity k=5"], **asked).holds
     with pytest.raises(OutputError, match="has a release at this address"):
         shoal.release(plan())
     shoal.release(plan(overwrite=True))
-    assert release_in(buckets / "open" / "new") == to_certificate_dict | {"plan": to_certificate_dict["plan"] | {"output": {
+    assert release_in(buckets / "open" / "new") == certificate | {"plan": certificate["plan"] | {"output": {
         "path": "visits.csv", "overwrite": True}}}  # fmt: skip
     shoal.release(plan(k=20, overwrite=True, report=False))
     (new,) = (part["name"] for part in release_in(buckets / "open" / "new")["objects"])
@@ -243,24 +243,24 @@ ADDRESSES = ["s3://anna:geheim@bucket/t.csv", "s3://geheim@bucket/t.csv", "s3://
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_no_key_stands_in_an_address_or_in_an_error(address):
     for section in ("source", "output"):
-        with pytest.raises(PlanError) as to_certificate_dict:
+        with pytest.raises(PlanError) as certificate:
             Plan.from_dict({**plan(), section: {"path": address}})
-        assert "geheim" not in str(to_certificate_dict.value)
+        assert "geheim" not in str(certificate.value)
 
 
 def test_a_key_that_is_not_taken_is_told_without_it(buckets, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "falsch12")
-    with pytest.raises(TableError, match="no right") as to_certificate_dict:
+    with pytest.raises(TableError, match="no right") as certificate:
         rows_of("s3://private/people.csv")
-    assert "falsch12" not in str(to_certificate_dict.value)
-    assert os.environ["AWS_ENDPOINT_URL"] not in str(to_certificate_dict.value)
+    assert "falsch12" not in str(certificate.value)
+    assert os.environ["AWS_ENDPOINT_URL"] not in str(certificate.value)
 
 
 def test_a_plan_with_an_address_is_written_as_it_was_read():
     asked = Plan.from_dict(plan())
     assert asked.to_dict()["source"]["path"] == "s3://private/people.csv"
     assert Plan.from_toml(asked.to_toml(), Path("/elsewhere")) == asked
-    assert asked.to_certificate_dict()["output"]["path"] == "visits.csv"
+    assert asked.certificate()["output"]["path"] == "visits.csv"
 
 
 def test_recodings_and_comparisons_go_to_files(buckets, tmp_path):

@@ -89,9 +89,9 @@ def test_a_plan_with_everything_is_its_own_document() -> None:
     engine = EngineSettings("1GB", 2, "spark", "local[2]", {"spark.secret": "word"})
     plan = Plan(schema, tuple(MODELS[:1]), shoal.Levels(), source, output, engine, 2**64 - 1)
     assert Plan.from_dict(plan.to_dict()) == plan
-    to_certificate_dict = json.dumps(plan.to_certificate_dict())
+    certified = json.dumps(plan.to_certificate_dict())
     for private in ("/a/b", "/c/", "secret", "key", "word", "local[2]"):
-        assert private not in to_certificate_dict
+        assert private not in certified
     assert plan.to_certificate_dict()["source"]["path"] == "t.txt"
     assert plan.to_certificate_dict()["output"] == {
         "path": "r.csv",
@@ -108,13 +108,13 @@ def test_every_model_is_told_with_its_parameters() -> None:
 
 def test_the_certificate_of_a_plan_in_python_tells_it() -> None:
     plan = Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.Levels({"a": 1}))
-    to_certificate_dict = shoal.anonymize(TABLE, plan).certificate["plan"]
-    assert to_certificate_dict["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
-    assert to_certificate_dict["models"] == [{"name": "k-anonymity", "k": 2}]
-    assert to_certificate_dict["method"] == {"name": "levels", "levels": {"a": 1}}
+    certified = shoal.anonymize(TABLE, plan).certificate["plan"]
+    assert certified["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
+    assert certified["models"] == [{"name": "k-anonymity", "k": 2}]
+    assert certified["method"] == {"name": "levels", "levels": {"a": 1}}
     changed = replace(plan, models=(shoal.KAnonymity(2), shoal.LDiversity(1)))
-    to_certificate_dict = shoal.anonymize(TABLE, changed).certificate["plan"]
-    assert to_certificate_dict["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
+    certified = shoal.anonymize(TABLE, changed).certificate["plan"]
+    assert certified["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
     assert Plan.from_dict(to_certificate_dict) == changed
 
 

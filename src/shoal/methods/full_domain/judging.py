@@ -76,7 +76,7 @@ class GroupEvaluator:
         bound = bind_rules(model, frequencies.domains, totals, self.least)
         self._rules = bound.rules
         # the same rules, compared with the remaining rows
-        changing = {name: getattr(self._rules, name).copy() for name in ("heads", "values", "lines")}
+        changing = {name: getattr(self._rules, name).copy() for name in ("rule_headers", "values", "rule_data")}
         self._remaining_rules = self._rules._replace(**changing)
         self._domains = [frequencies.domains[index] for index in bound.used]
         self._known = np.array([totals[index].sum() for index in bound.used], np.int64)
