@@ -115,7 +115,7 @@ def test_the_certificate_of_a_plan_in_python_tells_it() -> None:
     changed = replace(plan, models=(shoal.KAnonymity(2), shoal.LDiversity(1)))
     certified = shoal.anonymize(TABLE, changed).certificate["plan"]
     assert certified["models"] == [{"name": "k-anonymity", "k": 2}, {"name": "l-diversity", "l": 1}]
-    assert Plan.from_dict(to_certificate_dict) == changed
+    assert Plan.from_dict(certified) == changed
 
 
 def write_plan(folder: Path, **more: object) -> Path:
