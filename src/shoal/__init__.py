@@ -10,6 +10,7 @@ The public names are listed below and imported on first use, so that ``import sh
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -228,24 +229,44 @@ _HOMES = {
     "shoal.advice.explain": "explain",
     "shoal.advice.explore": "Exploration explore",
     "shoal.api.functions": "Draft anonymize check draft minimal_recodings release session",
-    "shoal.budget": "Ledger",
-    "shoal.budget.questions": "Questions",
-    "shoal.budget.methods.grids": "PopulationGrid SampledGrid",
+    "shoal.budget": "Ledger Questions",
+    "shoal.budget.methods": "PopulationGrid SampledGrid",
     "shoal.plan.plan": "Output Plan",
     "shoal.advice.profile": "Profile profile",
     "shoal.papers.run": "reproduce_papers",
     "shoal.api.release": "Release",
     "shoal.results.release": "Certificate",
     "shoal.schema": "Calendar Categories Column Cuts Flat Intervals Ordered Prefix Role Schema Table Tree Widths",
-    "shoal.schema.builders": (
-        "cuts dates drop flat identifier intervals levels_from ordered other person prefix quasi sensitive tree"
-    ),
+    "shoal.schema.builders": "drop identifier other person quasi sensitive",
+    "shoal.hierarchies": "cuts dates flat intervals levels_from ordered prefix tree",
     "shoal.verification.check": "CheckResult",
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+_PUBLIC_MODULES = ("budget", "errors", "hierarchies", "methods", "models", "sklearn", "testing")
+_MOVED = ("shoal.budget", "shoal.budget.methods", "shoal.hierarchies", "shoal.methods", "shoal.models")
+_DEPRECATED = {name: f"{module}.{name}" for module in _MOVED for name in _HOMES[module].split()} | {
+    "pattern_set": "shoal.methods.patterns.pattern_set.pattern_set",
+    "Calendar": "shoal.hierarchies.dates",
+    "Cuts": "shoal.hierarchies.cuts",
+    "Flat": "shoal.hierarchies.flat",
+    "Intervals": "shoal.hierarchies.cuts",
+    "Ordered": "shoal.hierarchies.ordered",
+    "Prefix": "shoal.hierarchies.prefix",
+    "Table": "shoal.hierarchies.levels_from",
+    "Tree": "shoal.hierarchies.tree",
+    "Widths": "shoal.hierarchies.intervals",
+    "learn": "shoal.sklearn",
+}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _DEPRECATED:
+        warnings.warn(f"shoal.{name} is deprecated; use {_DEPRECATED[name]}.", DeprecationWarning, stacklevel=2)
+        if name == "learn":
+            return importlib.import_module("shoal.sklearn")
+        return getattr(importlib.import_module(_HOME_OF[name]), name)
+    if name in _PUBLIC_MODULES:
+        return importlib.import_module(f"shoal.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'shoal' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOME_OF[name]), name)
@@ -254,4 +275,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_PUBLIC_MODULES})

@@ -11,11 +11,14 @@ import json
 import os
 import sys
 import traceback
-from typing import Annotated, NoReturn
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
-from shoal.errors import ShoalError
+from shoal.errors import ShoalError, ShoalWarning
 from shoal.runtime import signals
 
 INTERRUPTED_STATUS = 130
@@ -99,7 +102,7 @@ def run() -> NoReturn:
     """Run a command; print an error as one line on standard error."""
     wants_json = "--json" in sys.argv
     gc.set_threshold(100_000, 20, 20)  # importing libraries allocates much and frees little: collect rarely
-    with signals.handle_signals():
+    with signals.handle_signals(), _warnings_as_lines():
         try:
             requested = sys.argv[1] if len(sys.argv) > 1 else ""
             chosen = make_app(requested) if requested in COMMANDS else make_app()
@@ -114,6 +117,30 @@ def run() -> NoReturn:
         if status == INTERRUPTED_STATUS:
             _fail(_interruption_message(), "Interrupted", INTERRUPTED_STATUS, wants_json)
         sys.exit(status)
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Print shoal's own warnings as single lines on standard error."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("default", category=DeprecationWarning, module=r"shoal\b")
+        standard = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, ShoalWarning | DeprecationWarning):
+                print(f"Warning: {message}", file=sys.stderr)
+            else:
+                standard(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
+        yield
 
 
 def _report_error(error: Exception, wants_json: bool) -> NoReturn:

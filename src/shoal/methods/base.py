@@ -87,6 +87,8 @@ class Method(Validated):
     """Whether the method supports models of partial knowledge (:mod:`shoal.models.partial_knowledge`)."""
     supports_linked_rows: ClassVar[bool] = False
     """Whether the method supports several linked rows per person (:mod:`shoal.models.trajectory`)."""
+    removed_parameters: ClassVar[tuple[str, ...]] = ()
+    """Parameters without effect of earlier versions: a plan that has them is read with a warning."""
 
     @property
     def wildcard(self) -> str | None:

@@ -21,6 +21,7 @@ import functools
 import math
 import types
 import typing
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
@@ -332,6 +333,14 @@ def build_from_section(known: Mapping[str, type[Made]], section: Mapping[str, An
         close = difflib.get_close_matches(name, known, 1) if isinstance(name, str) else []
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}."
         raise PlanError(f"There is no {what} named {_describe_value(name)}; {hint}")
+    for key in getattr(known[name], "removed_parameters", ()):
+        if key in given:
+            del given[key]
+            warnings.warn(
+                f"The {what} {name!r} has no parameter {key!r} any more: it had no effect. Remove it from the plan.",
+                DeprecationWarning,
+                stacklevel=2,
+            )
     parts = {part.name: part for part in fields(known[name])}  # type: ignore[arg-type]
     for key in given:
         if key not in parts:

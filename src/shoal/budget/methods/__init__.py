@@ -1,1 +1,5 @@
-"""Grid releases with a differential identifiability guarantee."""
+"""Methods that release under a budget: population and sampled grids."""
+
+from shoal.budget.methods.grids import PopulationGrid, SampledGrid
+
+__all__ = ["PopulationGrid", "SampledGrid"]

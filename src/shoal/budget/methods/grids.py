@@ -51,7 +51,7 @@ from shoal.budget.ledger import Booking, Ledger, Status
 from shoal.budget.sampling import RandomBits, SystemSource, check_sampling_design, sample_counts
 from shoal.budget.universe import read_universe
 from shoal.errors import InfeasibleError, PlanError, counted
-from shoal.methods.base import Method, Problem, Quality, require_quasi_identifiers
+from shoal.methods.base import Method, Problem, require_quasi_identifiers
 from shoal.methods.full_domain.levels import Levels
 from shoal.models import AllOf, Model, make_model
 from shoal.runtime.validation import Name, Number
@@ -218,13 +218,11 @@ class PopulationGrid(_Grid):
         (see :func:`shoal.budget.universe.read_universe`), or a number that is a lower bound for every cell.
     count_column
         The name of the column of counts in that file.
-    quality
-        Has no effect: the guarantee leaves no choice to a search.
     """
 
     universe: Annotated[int, Ge(0)] | Path = 0
     count_column: Name = "count"
-    quality: Quality | None = None
+    removed_parameters: ClassVar[tuple[str, ...]] = ("quality",)
     name: ClassVar[str] = "population-grid"
 
     def __post_init__(self) -> None:
@@ -328,8 +326,6 @@ class SampledGrid(_Grid):
         The E that the private choice may spend.
     design
         ``independent``: rows are sampled independently of each other. No other design has a proof.
-    quality
-        Has no effect: the guarantee leaves no choice to a search.
     """
 
     beta: Number = 0
@@ -338,7 +334,7 @@ class SampledGrid(_Grid):
     choose: str = "declared"
     choice: Annotated[Number, Gt(1)] | None = None
     design: str = "independent"
-    quality: Quality | None = None
+    removed_parameters: ClassVar[tuple[str, ...]] = ("quality",)
     name: ClassVar[str] = "sampled-grid"
 
     def __post_init__(self) -> None:

@@ -13,7 +13,6 @@ from shoal.errors import InfeasibleError, PlanError
 from shoal.methods.base import (
     Method,
     Problem,
-    Quality,
     require_feasible,
     require_quasi_identifiers,
     row_limit,
@@ -38,13 +37,11 @@ class Levels(Method):
         The level of each quasi-identifier by name; 0 is the value itself.
     suppression
         The largest part of the rows that may be left out, as groups that fail the models.
-    quality
-        Changes nothing: the levels are given.
     """
 
     levels: Mapping[str, Annotated[int, Ge(0)]] = field(default_factory=dict)
     suppression: Share = 0.0
-    quality: Quality | None = None
+    removed_parameters: ClassVar[tuple[str, ...]] = ("quality",)
     name: ClassVar[str] = "levels"
     supports_partial_knowledge: ClassVar[bool] = True
     supports_linked_rows: ClassVar[bool] = True

@@ -1,0 +1,10 @@
+"""Builders of hierarchies: one function for each kind.
+
+    from shoal.hierarchies import intervals, prefix, tree
+
+They are the same kinds as in plan files: ``hierarchy = { intervals = [5, 10] }`` is ``intervals(5, 10)``.
+"""
+
+from shoal.schema.builders import cuts, dates, flat, intervals, levels_from, ordered, prefix, tree
+
+__all__ = ["cuts", "dates", "flat", "intervals", "levels_from", "ordered", "prefix", "tree"]
