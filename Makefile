@@ -50,7 +50,7 @@ test: $(COMPILED) checkers
 # Fresh cases each time; what fails is kept in tests/corpus/, which the tests replay. make fuzz SECONDS=60 SEED=1
 SECONDS ?= 600
 fuzz: $(COMPILED)
-	.venv/bin/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+	.venv/bin/python -m tools.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # An HTML validator and an accessibility engine for the report, where npm is there; without them their tests are skipped.
 checkers: tests/browser/node_modules/.ready
@@ -68,7 +68,7 @@ check: $(READY)
 N ?= 300
 mutants: SEED ?= 1
 mutants: $(READY)
-	.venv/bin/python -m tests.mutation --count $(N) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) $(if $(AFRESH),--afresh)
+	.venv/bin/python -m tools.mutation --count $(N) --seed $(SEED) $(if $(ONLY),--only $(ONLY)) $(if $(AFRESH),--afresh)
 
 # A wheel that brings compiled code along.
 wheel: $(COMPILED)

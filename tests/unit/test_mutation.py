@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.mutate import mutants_of
-from tests.mutation.rooms import former_survivors, sample
+from tools.mutation.mutate import mutants_of
+from tools.mutation.areas import former_survivors, sample
 
 PROJECT = Path(__file__).parents[2]
 
@@ -50,8 +50,8 @@ def test_messages_and_types_are_left_alone(tmp_path):
 
 def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
     root = PROJECT / "src" / "shoal"
-    source = (root / "output.py").read_text()
-    found = mutants_of(root, "output.py")
+    source = (root / "io" / "publish.py").read_text()
+    found = mutants_of(root, "io/publish.py")
     assert len({mutant.text for mutant in found}) > 50
     for mutant in found:
         ast.parse(mutant.text)
@@ -77,7 +77,7 @@ def test_a_changed_line_leaves_the_rest_of_the_sample_as_it_was():
 
 def test_every_mutant_that_is_listed_as_changing_nothing_still_exists():
     """A line that was changed has to be judged anew."""
-    listed = tomllib.loads((PROJECT / "tests" / "mutation" / "equivalent.toml").read_text()).get("mutant", [])
+    listed = tomllib.loads((PROJECT / "tools" / "mutation" / "equivalent.toml").read_text()).get("mutant", [])
     for one in listed:
         keys = {mutant.key for mutant in mutants_of(PROJECT / "src" / "shoal", one["module"])}
         assert (one["module"], one["function"], one["before"], one["after"]) in keys, one

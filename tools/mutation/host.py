@@ -20,8 +20,8 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from tests.mutation.mutate import Mutant
-from tests.mutation.tracing import TRACE_VARIABLE, TimeLimits, TooLong, Tracer
+from tools.mutation.mutate import Mutant
+from tools.mutation.tracing import TRACE_VARIABLE, TimeLimits, TooLong, Tracer
 
 
 class TestLog:

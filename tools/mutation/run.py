@@ -27,7 +27,7 @@ HEAVY_MODULES = (
     "typer.testing", "rich", "narwhals", "hypothesis", "hypothesis.extra.numpy", "pytest", "sklearn.ensemble",
     "tomli_w", "scipy.stats", "multiprocessing", "sqlite3",
 )  # fmt: skip
-COPIED_PATHS = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md")
+COPIED_PATHS = ("src", "tests", "tools", "docs", "examples", "benchmarks", "pyproject.toml", "README.md")
 BROKEN_STATUS = 70
 """Exit status of a child that could not execute its job."""
 MAX_MEMORY_BYTES = 12 << 30
@@ -84,7 +84,7 @@ def make_tree(project: Path, tree: Path) -> None:
             shutil.copytree(project / name, tree / name, ignore=ignored)
         elif (project / name).exists():
             shutil.copy2(project / name, tree / name)
-    hook = project / "tests" / "mutation" / "tracing.py"
+    hook = project / "tools" / "mutation" / "tracing.py"
     (tree / "src" / "sitecustomize.py").write_text(
         f"import runpy\nrunpy.run_path({str(hook)!r})['start_here']({str(tree / 'src' / 'shoal') + '/'!r})\n"
     )
@@ -145,7 +145,7 @@ def _unload(tree: Path) -> None:
     os.chdir(tree)
     os.environ["PYTHONPATH"] = str(tree / "src")
     sys.path[:] = [str(tree / "src"), *(path for path in sys.path if "src" not in Path(path).parts and path)]
-    for name in [name for name in sys.modules if name.split(".")[0] in ("shoal", "tests")]:
+    for name in [name for name in sys.modules if name.split(".")[0] in ("shoal", "tests", "tools")]:
         del sys.modules[name]
 
 

@@ -1,6 +1,6 @@
 """Fuzz the command line for a given time; status 1 if a case failed.
 
-    python -m tests.fuzz --seconds 600 --seed 1
+    python -m tools.fuzz --seconds 600 --seed 1
 
 The cases run in a separate process, which reports when each begins and ends: a case that exceeds its time or memory, or
 ends the process, is a finding, and the process is restarted after it. The methods are compiled before the time begins.
@@ -25,8 +25,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from shoal.api.compile import compile_methods
-from tests.fuzz.cases import Case, make_case
-from tests.fuzz.replay import run_case
+from tools.fuzz.cases import Case, make_case
+from tools.fuzz.replay import run_case
 
 CORPUS = Path(__file__).parent.parent / "corpus"
 MEMORY_BYTES = 6 << 30  # bytes that the process may use in addition to its libraries
@@ -54,7 +54,7 @@ class CaseProcess:
     """The process that runs the cases, and the lines it has printed."""
 
     def __init__(self, first: int, environment: dict[str, str]) -> None:
-        command = [sys.executable, "-m", "tests.fuzz", "--work", str(first)]
+        command = [sys.executable, "-m", "tools.fuzz", "--work", str(first)]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment
         )
@@ -150,7 +150,7 @@ def run_campaign(seconds: float, seed: int, patience: float, keep: bool) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None, help="by default a fresh one")
     parser.add_argument("--patience", type=float, default=30, help="seconds after which a case is a hang")

@@ -1,7 +1,7 @@
 """Golden releases: a digest of every method with every model.
 
-They verify that a refactoring changes no byte. Run ``python -m tests.golden > before`` on the old sources and
-``python -m tests.golden > after`` on the new ones; ``diff before after`` lists the changes. A line has digests of the
+They verify that a refactoring changes no byte. Run ``python -m tools.golden > before`` on the old sources and
+``python -m tools.golden > after`` on the new ones; ``diff before after`` lists the changes. A line has digests of the
 released table, of the answer and the certificate with numbers rounded to nine digits, and of both and the report
 unrounded; if a plan is refused or infeasible, that of the error's text. With ``--engine spark`` a line ends after the
 first three, which both engines should have in common.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.fuzz.cases import Case
-from tests.fuzz.harness import call, files_of, find_leaks, within
-from tests.fuzz.judge import judge
+from tools.fuzz.cases import Case
+from tools.fuzz.harness import call, files_of, find_leaks, within
+from tools.fuzz.judge import judge
 
 
 def run_case(case: Case, folder: Path) -> str | None:

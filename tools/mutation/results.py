@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tests.mutation.mutate import Mutant
-from tests.mutation.rooms import AREAS, digest, equivalent
-from tests.mutation.serving import Test, Tests
+from tools.mutation.mutate import Mutant
+from tools.mutation.areas import AREAS, digest, equivalent
+from tools.mutation.selection import Test, Tests
 
 MIN_DETECTION_RATE = 0.95
 SURVIVED = "SURVIVED"

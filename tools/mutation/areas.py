@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.mutation.mutate import Mutant, mutants_of, replace_line
+from tools.mutation.mutate import Mutant, mutants_of, replace_line
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src" / "shoal"

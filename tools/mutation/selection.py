@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.mutation.host import TestLog
-from tests.mutation.mutate import Mutant
-from tests.mutation.rooms import TEST_FILES, digest
-from tests.mutation.run import Job, run_all
-from tests.mutation.tracing import TraceTests
+from tools.mutation.host import TestLog
+from tools.mutation.mutate import Mutant
+from tools.mutation.areas import TEST_FILES, digest
+from tools.mutation.run import Job, run_all
+from tools.mutation.tracing import TraceTests
 
 MAX_TEST_SECONDS = 5.0
 """Seconds of processor time after which a test is too slow without the compiler."""

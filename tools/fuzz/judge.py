@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.harness import Outcome, find_leaks
+from tools.fuzz.harness import Outcome, find_leaks
 from tests.reference import models as slow
 
 Group = list[Any]

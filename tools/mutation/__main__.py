@@ -1,8 +1,8 @@
 """Mutation testing: measure whether the tests detect faulty lines.
 
-    python -m tests.mutation --count 300 --seed 1
+    python -m tools.mutation --count 300 --seed 1
 
-It draws a seeded sample of small faults (:mod:`tests.mutation.mutate`), evenly from the areas that determine what is
+It draws a seeded sample of small faults (:mod:`tools.mutation.mutate`), evenly from the areas that determine what is
 published. Each mutant is run against the tests that enter its function: first those that detected faults near it, then
 the fastest. A mutant that no test detects survives. Every test that detected a fault is run once more without one: if
 it fails then too, it has detected nothing. Outcomes are stored in ``.mutants/results.jsonl``, and an interrupted run is
@@ -23,12 +23,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.mutation.host import Host, TestLog
-from tests.mutation.mutate import Mutant
-from tests.mutation.results import SURVIVED, Result, Results, identity, report, tests_digest
-from tests.mutation.rooms import PROJECT, former_survivors, sample
-from tests.mutation.run import BROKEN_STATUS, Job, Outcome, make_tree, preload, run_all
-from tests.mutation.serving import Test, Tests, make_task, print_status, read_log, run_pytest, test_seconds, trace_tests
+from tools.mutation.host import Host, TestLog
+from tools.mutation.mutate import Mutant
+from tools.mutation.results import SURVIVED, Result, Results, identity, report, tests_digest
+from tools.mutation.areas import PROJECT, former_survivors, sample
+from tools.mutation.run import BROKEN_STATUS, Job, Outcome, make_tree, preload, run_all
+from tools.mutation.selection import (
+    Test,
+    Tests,
+    make_task,
+    print_status,
+    read_log,
+    run_pytest,
+    test_seconds,
+    trace_tests,
+)
 
 STORE = PROJECT / ".mutants"
 
