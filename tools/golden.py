@@ -16,13 +16,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
+from tests.conformance.test_spark import close, people_of, people_schema
+from tests.unit import test_grids as grids
+
 import shoal
 from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 from shoal.io.engines.base import EngineSettings
 from shoal.report import render
-from tests.conformance.test_methods import METHODS, MODELS, SCHEMA, table_of
-from tests.conformance.test_spark import close, people_of, people_schema
-from tests.unit import test_grids as grids
 
 FURTHER_METHODS = {
     "univariate": shoal.Univariate(k=3),

@@ -15,9 +15,10 @@ import shoal
 PACKAGE = Path(shoal.__file__).parent
 # what may be imported by what: a module uses only what stands before it
 ORDER = (
-    "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render", "table", "kernels",
-    "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods", "plan", "results",
-    "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing", "papers", "web", "cli",
+    "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render", "table",
+    "kernels", "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods",
+    "plan", "results", "report", "pipeline", "advice", "audit", "api", "sklearn", "learn", "testing", "papers",
+    "web", "cli",
 )  # fmt: skip
 
 

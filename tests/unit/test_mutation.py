@@ -7,9 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-from tools.mutation.mutate import mutants_of
 from tools.mutation.areas import former_survivors, sample
+from tools.mutation.mutate import mutants_of
 
 PROJECT = Path(__file__).parents[2]
 

@@ -17,8 +17,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from tools.fuzz.harness import Outcome, find_leaks
 from tests.reference import models as slow
+
+from tools.fuzz.harness import Outcome, find_leaks
 
 Group = list[Any]
 UNPUBLISHED = ("identifier", "drop", "person", "household")

@@ -23,10 +23,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.mutation.areas import PROJECT, former_survivors, sample
 from tools.mutation.host import Host, TestLog
 from tools.mutation.mutate import Mutant
 from tools.mutation.results import SURVIVED, Result, Results, identity, report, tests_digest
-from tools.mutation.areas import PROJECT, former_survivors, sample
 from tools.mutation.run import BROKEN_STATUS, Job, Outcome, make_tree, preload, run_all
 from tools.mutation.selection import (
     Test,

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tools.mutation.mutate import Mutant
 from tools.mutation.areas import AREAS, digest, equivalent
+from tools.mutation.mutate import Mutant
 from tools.mutation.selection import Test, Tests
 
 MIN_DETECTION_RATE = 0.95

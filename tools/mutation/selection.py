@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.mutation.areas import TEST_FILES, digest
 from tools.mutation.host import TestLog
 from tools.mutation.mutate import Mutant
-from tools.mutation.areas import TEST_FILES, digest
 from tools.mutation.run import Job, run_all
 from tools.mutation.tracing import TraceTests
 
