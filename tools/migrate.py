@@ -236,6 +236,28 @@ def rewrite_paths(text: str) -> str:
     return _PATHS.sub(lambda m: "src/shoal/" + new_module(m.group(1).replace("/", ".")).replace(".", "/") + ".py", text)
 
 
+_PUBLIC = re.compile(r"\bshoal\.([A-Za-z_]\w*)\b(?!\.[a-z_]+ import)")
+_IMPORT = re.compile(r"^([ \t>.]*)from shoal import (\([^)]*\)|[^\n#]+)", re.M)
+
+
+def rewrite_public(text: str) -> str:
+    """Rewrite public names that moved from ``shoal`` to one of its modules."""
+    public: dict[str, str] = RENAMES.get("public", {})
+
+    def split(match: re.Match[str]) -> str:
+        prefix, listed = match.group(1), match.group(2)
+        names = [name.strip() for name in listed.strip("() \n").replace("\n", " ").split(",") if name.strip()]
+        homes: dict[str, list[str]] = {}
+        for name in names:
+            homes.setdefault(public.get(name.split(" ")[0], "shoal"), []).append(name)
+        if set(homes) == {"shoal"}:
+            return match.group(0)
+        return "\n".join(f"{prefix}from {home} import {', '.join(homes[home])}" for home in sorted(homes))
+
+    text = _IMPORT.sub(split, text)
+    return _PUBLIC.sub(lambda m: f"{public[m.group(1)]}.{m.group(1)}" if m.group(1) in public else m.group(0), text)
+
+
 def files_below(paths: list[str]) -> list[Path]:
     """List the text files below some paths, as git lists them if it can."""
     found = []
@@ -283,7 +305,7 @@ def main() -> None:
         if "--names" not in sys.argv:
             if is_python:
                 new = rewrite_module_imports(new)
-            new = rewrite_paths(rewrite_dotted(new))
+            new = rewrite_public(rewrite_paths(rewrite_dotted(new)))
         if is_python:
             new = rename_names(path, new, names)
         if new != text:
