@@ -89,6 +89,15 @@ BANNED_IN_FIRST_LINES = re.compile(
 QUESTION_WORDS = re.compile(r"(what|who|whose|where|when|how|whether|which|why)\b", re.I)
 
 
+RULES = (
+    "banned word in a name",
+    "banned word in a first line",
+    "first line too long",
+    "first line asks a question",
+    "test name too long",
+)
+
+
 class Finding(NamedTuple):
     """One violation of a rule."""
 
@@ -183,16 +192,7 @@ def counts() -> dict[str, int]:
     shared = shared_names()
     return {
         "loose root modules": sum(1 for path in PACKAGE.glob("*.py") if path.stem not in ("__init__", "__main__")),
-        **{
-            rule: rules[rule]
-            for rule in (
-                "banned word in a name",
-                "banned word in a first line",
-                "first line too long",
-                "first line asks a question",
-                "test name too long",
-            )
-        },
+        **{rule: rules[rule] for rule in RULES},
         "definitions that share a name": sum(shared.values()),
         "modules": len(modules),
         "lines": sum(len(path.read_text(encoding="utf-8").splitlines()) for path in modules),
