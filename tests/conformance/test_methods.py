@@ -108,7 +108,9 @@ def table_of(rows, seed):
             "name": [f"person {i}" for i in range(rows)],
             "age": pa.array(with_gaps([int(a) for a in random.integers(20, 60, rows)], 0.1), pa.int64()),
             "place": pa.array(with_gaps(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
-            "secret": pa.array(with_gaps(random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()),
+            "secret": pa.array(
+                with_gaps(random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()
+            ),
             "note": [f"note {i % 7}" for i in range(rows)],
         }
     )

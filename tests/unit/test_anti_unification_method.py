@@ -122,7 +122,9 @@ def test_disjoint_equals_reference(rows, chosen, keep_rest):
     assert discarded["records"] == release.certificate["suppressed"]
     left = [i for i, group in enumerate(groups) if group is None]
     known = reference.rare_columns(coded_rows, left, k, 2)
-    expected_rare = {tuple(f"q{j}" for j in columns): mask_small_count(records, k) for columns, records in known.items()}
+    expected_rare = {
+        tuple(f"q{j}" for j in columns): mask_small_count(records, k) for columns, records in known.items()
+    }
     assert {tuple(each["columns"]): each["records"] for each in discarded.get("rare", [])} == expected_rare
 
 
@@ -168,7 +170,9 @@ def test_overlapping_equals_reference(rows, chosen):
     certificate = release.certificate
     assert (certificate["released"], certificate["groups"]) == (fitting, len(patterns))
     assert certificate["smallest_group"] == min(support.values()) >= k
-    assert certificate["suppressed"] == sum(row[2] for row, turn in zip(coded_rows, identified, strict=True) if turn == -1)
+    assert certificate["suppressed"] == sum(
+        row[2] for row, turn in zip(coded_rows, identified, strict=True) if turn == -1
+    )
     cells = reference.cells(coded_rows, patterns)
     assert certificate["risk"] == {
         "highest": 1 / cells[0],

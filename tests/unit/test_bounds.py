@@ -119,7 +119,9 @@ def optimum(problem, measure, label_kinds, whole):
         )
         for a, how in enumerate(label_kinds)
     ]
-    loss = [len(some) * slow.label_loss(codes[some], problem.ladders, costs, label_kinds) if some else 0 for some in subsets]
+    loss = [
+        len(some) * slow.label_loss(codes[some], problem.ladders, costs, label_kinds) if some else 0 for some in subsets
+    ]
     least = np.inf
     every = (1 << rows) - 1
     for included in [every] if whole else range(1 << rows):

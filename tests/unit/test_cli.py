@@ -438,7 +438,9 @@ def test_demo_does_not_overwrite_other_files(tmp_path: Path, shoal: Shoal) -> No
     assert_refused(shoal("demo", "--out", "file"), 2, "cannot be written")
 
 
-def test_internal_error_names_its_kind_without_data(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_names_its_kind_without_data(
+    tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from shoal.api import functions
 
     def fail(*_: Any, **__: Any) -> None:
