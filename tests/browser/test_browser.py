@@ -1,7 +1,7 @@
-"""The report under an HTML validator, an accessibility engine and a real browser.
+"""The report in an HTML validator, an accessibility engine and a browser.
 
-`make test` installs the checkers where npm is there; the browser is Debian's chromium. Where they are not, these tests
-are skipped. tests/unit/test_report.py checks contrast and structure without any of them.
+`make test` installs the checkers if npm is available; the browser is Debian's chromium. Without them these tests are
+skipped. tests/unit/test_report.py checks contrast and structure without any of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ needs_browser = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The demo's report, and one with hostile names."""
+    """The reports of the demo and of a table with hostile names."""
     folder = tmp_path_factory.mktemp("pages")
     shutil.copyfile(FOLDER / "patients.csv", folder / "patients.csv")
     shutil.copyfile(FOLDER / "patients.toml", folder / "patients.toml")
@@ -75,12 +75,12 @@ def test_valid_and_accessible(pages, tmp_path):
         [NODE, HERE / "check.cjs", *listed], capture_output=True, text=True, timeout=300, check=True, cwd=HERE
     )
     faults = json.loads(done.stdout)
-    assert len(faults.pop(str(broken))) > 3  # the checkers do find faults
+    assert len(faults.pop(str(broken))) > 3  # the checkers find faults
     assert faults == {str(path): [] for path in pages.values()}
 
 
 def browse(html: str, folder: Path, *flags: str) -> str:
-    """The document as it is after a page has run."""
+    """Return the document after the scripts of a page have run."""
     page = folder / "page.html"
     page.write_text(html, encoding="utf-8")
     done = subprocess.run(
@@ -107,7 +107,10 @@ def result_of(document: str) -> dict[str, object]:
 @pytest.mark.parametrize("scheme", [0, 1], ids=["dark", "light"])
 @pytest.mark.parametrize("name", ["demo", "explore"])
 def test_colours_in_a_browser(pages, tmp_path, name, scheme):
-    """The engine's rules, contrast among them, on the page as it is drawn; its policy would not let the engine in."""
+    """Apply the engine's rules, contrast among them, to the rendered page.
+
+    The page's content security policy is removed first, because it would block the engine's script.
+    """
     page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", pages[name].read_text(encoding="utf-8"))
     engine = (CHECKERS / "axe-core" / "axe.min.js").read_text(encoding="utf-8").replace("</script", "<\\/script")
     run = """
@@ -134,8 +137,11 @@ def test_colours_in_a_browser(pages, tmp_path, name, scheme):
 
 @needs_browser
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_nothing_sticks_out_and_nothing_runs(pages, tmp_path, width):
-    """The page as it is, in a frame as wide as a small phone or a desk's screen."""
+def test_layout_fits_the_width_and_no_script_runs(pages, tmp_path, width):
+    """The unchanged page in frames of a phone's and a desktop's width.
+
+    No element is wider than the frame, no cell or figure is cut, and no script of the page runs.
+    """
     for name, path in pages.items():
         content = json.dumps(path.read_text(encoding="utf-8")).replace("</", "<\\/")
         wrapper = f"""<!DOCTYPE html><html><body><script>

@@ -1,8 +1,8 @@
-"""The same demands on every method, for every model it serves, on random tables.
+"""The same requirements for every method and model, on random tables.
 
-A release must meet its models (asked of slow definitions that share nothing with the package), lose no row that it
-does not report, leave sensitive and other columns as they are, publish nothing but labels of the hierarchies, and be
-the same each time. Where it is impossible, an error says so.
+A release must meet its models (checked with slow definitions that share no code with the package), lose no row that it
+does not report, leave sensitive and other columns unchanged, publish only labels of the hierarchies, and be
+deterministic. If no release is possible, an error reports it.
 """
 
 from __future__ import annotations
@@ -100,15 +100,17 @@ def table_of(rows, seed):
     random = np.random.default_rng(seed)
     gaps = seed % 2 == 1
 
-    def holes(values, share):
+    def with_gaps(values, share):
         return [None if gaps and random.random() < share else value for value in values]
 
     return pa.table(
         {
             "name": [f"person {i}" for i in range(rows)],
-            "age": pa.array(holes([int(a) for a in random.integers(20, 60, rows)], 0.1), pa.int64()),
-            "place": pa.array(holes(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
-            "secret": pa.array(holes(random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()),
+            "age": pa.array(with_gaps([int(a) for a in random.integers(20, 60, rows)], 0.1), pa.int64()),
+            "place": pa.array(with_gaps(random.choice(list("abcde"), rows).tolist(), 0.1), pa.string()),
+            "secret": pa.array(
+                with_gaps(random.choice(SECRETS, rows, p=[0.4, 0.3, 0.2, 0.1]).tolist(), 0.05), pa.string()
+            ),
             "note": [f"note {i % 7}" for i in range(rows)],
         }
     )
@@ -130,14 +132,14 @@ def test_release(method, model, rows, seed):
     try:
         plan = shoal.Plan(SCHEMA, models, METHODS[method], seed=seed)
     except shoal.PlanError as error:
-        # a method that cannot keep a model says so before any work, and names one that can
+        # a method that cannot satisfy a model refuses it before any work, and names one that can
         assert "cannot keep" in str(error)
         assert "full-domain" in str(error)
         return
     try:
         release = shoal.anonymize(table, plan)
     except shoal.InfeasibleError as error:
-        # one group of everyone must fail as well, unless the method may not reach it
+        # one group of all rows must fail as well, unless the method cannot reach it
         everyone = [row["secret"] for row in table.to_pylist()]
         assert method == "levels" or not holds(everyone, [everyone]), error
         assert str(error)
@@ -153,7 +155,7 @@ def test_release(method, model, rows, seed):
     assert certificate["smallest_group"] == min(map(len, groups))
     for group in groups:
         assert holds(group, groups)
-    # what is published beside the quasi-identifiers comes from the source, row by row
+    # columns published in addition to the quasi-identifiers come from the source, row by row
     before = Counter((row["secret"], row["note"]) for row in table.to_pylist())
     after = Counter((row["secret"], row["note"]) for row in released.to_pylist())
     assert after <= before
@@ -168,7 +170,7 @@ def test_no_release_of_fewer_rows_than_k(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_order_of_rows_does_not_matter(method):
+def test_row_order_does_not_matter(method):
     table = table_of(120, 1)
     shuffled = table.take(np.random.default_rng(5).permutation(120))
     plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), METHODS[method])

@@ -1,8 +1,8 @@
-"""The same demands on every method where a column says whose rows they are, on both engines.
+"""Every method with rows counted by person, on both engines.
 
-Both must publish the same rows. Who has a row in which group is found by what is published beside the
-quasi-identifiers, and asked of slow definitions: five visits of one patient are one patient. A method that cannot count
-people says so when the plan is made.
+Both engines must publish the same rows. The people in each group are found by the columns published in addition to the
+quasi-identifiers, and checked with slow definitions: five visits of one patient are one patient. A method that cannot
+count people is refused when the plan is made.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 
 QUASI = ("age", "height")
 BY_PEOPLE = (shoal.KAnonymity(4), shoal.PSensitive(2))
-GIVEN = {
+PARAMETERS = {
     "levels": {"levels": {"age": 2, "height": 1}, "suppression": 0.6},
     "full-domain": {"suppression": 0.2},
     "anti-unification": {"patterns": "model-aware", "keep_rest": True},
@@ -37,24 +37,24 @@ GIVEN = {
     "p-first": {"k": 4, "effort": 200},
     "auto": {"time_limit": 60},
 }
-"""What a method needs, or is tried with."""
+"""Parameters that a method needs, or is tested with."""
 REFUSED = {
     "population-grid": {"k": 5, "ledger": "ledger", "universe": 100},
     "sampled-grid": {"k": 5, "ledger": "ledger", "beta": "1/2", "bound": 4},
     "local-suppression": {"missing": "loose"},
     "anti-unification": {"patterns": "overlapping"},
 }
-TRIED = sorted(set(OWN) - {"population-grid", "sampled-grid"})
-OTHERS = {
+TESTED = sorted(set(OWN) - {"population-grid", "sampled-grid"})
+VARIANTS = {
     "full-domain without suppression": shoal.FullDomain(loss="entropy"),
     "relaxed mondrian": shoal.Mondrian(strict=False, publish={"age": "centroid"}),
     "mdav in blocks": shoal.Mdav(k=4, block=12),
 }
-"""Methods of the same names that decide or publish in another way."""
+"""Variants of methods of the same name that decide or publish differently."""
 
 
 def method_of(name):
-    return OTHERS.get(name) or build_from_section(METHODS, {"name": name, **GIVEN.get(name, {})}, "method")
+    return VARIANTS.get(name) or build_from_section(METHODS, {"name": name, **PARAMETERS.get(name, {})}, "method")
 
 
 def models_of(name):
@@ -78,7 +78,7 @@ def plan_of(name, method):
 
 
 def table_of(rows):
-    """Rows of people whom two columns name together; ten rows are nobody's."""
+    """Rows of people named by two columns; ten rows belong to no person."""
     random = np.random.default_rng(4)
     family, member = random.integers(0, 20, rows), random.integers(0, 3, rows)
     person = family * 3 + member
@@ -95,12 +95,15 @@ def table_of(rows):
 
 
 def owners(table):
-    """Whose each row is, by its number: who has no name is a person alone."""
+    """Map each row's number to its person.
+
+    A row without a name is a person with one row.
+    """
     return {r["row"]: r["row"] if r["family"] is None else (r["family"], r["member"]) for r in table.to_pylist()}
 
 
-@pytest.mark.parametrize("name", [*TRIED, *OTHERS])
-def test_both_engines_hide_people_among_people(spark, name):
+@pytest.mark.parametrize("name", [*TESTED, *VARIANTS])
+def test_both_engines_group_by_people(spark, name):
     table = table_of(150)
     plan = plan_of(name, method_of(name))
     ours = shoal.anonymize(table, plan)
@@ -112,23 +115,23 @@ def test_both_engines_hide_people_among_people(spark, name):
     assert not {"family", "member"} & set(ours.table.column_names)
     assert ours.certificate["people"]["rows_without_person"] == 10
     assert Counter(row["row"] for row in released) <= Counter(range(150))
-    holds(name, table, released, tuple(plan.schema.quasi_identifiers))
+    assert_holds(name, table, released, tuple(plan.schema.quasi_identifiers))
 
 
 def names_in(content):
-    """Every key of what is told, however deep."""
+    """Collect every key of nested content."""
     if isinstance(content, list):
         return set().union(*map(names_in, content))
     return set(content).union(*map(names_in, content.values())) if isinstance(content, dict) else set()
 
 
-def holds(name, table, released, quasi):
-    """The promise, from its definition."""
-    who = owners(table)
-    held = defaultdict(set)
+def assert_holds(name, table, released, quasi):
+    """Check the guarantee by its definition."""
+    owner = owners(table)
+    illnesses = defaultdict(set)
     for row in table.to_pylist():
-        held[who[row["row"]]].add(row["illness"])
-    labels = [(who[row["row"]], tuple(row[column] for column in quasi)) for row in released]
+        illnesses[owner[row["row"]]].add(row["illness"])
+    labels = [(owner[row["row"]], tuple(row[column] for column in quasi)) for row in released]
     if name == "facts-suppression":
         assert not slow.exposed_by_rows(labels, 2, 3)
         return
@@ -140,14 +143,15 @@ def holds(name, table, released, quasi):
     assert groups
     for group in groups.values():
         assert len(group) >= 4
-        assert slow.p_sensitive(sorted(group, key=str), held, 2)
+        assert slow.p_sensitive(sorted(group, key=str), illnesses, 2)
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_count_people_says_so_when_the_plan_is_made(name):
+def test_methods_without_people_are_refused(name):
+    """Refuse a method that cannot count people when the plan is made."""
     with pytest.raises(shoal.PlanError, match="cannot count people: "):
         plan_of(name, build_from_section(METHODS, {"name": name, **REFUSED[name]}, "method"))
 
 
-def test_every_method_is_tried_or_refused():
-    assert set(TRIED) | set(REFUSED) == set(OWN)
+def test_every_method_is_tested_or_refused():
+    assert set(TESTED) | set(REFUSED) == set(OWN)

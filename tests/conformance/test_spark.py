@@ -1,4 +1,4 @@
-"""The same plan on both engines: the same groups, the same published values, row by row."""
+"""The same plan on both engines: equal groups and values, row by row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def serves(method, model):
 
 
 def pairs():
-    """Every method with one model, and every model with a method that serves it, another one each time."""
+    """Pair every method with one model, and every model with one method.
+
+    Each model is paired with another method that serves it.
+    """
     yield from ((method, "p") for method in METHODS)
     names = list(METHODS)
     for number, model in enumerate(MODELS):
@@ -47,14 +50,14 @@ def test_both_engines_release_the_same(spark, method, model):
         return
     theirs = shoal.anonymize(frame, plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
-    if getattr(plan.method, "block", None):  # each part adds up its own losses, so their last digits may differ
+    if getattr(plan.method, "block", None):  # each part adds up its own losses, so the last digits may differ
         assert close(json.loads(theirs.certificate.to_json())) == close(json.loads(ours.certificate.to_json()))
     else:
         assert theirs.certificate.to_json() == ours.certificate.to_json()
 
 
 def close(content):
-    """The same content with numbers of nine digits."""
+    """Round all numbers of nested content to nine digits."""
     if isinstance(content, dict):
         return {key: close(value) for key, value in content.items()}
     if isinstance(content, list):
@@ -62,7 +65,7 @@ def close(content):
     return float(f"{content:.9g}") if isinstance(content, float) else content
 
 
-def test_both_engines_link_the_same_rows_and_move_the_same_dates(spark, tmp_path, monkeypatch):
+def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeypatch):
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(tmp_path / "key"))
@@ -90,8 +93,8 @@ def people_schema(*, pseudonym=False):
     })  # fmt: skip
 
 
-def test_both_engines_release_the_same_for_few_known_columns(spark):
-    """Any two columns, and a key set with demands of its own."""
+def test_both_engines_with_partial_knowledge(spark):
+    """An intruder knows any two columns; one key set has another k."""
     table = table_of(200, 3)
     keys = (shoal.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
     models = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
@@ -104,8 +107,12 @@ def test_both_engines_release_the_same_for_few_known_columns(spark):
 
 
 @pytest.mark.parametrize("method", ["full-domain", "top-down", "mdav"])
-def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_path, monkeypatch, method):
-    """Rows that are made from combinations are those that recoding the table gives, in type, order and number."""
+def test_small_releases_are_expanded_from_combinations(spark, tmp_path, monkeypatch, method):
+    """Rows made from combinations equal those of recoding the table.
+
+    They have the same type, order and number. A small release of counted columns repeats each combination instead of
+    recoding every row.
+    """
     random, rows = np.random.default_rng(8), 300
     table = pa.table(
         {
@@ -118,8 +125,8 @@ def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_p
     quasi, secret = shoal.Column(shoal.Role.QUASI_IDENTIFIER), shoal.Column(shoal.Role.SENSITIVE)
     age = shoal.Column(shoal.Role.QUASI_IDENTIFIER, Widths((5, 20)))
     schema = shoal.Schema({"age": age, "place": quasi, "ill": secret, "seen": secret})
-    made = shoal.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
-    plan = shoal.Plan(schema, (shoal.KAnonymity(4),), made, seed=1)
+    method_object = shoal.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
+    plan = shoal.Plan(schema, (shoal.KAnonymity(4),), method_object, seed=1)
     frame = spark.createDataFrame(table).repartition(3)
     repeated = []
     usual = SparkEngine._repeated
@@ -140,7 +147,7 @@ def test_small_releases_of_counted_columns_are_repeated_to_the_same(spark, tmp_p
     assert len(repeated) == 1
 
 
-def test_maps_of_the_same_columns_are_sent_as_one(spark, monkeypatch):
+def test_maps_of_equal_columns_are_sent_in_one_table(spark, monkeypatch):
     sent = []
     usual = SparkEngine._send
     monkeypatch.setattr(SparkEngine, "_send", lambda engine, table: sent.append(table) or usual(engine, table))
@@ -160,10 +167,10 @@ def people_of(rows):
     random = np.random.default_rng(4)
     family, member = random.integers(0, 20, rows), random.integers(0, 3, rows)
     person = family * 3 + member
-    nobody = np.arange(rows) < 10
+    unnamed = np.arange(rows) < 10
     return pa.table(
         {
-            "family": pa.array(family, mask=nobody),
+            "family": pa.array(family, mask=unnamed),
             "member": pa.array([f"m{number}" for number in member]),
             "age": random.integers(20, 60, 60)[person],
             "height": random.integers(150, 190, 60)[person],

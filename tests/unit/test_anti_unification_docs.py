@@ -1,4 +1,4 @@
-"""The docs page and the example: they run, and say what the code says."""
+"""The documentation page and the example run and agree with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_examples_of_the_page():
     assert result.failed == 0
 
 
-def test_the_plan_of_the_page_is_the_default():
+def test_plan_of_the_page_has_default_parameters():
     text = PAGE.read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
     section = tomllib.loads(text)["method"]
     method = METHODS[section.pop("name")]()
@@ -34,7 +34,7 @@ def test_the_plan_of_the_page_is_the_default():
     }
 
 
-def test_the_classifier_comparison_runs_on_generated_data():
+def test_classifier_comparison_runs_on_generated_data():
     pytest.importorskip("sklearn")
     script = ROOT / "examples" / "classifier_comparison.py"
     done = subprocess.run(
@@ -43,7 +43,7 @@ def test_the_classifier_comparison_runs_on_generated_data():
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     # originals, and two orders in two ways
-    ways = ("originals", "patterns", "records")
-    accuracies = [float(line[-1]) for line in lines if line[-2:-1] and line[-2] in ways and "/" not in line[-1]]
+    variants = ("originals", "patterns", "records")
+    accuracies = [float(line[-1]) for line in lines if line[-2:-1] and line[-2] in variants and "/" not in line[-1]]
     assert len(accuracies) == 5
     assert all(40 < accuracy <= 100 for accuracy in accuracies)

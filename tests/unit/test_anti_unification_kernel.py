@@ -1,4 +1,7 @@
-"""Anti-unification kernels against their slow twin, the paper's examples and the figures on Adult."""
+"""Anti-unification kernels against a slow reference.
+
+Also the examples of the paper and its figures on Adult.
+"""
 
 import csv
 import os
@@ -22,18 +25,24 @@ UNKNOWN = 0
 
 
 def arrays(rows):
-    """The rows of the twin as the kernel's arrays; the width must be given by at least one row."""
+    """Convert rows of the reference into the kernel's arrays.
+
+    At least one row is needed to determine the width.
+    """
     codes = np.array([row[0] for row in rows], dtype=np.int32).reshape(len(rows), -1)
     return codes, np.array([row[1] for row in rows], np.int32), np.array([row[2] for row in rows], np.int64)
 
 
 @st.composite
-def tables(draw, most_classes=3):
-    """A frequency set: different combinations of few values, one of which stands for unknown."""
+def tables(draw, max_classes=3):
+    """A frequency set: distinct combinations of a small number of values.
+
+    One of the values means unknown.
+    """
     width = draw(st.integers(1, 5))
     cardinalities = draw(st.lists(st.integers(1, 4), min_size=width, max_size=width))
     values = st.tuples(*(st.integers(UNKNOWN, cardinality - 1) for cardinality in cardinalities))
-    combination = st.tuples(values, st.integers(0, most_classes - 1))
+    combination = st.tuples(values, st.integers(0, max_classes - 1))
     table = draw(st.dictionaries(combination, st.integers(1, 4), min_size=1, max_size=40))
     return [(*key, records) for key, records in table.items()]
 
@@ -56,16 +65,22 @@ def published(groups):
 
 
 def left_without_small_patterns(codes, classes, counts, patterns, k):
-    """Records that fit no pattern of their class once the patterns of fewer than k own records are removed."""
+    """Count records that fit no pattern of their class.
+
+    Patterns of fewer than k own records are removed first.
+    """
     large = measure_overlap(codes, classes, counts, patterns).own >= k
     starts, fits = fit_patterns(codes, patterns.codes[large])
     row = np.repeat(np.arange(len(counts)), np.diff(starts))
-    kept = row[patterns.classes[large][fits] == classes[row]]
-    return int(np.delete(counts, np.unique(kept)).sum())
+    matched = row[patterns.classes[large][fits] == classes[row]]
+    return int(np.delete(counts, np.unique(matched)).sum())
 
 
 def distinct_classes(classes, least):
-    """A model of at least so many different classes per group, for the twin and for the kernel."""
+    """A model of a least number of distinct classes per group.
+
+    Returned for the reference and for the kernel.
+    """
 
     def slow(members):
         return len({classes[i] for i in members}) >= least
@@ -77,18 +92,21 @@ def distinct_classes(classes, least):
     return slow, fast
 
 
-def largest_share(rows, most):
-    """A model that an added record may break: no class has more than this share of a group."""
+def largest_share(rows, max_share):
+    """A model that an added record can violate.
+
+    No class has more than this share of a group.
+    """
 
     def slow(members):
         records = Counter()
         for i in members:
             records[rows[i][1]] += rows[i][2]
-        return max(records.values()) <= most * sum(records.values())
+        return max(records.values()) <= max_share * sum(records.values())
 
-    def fast(places, groups, number):
+    def fast(row_numbers, groups, number):
         members = defaultdict(list)
-        for row, group in zip(places.tolist(), groups.tolist(), strict=True):
+        for row, group in zip(row_numbers.tolist(), groups.tolist(), strict=True):
             members[group].append(row)
         return np.array([slow(members[group]) for group in range(number)], dtype=np.bool_)
 
@@ -97,7 +115,7 @@ def largest_share(rows, most):
 
 @settings(max_examples=200, deadline=None)
 @given(tables(), parameters)
-def test_search_equals_the_twin(rows, chosen):
+def test_search_equals_reference(rows, chosen):
     k, indifferent, order = chosen
     patterns = find_patterns(*arrays(rows), k, indifferent, order)
     expected, identified = reference.anonymize(rows, k, indifferent, order)
@@ -107,27 +125,30 @@ def test_search_equals_the_twin(rows, chosen):
 
 @settings(max_examples=50, deadline=None)
 @given(tables(), parameters, st.randoms(use_true_random=False))
-def test_search_does_not_depend_on_the_order_of_rows(rows, chosen, random):
+def test_search_does_not_depend_on_row_order(rows, chosen, random):
     shuffled = random.sample(rows, len(rows))
     first, second = (find_patterns(*arrays(table), *chosen) for table in (rows, shuffled))
     for column in range(4):
         np.testing.assert_array_equal(first[column], second[column])
 
 
-def test_many_ties_are_followed_once():
-    """Ten binary attributes tie everywhere: the sets that ties reach again outgrow the first table of visits."""
+def test_ties_are_followed_once():
+    """Follow sets that ties reach again only once.
+
+    Ten binary attributes tie everywhere: the sets reached again outgrow the first table of visits.
+    """
     rows = [(tuple(int(bit) for bit in f"{number:010b}"), 0, 1) for number in range(0, 1024, 7)]
     patterns = find_patterns(*arrays(rows), 3, 7, ("<",))
     assert as_mapping(patterns) == reference.anonymize(rows, 3, 7, ("<",))[0]
     assert patterns.ties_cut == 0
 
 
-def test_past_its_limit_a_search_follows_one_of_tied_attributes(monkeypatch):
+def test_search_past_its_limit_follows_one_tied_attribute(monkeypatch):
     monkeypatch.setattr("shoal.methods.patterns.kernels.finding._MAX_VISITS", -1)
     monkeypatch.setattr("shoal.methods.patterns.kernels.finding._MAX_VISITS_PER_ROW", 0)
     rows = [(tuple(int(bit) for bit in f"{number:06b}"), 0, 1) for number in range(64)]
     patterns = find_patterns(*arrays(rows), 4, 2, ("<",))
-    # One path only: the first four attributes are fixed, which cuts the table into 16 parts.
+    # One path only: the first four attributes are fixed, which splits the table into 16 parts.
     assert patterns.found.tolist() == [4] * 16
     assert (patterns.codes[:, 4:] == -1).all()
     assert patterns.ties_cut == 15
@@ -135,7 +156,7 @@ def test_past_its_limit_a_search_follows_one_of_tied_attributes(monkeypatch):
 
 @settings(max_examples=100, deadline=None)
 @given(tables(), parameters)
-def test_overlap_equals_the_twin(rows, chosen):
+def test_overlap_equals_reference(rows, chosen):
     k, indifferent, order = chosen
     patterns = find_patterns(*arrays(rows), k, indifferent, order)
     known = as_mapping(patterns)
@@ -151,7 +172,7 @@ def test_overlap_equals_the_twin(rows, chosen):
 
 @settings(max_examples=50, deadline=None)
 @given(tables(), st.integers(1, 6), st.integers(0, 4))
-def test_sweep_equals_the_twin(rows, k, stars):
+def test_sweep_equals_reference(rows, k, stars):
     codes, _, counts = arrays(rows)
     swept = sweep_patterns(codes, counts, k, stars)
     found = dict(zip(map(tuple, swept.codes.tolist()), swept.found.tolist(), strict=True))
@@ -161,7 +182,7 @@ def test_sweep_equals_the_twin(rows, k, stars):
 
 @settings(max_examples=100, deadline=None)
 @given(tables(), parameters)
-def test_disjoint_assignment_equals_the_twin(rows, chosen):
+def test_disjoint_assignment_equals_reference(rows, chosen):
     k, indifferent, order = chosen
     codes, classes, counts = arrays(rows)
     patterns = find_patterns(codes, classes, counts, k, indifferent, order)
@@ -174,7 +195,7 @@ def test_disjoint_assignment_equals_the_twin(rows, chosen):
 
 @settings(max_examples=100, deadline=None)
 @given(tables(), parameters, st.booleans())
-def test_disjoint_groups_equal_the_twin(rows, chosen, keep_rest):
+def test_disjoint_groups_equal_reference(rows, chosen, keep_rest):
     k, indifferent, order = chosen
     codes, classes, counts = arrays(rows)
     groups = group_by_patterns(codes, classes, counts, k, indifferent, order, None, keep_rest)
@@ -194,7 +215,7 @@ def test_disjoint_groups_equal_the_twin(rows, chosen, keep_rest):
 
 @settings(max_examples=100, deadline=None)
 @given(tables(), parameters, st.booleans(), st.sampled_from(["distinct", "share"]))
-def test_model_aware_groups_equal_the_twin(rows, chosen, keep_rest, model):
+def test_model_aware_groups_equal_reference(rows, chosen, keep_rest, model):
     k, indifferent, order = chosen
     codes, classes, counts = arrays(rows)
     slow, fast = distinct_classes(classes.tolist(), 2) if model == "distinct" else largest_share(rows, 0.6)
@@ -209,7 +230,10 @@ def test_model_aware_groups_equal_the_twin(rows, chosen, keep_rest, model):
 
 
 def check_groups(rows, groups, k):
-    """What any release claims: groups are told apart by what they publish, which is what their rows share."""
+    """Check the claims of every release.
+
+    Groups differ in what they publish, and publish what their rows share.
+    """
     assert len(np.unique(groups.codes, axis=0)) == len(groups.codes)
     for group in range(len(groups.sizes)):
         members = np.flatnonzero(groups.assignment == group)
@@ -219,19 +243,19 @@ def check_groups(rows, groups, k):
 
 @settings(max_examples=50, deadline=None)
 @given(tables(), st.integers(1, 8), st.integers(1, 3), st.data())
-def test_rare_columns_equal_the_twin(rows, k, most, data):
+def test_rare_columns_equal_reference(rows, k, max_columns, data):
     codes, _, counts = arrays(rows)
     discarded = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))))
-    reasons, unexplained = rare_columns(codes, counts, discarded, k, most)
-    expected = reference.rare_columns(rows, np.flatnonzero(discarded).tolist(), k, min(most, codes.shape[1]))
+    reasons, unexplained = rare_columns(codes, counts, discarded, k, max_columns)
+    expected = reference.rare_columns(rows, np.flatnonzero(discarded).tolist(), k, min(max_columns, codes.shape[1]))
     assert dict(reasons) == expected
     assert [records for _, records in reasons] == sorted(expected.values(), reverse=True)
-    columns = min(most, codes.shape[1])
+    columns = min(max_columns, codes.shape[1])
     alone = [i for i in np.flatnonzero(discarded) if not reference.rare_columns(rows, [i], k, columns)]
     assert unexplained == sum(rows[i][2] for i in alone)
 
 
-def test_a_large_rest_is_searched_instead_of_swept(monkeypatch):
+def test_large_rest_is_searched_instead_of_swept(monkeypatch):
     monkeypatch.setattr("shoal.methods.patterns.kernels.groups._MAX_SWEEP_PAIRS", 0)
     generator = np.random.default_rng(5)
     codes = generator.integers(0, 4, (300, 6)).astype(np.int32)
@@ -248,7 +272,7 @@ def test_unknown_everywhere_is_one_pattern():
     assert group_by_patterns(*arrays(rows), 5, 2).sizes.tolist() == [12]
 
 
-def test_a_column_that_is_all_unknown_stays_in_every_pattern():
+def test_all_unknown_column_stays_in_every_pattern():
     rows = [((UNKNOWN, a, b), 0, 2) for a in range(3) for b in range(4)]
     patterns = find_patterns(*arrays(rows), 5, 1)
     assert len(patterns.codes)
@@ -263,7 +287,7 @@ def test_k_larger_than_every_class():
     assert fit_patterns(arrays(rows)[0], patterns.codes)[0].tolist() == [0] * 7
     measured = measure_overlap(*arrays(rows), patterns)
     assert (measured.fitting, measured.disclosed) == (0, 0)
-    # Across classes there are enough: the sweep finds what no class has by itself.
+    # Across classes there are enough records: the sweep finds patterns that no single class has.
     assert group_by_patterns(*arrays(rows), 5, 1).sizes.sum() == 12
     assert group_by_patterns(*arrays(rows), 13, 1).sizes.tolist() == []
     assert group_by_patterns(*arrays(rows), 13, 1, keep_rest=True).assignment.tolist() == [-1] * 6
@@ -279,13 +303,16 @@ def test_no_attribute_and_no_record():
     assert rare_columns(nothing[0], nothing[2], np.zeros(0, np.bool_), 5) == ([], 0)
 
 
-def test_an_unknown_order_is_refused():
+def test_unknown_order_is_refused():
     with pytest.raises(ValueError, match="not in tuple"):
         find_patterns(np.zeros((1, 1), np.int32), np.zeros(1, np.int32), np.ones(1, np.int64), 1, 0, ("=",))
 
 
-def test_adult_8_and_adult_10_share_workclass_sex_and_salary():
-    """Figure 5 of the paper."""
+def test_anti_unification_of_adult_8_and_adult_10():
+    """Figure 5 of the paper.
+
+    The two records share workclass, sex and salary.
+    """
     adult_8 = ("25-29", "Private", "Bachelors", "Divorced", "Prof-specialty", "Black", "Female", "Cuba", "<=50K")
     adult_10 = ("35-39", "Private", "Masters", "Married", "Exec-managerial", "White", "Female", "U-S", "<=50K")
     assert reference.anti_unification([adult_8, adult_10]) == (-1, "Private", -1, -1, -1, -1, "Female", -1, "<=50K")
@@ -295,8 +322,11 @@ def test_adult_8_and_adult_10_share_workclass_sex_and_salary():
     assert np.flatnonzero(shared != -1).tolist() == [1, 6, 8]
 
 
-def test_the_class_of_three_of_35_records_is_rejected():
-    """Section 3, Figure 2: classes C1 to C4 of 7, 3, 12 and 13 records; K = 5 rejects C2."""
+def test_class_of_three_records_is_rejected():
+    """Section 3, Figure 2: K = 5 rejects class C2 of three records.
+
+    Classes C1 to C4 have 7, 3, 12 and 13 of the 35 records.
+    """
     rough, smooth, wood, steel = range(4)
     rows = [
         *(((rough, wood), 0, 4), ((rough, steel), 0, 3)),
@@ -315,7 +345,10 @@ def test_the_class_of_three_of_35_records_is_rejected():
 
 @pytest.fixture(scope="module")
 def adult():
-    """The 32561 training records, eight attributes and salary, age cut as in section 4 of the paper."""
+    """The 32561 training records: eight attributes and salary.
+
+    Age is cut as in section 4 of the paper.
+    """
     folder = os.environ.get("SHOAL_DATA")
     if folder is None:
         pytest.skip("SHOAL_DATA does not name the folder with adult/adult.data")
@@ -337,7 +370,7 @@ def cut_age(age: int) -> int:
 
 
 # K, order; patterns and discarded records; patterns of fewer than K own records and of none, records with their salary
-# disclosed; records left by the disjoint reading, and by the model-aware one with two salaries in each group.
+# disclosed; records left by the disjoint variant, and by the model-aware one with two salaries in each group.
 ADULT = [
     (5, "<>", 1096, 3243, 494, 223, 8705, 2686, 6115),
     (5, "><", 3080, 3330, 2616, 1552, 10942, 2792, 5781),
@@ -368,6 +401,6 @@ def test_adult(adult, k, order, number, rest, small, empty, disclosed, left, lef
     members = [np.flatnonzero(aware.assignment == group) for group in range(len(aware.sizes))]
     assert all(map(slow, members))
     assert aware.sizes.min() >= k
-    kept = group_by_patterns(codes, classes, counts, k, 2, tuple(order), None, keep_rest=True)
-    assert kept.sizes.sum() == counts.sum()
-    assert kept.sizes.min() >= k
+    with_rest = group_by_patterns(codes, classes, counts, k, 2, tuple(order), None, keep_rest=True)
+    assert with_rest.sizes.sum() == counts.sum()
+    assert with_rest.sizes.min() >= k

@@ -1,4 +1,7 @@
-"""The method anti-unification from table to certificate: its three readings against slow definitions."""
+"""The method anti-unification from table to certificate.
+
+Its three variants of patterns are compared with slow definitions.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ SECRETS = ["x", "y", "z", None]
 
 @st.composite
 def tables(draw, secrets=SECRETS):
-    """Rows of few different values and gaps: columns q0, q1, ... and a confidential one."""
+    """Rows of a small number of distinct values, and gaps.
+
+    The columns are q0, q1, ... and a confidential one.
+    """
     width = draw(st.integers(1, 4))
     row = st.tuples(*([st.sampled_from(VALUES)] * width), st.sampled_from(secrets))
     return draw(st.lists(row, min_size=1, max_size=40))
@@ -55,7 +61,10 @@ def run(table, k, *models, **parameters):
 
 
 def coded(rows):
-    """The rows of the twin, with codes in the order of the package: by value, missing last; one per combination."""
+    """The rows of the reference, one per combination.
+
+    Codes are in the package's order: by value, missing last.
+    """
     columns = list(zip(*rows, strict=True))[:-1]
     quasi = [{value: code for code, value in enumerate(_ordered(column))} for column in columns]
     classes = {value: code for code, value in enumerate([None, "x", "y", "z"])}
@@ -72,7 +81,7 @@ def _ordered(column):
     return [*sorted({value for value in column if value is not None}), *([None] if None in column else [])]
 
 
-def shown(pattern, names):
+def labels_of(pattern, names):
     return tuple("*" if code == reference.STAR else names[j][code] for j, code in enumerate(pattern))
 
 
@@ -81,12 +90,12 @@ def published(table):
 
 
 def expected(coded_rows, names, groups):
-    """What a slow assignment publishes, row by row of the table."""
+    """Return the rows that a slow assignment publishes."""
     label = {0: None, 1: "x", 2: "y", 3: "z"}
     rows = Counter()
     for (_, row_class, records), pattern in zip(coded_rows, groups, strict=True):
         if pattern is not None:
-            rows[(*shown(pattern, names), label[row_class])] += records
+            rows[(*labels_of(pattern, names), label[row_class])] += records
     return rows
 
 
@@ -95,16 +104,16 @@ parameters = st.tuples(st.integers(2, 6), st.integers(0, 4), st.sampled_from([("
 
 @settings(max_examples=60)
 @given(tables(), parameters, st.booleans())
-def test_disjoint_equals_the_twin(rows, chosen, keep_rest):
+def test_disjoint_equals_reference(rows, chosen, keep_rest):
     k, indifferent, order = chosen
-    twin, names = coded(rows)
-    groups = reference.form_groups(twin, k, indifferent, order, None, keep_rest)
+    coded_rows, names = coded(rows)
+    groups = reference.form_groups(coded_rows, k, indifferent, order, None, keep_rest)
     if not any(groups):
         with pytest.raises(shoal.InfeasibleError):
             run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, keep_rest=keep_rest)
-    assert published(release.table) == expected(twin, names, groups)
+    assert published(release.table) == expected(coded_rows, names, groups)
     passes = release.certificate["method"]["passes"]
     assert sum(each["records"] for each in passes) == release.certificate["released"] == release.table.num_rows
     assert passes[-1]["left"] == release.certificate["suppressed"]
@@ -112,21 +121,23 @@ def test_disjoint_equals_the_twin(rows, chosen, keep_rest):
     discarded = release.certificate["method"]["discarded"]
     assert discarded["records"] == release.certificate["suppressed"]
     left = [i for i, group in enumerate(groups) if group is None]
-    known = reference.rare_columns(twin, left, k, 2)
-    told = {tuple(f"q{j}" for j in columns): mask_small_count(records, k) for columns, records in known.items()}
-    assert {tuple(each["columns"]): each["records"] for each in discarded.get("rare", [])} == told
+    known = reference.rare_columns(coded_rows, left, k, 2)
+    expected_rare = {
+        tuple(f"q{j}" for j in columns): mask_small_count(records, k) for columns, records in known.items()
+    }
+    assert {tuple(each["columns"]): each["records"] for each in discarded.get("rare", [])} == expected_rare
 
 
 @settings(max_examples=60)
 @given(tables(), parameters, st.booleans())
-def test_model_aware_equals_the_twin(rows, chosen, keep_rest):
+def test_model_aware_equals_reference(rows, chosen, keep_rest):
     k, indifferent, order = chosen
-    twin, names = coded(rows)
+    coded_rows, names = coded(rows)
 
     def accept(members):
-        return slow_models.p_sensitive([twin[i][1] or None for i in members], 2)
+        return slow_models.p_sensitive([coded_rows[i][1] or None for i in members], 2)
 
-    free = [(values, 0, records) for values, _, records in twin]
+    free = [(values, 0, records) for values, _, records in coded_rows]
     groups = reference.form_groups(free, k, indifferent, order, accept, keep_rest)
     chosen = {"indifferent": indifferent, "order": order, "keep_rest": keep_rest, "patterns": "model-aware"}
     if not any(groups):
@@ -134,33 +145,35 @@ def test_model_aware_equals_the_twin(rows, chosen, keep_rest):
             run(arrow(rows), k, PSensitive(2), **chosen)
         return
     release = run(arrow(rows), k, PSensitive(2), **chosen)
-    assert published(release.table) == expected(twin, names, groups)
+    assert published(release.table) == expected(coded_rows, names, groups)
     assert not keep_rest or release.certificate["suppressed"] == 0
     assert release.certificate["method"]["rounds"] == 1
 
 
 @settings(max_examples=60)
 @given(tables(), parameters)
-def test_overlapping_equals_the_twin(rows, chosen):
+def test_overlapping_equals_reference(rows, chosen):
     k, indifferent, order = chosen
-    twin, names = coded(rows)
-    patterns, identified = reference.anonymize(twin, k, indifferent, order)
+    coded_rows, names = coded(rows)
+    patterns, identified = reference.anonymize(coded_rows, k, indifferent, order)
     if not patterns:
         with pytest.raises(shoal.InfeasibleError, match="of one sensitive class"):
             run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
         return
     release = run(arrow(rows), k, indifferent=indifferent, order=order, patterns="overlapping")
-    support, own, fitting, disclosed = reference.overlap(twin, patterns)
+    support, own, fitting, disclosed = reference.overlap(coded_rows, patterns)
     label = {0: None, 1: "x", 2: "y", 3: "z"}
-    rows_shown = Counter(
-        (*shown(pattern, names), label[row_class], support[pattern, row_class]) for pattern, row_class in patterns
+    expected_rows = Counter(
+        (*labels_of(pattern, names), label[row_class], support[pattern, row_class]) for pattern, row_class in patterns
     )
-    assert published(release.table) == rows_shown
+    assert published(release.table) == expected_rows
     certificate = release.certificate
     assert (certificate["released"], certificate["groups"]) == (fitting, len(patterns))
     assert certificate["smallest_group"] == min(support.values()) >= k
-    assert certificate["suppressed"] == sum(row[2] for row, turn in zip(twin, identified, strict=True) if turn == -1)
-    cells = reference.cells(twin, patterns)
+    assert certificate["suppressed"] == sum(
+        row[2] for row, turn in zip(coded_rows, identified, strict=True) if turn == -1
+    )
+    cells = reference.cells(coded_rows, patterns)
     assert certificate["risk"] == {
         "highest": 1 / cells[0],
         "average": len(cells) / fitting,
@@ -174,30 +187,30 @@ def test_overlapping_equals_the_twin(rows, chosen):
     assert claim["effective"] == {"k": min(support.values())}
     assert "not k-anonymous" in certificate["method"]["warning"]
     disjoint = run(arrow(rows), k, indifferent=indifferent, order=order)
-    assert disjoint.certificate["suppressed"] <= reference.left_without_small_patterns(twin, patterns, k)
+    assert disjoint.certificate["suppressed"] <= reference.left_without_small_patterns(coded_rows, patterns, k)
 
 
 @settings(max_examples=60)
 @given(tables(), st.data())
-def test_exposure_of_any_patterns_equals_the_twin(rows, data):
-    twin, _ = coded(rows)
-    codes = np.array([row[0] for row in twin], np.int32)
-    classes = np.array([row[1] for row in twin])
-    counts = np.array([row[2] for row in twin])
+def test_exposure_of_any_patterns_equals_reference(rows, data):
+    coded_rows, _ = coded(rows)
+    codes = np.array([row[0] for row in coded_rows], np.int32)
+    classes = np.array([row[1] for row in coded_rows])
+    counts = np.array([row[2] for row in coded_rows])
     cell = st.integers(-1, 3)
     one = st.tuples(st.tuples(*[cell] * codes.shape[1]), st.integers(0, 3))
     patterns = data.draw(st.lists(one, unique=True, max_size=8))
-    told = expose_patterns(
+    exposure = expose_patterns(
         codes,
         classes,
         counts,
         np.array([pattern for pattern, _ in patterns], np.int32).reshape(len(patterns), codes.shape[1]),
         np.array([row_class for _, row_class in patterns], np.int64),
     )
-    support, own, fitting, disclosed = reference.overlap(twin, patterns)
-    assert (told.support.tolist(), told.own.tolist()) == (list(support.values()), list(own.values()))
-    assert (told.fitting, told.disclosed) == (fitting, disclosed)
-    assert sorted(told.cells.tolist()) == reference.cells(twin, patterns)
+    support, own, fitting, disclosed = reference.overlap(coded_rows, patterns)
+    assert (exposure.support.tolist(), exposure.own.tolist()) == (list(support.values()), list(own.values()))
+    assert (exposure.fitting, exposure.disclosed) == (fitting, disclosed)
+    assert sorted(exposure.cells.tolist()) == reference.cells(coded_rows, patterns)
 
 
 # -- models that measure against the released table -------------------------------------------------
@@ -210,7 +223,11 @@ def skewed(rows=400, seed=3):
     return pa.table({**columns, "secret": np.where(random.random(rows) < weights, "x", "y").tolist()})
 
 
-def test_closeness_holds_in_the_released_table_and_what_fails_there_is_left_out():
+def test_closeness_holds_in_the_released_table():
+    """Measure closeness against the released table.
+
+    Groups that fail there are left out.
+    """
     table = skewed()
     release = run(table, 4, TCloseness(0.12), patterns="model-aware")
     assert 0 < release.table.num_rows < 400
@@ -222,11 +239,11 @@ def test_closeness_holds_in_the_released_table_and_what_fails_there_is_left_out(
         distance = slow_models.t_distance(group, list(groups.values()), slow_models.equal_cost)
         assert distance <= slow_models.Fraction("0.12")
     assert release.certificate["method"]["rounds"] > 1
-    kept = run(table, 4, TCloseness(0.12), patterns="model-aware", keep_rest=True)
-    assert kept.certificate["suppressed"] == 0
+    with_rest = run(table, 4, TCloseness(0.12), patterns="model-aware", keep_rest=True)
+    assert with_rest.certificate["suppressed"] == 0
 
 
-def test_l_diversity_alone_gives_the_least_size():
+def test_l_diversity_alone_implies_a_smallest_size():
     table = skewed()
     plan = shoal.Plan(schema_of(table), (LDiversity("1.5", "entropy"),), shoal.AntiUnification(patterns="model-aware"))
     assert shoal.anonymize(table, plan).certificate["models"][0]["holds"]
@@ -237,15 +254,15 @@ def test_l_diversity_alone_gives_the_least_size():
 
 def test_unknown_everywhere_is_one_group():
     table = arrow([(None, None, "x")] * 4 + [(None, None, None)] * 3)
-    for reading in ("disjoint", "overlapping"):
-        release = run(table, 3, patterns=reading)
+    for variant in ("disjoint", "overlapping"):
+        release = run(table, 3, patterns=variant)
         assert {(row["q0"], row["q1"]) for row in release.table.to_pylist()} == {(None, None)}
         assert release.certificate["suppressed"] == 0
     assert run(table, 3, PSensitive(1), patterns="model-aware").table.num_rows == 7
     assert release.table.column("support").to_pylist() == [3, 4]  # missing first
 
 
-def test_a_column_that_is_all_unknown_stays_unknown():
+def test_all_unknown_column_stays_unknown():
     rows = [(None, a, b, "x") for a in "abc" for b in "abcd" for _ in range(2)]
     table = arrow(rows)
     release = run(table, 5, indifferent=1)
@@ -265,21 +282,21 @@ def test_k_larger_than_every_class():
         run(table, 13, keep_rest=True)
 
 
-def test_a_model_that_no_pattern_meets_is_named():
+def test_model_without_any_pattern_is_named():
     table = arrow([("a", "b", "x")] * 6 + [("c", "b", "y")] * 6)
     with pytest.raises(shoal.InfeasibleError, match=r"p-sensitive\(p=2\) fails in 2 of 2 \(they reach p = 1\)"):
         run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0)
     with pytest.raises(shoal.InfeasibleError, match="all rows in one group reach only p = 2"):
         run(table, 5, PSensitive(3), patterns="model-aware", keep_rest=True)
-    kept = run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0, keep_rest=True)
-    assert kept.certificate["groups"] == 1
+    with_rest = run(table, 5, PSensitive(2), patterns="model-aware", indifferent=0, keep_rest=True)
+    assert with_rest.certificate["groups"] == 1
 
 
 def test_no_confidential_column():
     table = pa.table({"q0": ["a"] * 3 + ["b"] * 4, "q1": ["c", "d"] * 3 + ["e"]})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
-    for reading, rows in (("disjoint", 7), ("overlapping", 2), ("model-aware", 7)):
-        plan = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, patterns=reading))
+    for variant, rows in (("disjoint", 7), ("overlapping", 2), ("model-aware", 7)):
+        plan = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, patterns=variant))
         release = shoal.anonymize(table, plan)
         assert release.table.num_rows == rows
         assert release.certificate["released"] == 7
@@ -292,12 +309,15 @@ def test_one_quasi_identifier():
     assert set(run(table, 3, keep_rest=True).table.column("q0").to_pylist()) == {"*"}
 
 
-def test_values_that_look_like_a_star_or_like_nothing(tmp_path):
-    """A reader takes the value `*` for a value not shown, and empty text for a missing value."""
+def test_star_and_empty_text_as_values(tmp_path):
+    """Release values that look like a star or like a missing value.
+
+    A reader takes the value `*` for a hidden value, and empty text for a missing value.
+    """
     rows = [("*", "a", "x")] * 4 + [("b", "a", "x")] * 2 + [("c", "a", "y")] * 4 + [("", "d", "y")] * 5
     rows += [(None, "d", "y")] * 2
     table = arrow(rows)
-    for reading in ("disjoint", "overlapping", "model-aware"):
+    for variant in ("disjoint", "overlapping", "model-aware"):
         for suffix in ("csv", "parquet"):
             source, target = tmp_path / "t.parquet", tmp_path / f"{suffix}-out.{suffix}"
             pq.write_table(table, source)
@@ -308,16 +328,16 @@ def test_values_that_look_like_a_star_or_like_nothing(tmp_path):
                     "secret": {"role": "sensitive"},
                 },
                 "models": [{"name": "k-anonymity", "k": 4}],
-                "method": {"name": "anti-unification", "patterns": reading, "indifferent": 1},
+                "method": {"name": "anti-unification", "patterns": variant, "indifferent": 1},
                 "output": {"path": str(target), "overwrite": True},
             }
             assert shoal.release(plan).certificate["smallest_group"] >= 4
 
 
-def test_rows_in_any_order_give_the_same_bytes(tmp_path):
+def test_row_order_does_not_change_the_bytes(tmp_path):
     table = skewed(120)
     texts = set()
-    for seed, reading in ((0, "disjoint"), (1, "disjoint"), (2, "disjoint")):
+    for seed, variant in ((0, "disjoint"), (1, "disjoint"), (2, "disjoint")):
         order = np.random.default_rng(seed).permutation(table.num_rows)
         source, target = tmp_path / f"{seed}.csv", tmp_path / "out.csv"
         pa.csv.write_csv(table.take(pa.array(order)), source)
@@ -326,25 +346,25 @@ def test_rows_in_any_order_give_the_same_bytes(tmp_path):
             "source": {"path": str(source)},
             "columns": columns,
             "models": [{"name": "k-anonymity", "k": 4}],
-            "method": {"name": "anti-unification", "patterns": reading},
+            "method": {"name": "anti-unification", "patterns": variant},
             "output": {"path": str(target), "overwrite": True},
         }
         release = shoal.release(plan)
-        told = {key: value for key, value in release.certificate.content.items() if key != "plan"}
-        texts.add((target.read_text(), json.dumps(told)))
+        content = {key: value for key, value in release.certificate.content.items() if key != "plan"}
+        texts.add((target.read_text(), json.dumps(content)))
     assert len(texts) == 1
 
 
-# -- columns that are cut first -----------------------------------------------------------------------
+# -- columns cut first --------------------------------------------------------------------------------
 
 
-def test_numbers_with_intervals_are_cut_and_other_columns_are_not():
+def test_only_numbers_with_intervals_are_cut_first():
     table = pa.table({"age": [20, 21, 22, 31, 33, 34], "zip": ["1", "1", "1", "2", "2", "2"], "s": list("xyxyxy")})
     schema = schema_of(table, age=Cuts(((30,),)))
     release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(0)))
     assert published(release.table.select(["age", "zip"])) == {("<30", "1"): 3, (">=30", "2"): 3}
     assert release.certificate["method"]["cut"] == {"age": 1}
-    # half of a hierarchy of height 2, and nothing of the other column
+    # half of a hierarchy of height 2; the other column loses nothing
     assert release.utility["precision"] == pytest.approx(0.25)
     exact = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, levels={"age": 0}))
     assert set(shoal.anonymize(table, exact).table.column("age").to_pylist()) == {"*"}
@@ -352,7 +372,7 @@ def test_numbers_with_intervals_are_cut_and_other_columns_are_not():
     assert shoal.anonymize(table, higher).certificate["groups"] == 1
 
 
-# -- what is refused before any work ------------------------------------------------------------------
+# -- plans refused before any work --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -372,12 +392,12 @@ def test_parameters(chosen, message):
         shoal.AntiUnification(**chosen)
 
 
-def test_plans_that_cannot_be_served():
+def test_unsupported_plans_are_refused():
     quasi = {"a": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)}
     both = (KAnonymity(3), PSensitive(2))
-    for reading in ("disjoint", "overlapping"):
+    for variant in ("disjoint", "overlapping"):
         with pytest.raises(shoal.PlanError, match=r"also has p-sensitive. Set patterns = 'model-aware'"):
-            shoal.Plan(Schema(quasi), both, shoal.AntiUnification(patterns=reading))
+            shoal.Plan(Schema(quasi), both, shoal.AntiUnification(patterns=variant))
     other = Schema({**quasi, "note": Column(Role.OTHER)})
     with pytest.raises(shoal.PlanError, match="cannot show 'note'"):
         shoal.Plan(other, both[:1], shoal.AntiUnification(patterns="overlapping"))
@@ -393,10 +413,10 @@ def test_plans_that_cannot_be_served():
         )
 
 
-# -- the patterns for people --------------------------------------------------------------------------
+# -- patterns for readers -----------------------------------------------------------------------------
 
 
-def test_pattern_set_is_what_the_certificate_lists():
+def test_pattern_set_equals_the_list_of_the_certificate():
     table = skewed()
     release = run(table, 5)
     patterns = shoal.pattern_set(release.table, schema_of(table), k=5)
@@ -409,7 +429,7 @@ def test_pattern_set_is_what_the_certificate_lists():
     assert [pattern.support for pattern in patterns] == sorted(sizes.values(), reverse=True)
 
 
-def test_pattern_set_never_shows_a_group_below_k():
+def test_pattern_set_omits_groups_below_k():
     table = arrow([("a", "x")] * 3 + [("b", "x"), ("b", None)])
     (only,) = shoal.pattern_set(table, schema_of(table), k=3)
     assert (only.shown, only.support, only.shares) == ({"q0": "a"}, 3, {"secret": {"x": 1.0}})
@@ -427,21 +447,21 @@ def test_examples_of_the_modules():
         assert doctest.testmod(module).failed == 0
 
 
-def test_the_command_shows_patterns_and_warns(tmp_path):
+def test_command_prints_patterns_and_a_warning(tmp_path):
     pa.csv.write_csv(skewed(200), tmp_path / "t.csv")
     columns = "".join(f'[columns.q{j}]\nrole = "quasi-identifier"\n' for j in range(4))
-    for reading in ("disjoint", "overlapping"):
+    for variant in ("disjoint", "overlapping"):
         (tmp_path / "plan.toml").write_text(
             f'[source]\npath = "t.csv"\n{columns}[columns.secret]\nrole = "sensitive"\n'
             f'[[models]]\nname = "k-anonymity"\nk = 4\n'
-            f'[method]\nname = "anti-unification"\nindifferent = 1\norder = [">", "<"]\npatterns = "{reading}"\n'
+            f'[method]\nname = "anti-unification"\nindifferent = 1\norder = [">", "<"]\npatterns = "{variant}"\n'
             f'[output]\npath = "out.csv"\noverwrite = true\n'
         )
         done = CliRunner().invoke(command, ["release", str(tmp_path / "plan.toml")])
         assert done.exit_code == 0, done.output
         assert "The patterns of most records" in done.output
         assert "left out rare" in done.output
-        assert ("Risk: " in done.output) == (reading == "overlapping")  # told with the method's own warning
+        assert ("Risk: " in done.output) == (variant == "overlapping")  # printed with the method's own warning
 
 
 # -- Adult, as in section 4 ---------------------------------------------------------------------------
@@ -494,7 +514,10 @@ path = "released.csv"
     ],
 )
 def test_adult_through_a_plan_file(shared_data, tmp_path, patterns, k, order, missing, more, suppressed, groups):
-    """The kernels' figures; an unknown value is a value like any other, whether it is declared missing or not."""
+    """Reproduce the kernels' figures.
+
+    An unknown value is a value like any other, whether it is declared missing or not.
+    """
     text = ADULT.format(
         source=shared_data / "adult" / "adult.data", k=k, more=more, order=json.dumps(order), patterns=patterns
     )

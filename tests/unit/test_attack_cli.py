@@ -1,4 +1,7 @@
-"""``shoal attack`` and ``shoal compare``: answers, one JSON object, errors, and hostile names in the terminal."""
+"""``shoal attack`` and ``shoal compare`` on the command line.
+
+Answers, one JSON object, errors, and hostile names in the terminal.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,22 @@ PATIENTS = str(FOLDER / "patients.csv")
 
 @dataclass(frozen=True)
 class Run:
-    """What a command printed."""
+    """The output of a command."""
 
     stdout: str
     stderr: str
 
 
 def shoal(*arguments, status=0, columns=160):
-    """The command in this process, on a terminal of some width."""
-    printed, told = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as changed, redirect_stdout(printed), redirect_stderr(told):
+    """Run the command in this process, on a terminal of some width."""
+    printed, errors = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as changed, redirect_stdout(printed), redirect_stderr(errors):
         changed.setattr(sys, "argv", ["shoal", *map(str, arguments)])
         changed.setattr(console.output, "_width", columns)
         with pytest.raises(SystemExit) as ended:
             app.run()
-    assert ended.value.code == status, told.getvalue()
-    return Run(printed.getvalue(), told.getvalue())
+    assert ended.value.code == status, errors.getvalue()
+    return Run(printed.getvalue(), errors.getvalue())
 
 
 def write(path, columns, rows):
@@ -70,7 +73,7 @@ def test_attack_by_names_without_a_plan(second):
     assert found == {"homogeneity": 6, "similarity": 8, "inference": 8, "background knowledge": 8}
 
 
-def test_attack_shows_counts_and_row_numbers(second, external):
+def test_attack_prints_counts_and_row_numbers(second, external):
     run = shoal("attack", second, "--plan", PLAN, "--external", external, "--fraction", "0.1")
     assert "rows 1, 3 of the external table" in run.stdout
     assert "at most 50%" in run.stdout
@@ -78,7 +81,10 @@ def test_attack_shows_counts_and_row_numbers(second, external):
 
 
 def test_attack_fits_a_narrow_terminal(tmp_path):
-    """No word of an attack is cut off in 80 columns, and thousands are set apart."""
+    """Cut off no word of an attack in 80 columns.
+
+    Thousands have separators.
+    """
     rows = [(str(20 + n % 4), "abcdefg"[n % 7]) for n in range(7000)]
     table = write(tmp_path / "t.csv", ("age", "an occupation of some length"), rows)
     run = shoal(
@@ -111,9 +117,9 @@ def test_compare_answers_in_one_json_object(second):
     assert (answer["rows"], answer["released"]) == (12, 12)
     assert set(answer["columns"]) == set(COLUMNS)
     assert answer["columns"]["condition"]["total_variation"] == 0
-    shown = shoal("compare", PATIENTS, second, "--plan", PLAN).stdout
-    assert "12 of 12 rows" in shown
-    assert "Range queries" in shown
+    printed = shoal("compare", PATIENTS, second, "--plan", PLAN).stdout
+    assert "12 of 12 rows" in printed
+    assert "Range queries" in printed
 
 
 @pytest.mark.parametrize(
@@ -137,8 +143,11 @@ def test_wrong_input_is_one_line_and_status_2(second, arguments, message):
     assert run.stdout == ""
 
 
-def test_hostile_names_do_no_harm(tmp_path):
-    """A column name with markup, control characters and a right-to-left override; values that look like formulas."""
+def test_hostile_names_are_harmless(tmp_path):
+    """A column name with markup, control characters and text direction.
+
+    The name has a right-to-left override; values look like formulas.
+    """
     name = "[red]x[/]\x1b[31m\u202e"
     rows = [("=cmd()", "<script>"), ("=cmd()", "<script>"), ("a" * 5000, "b"), ("a" * 5000, "b")]
     table = write(tmp_path / "t.csv", (name, "s"), rows)
@@ -151,10 +160,10 @@ def test_hostile_names_do_no_harm(tmp_path):
         assert "cmd" not in text
         assert "script" not in text
     assert "rows 1 of the external table" in run.stdout
-    assert "[red]x" in both.stdout  # shown as it is, not obeyed
+    assert "[red]x" in both.stdout  # printed literally, not interpreted as markup
 
 
-def test_help_teaches():
+def test_help_has_an_example():
     for command in ("attack", "compare"):
         text = shoal(command, "--help").stdout
         assert "Example" in text

@@ -1,4 +1,4 @@
-"""Attacks against slow twins, and the papers' examples."""
+"""Attacks against slow references, and the examples of the papers."""
 
 from __future__ import annotations
 
@@ -63,36 +63,45 @@ def paper(number):
 
 
 def test_rick_and_rudy_have_cancer(plan):
-    """Table 2 and Table 3: two rows may be Rick's, both with cancer; the same for Rudy. Nobody is identified."""
+    """Table 2 and Table 3 of the papers.
+
+    Two rows may be Rick's, both with cancer; the same for Rudy. No person is identified.
+    """
     answer = attack(paper(2), plan, external=EXTERNAL)
     identity, value, category = (result for result in answer.results if result.name == "linkage")
     assert (identity.people, identity.exposed, identity.figures["smallest_crowd"]) == (4, 0, 2)
     assert (value.exposed, value.rows) == (2, (1, 3))  # Rick and Rudy, by row number
-    # 142** covers them too, so that strictly only the category is certain: HIV and cancer are both top secret
+    # 142** covers them too, so strictly only the category is certain: HIV and cancer are both top secret
     assert value.figures["certain"] == 0
     assert (category.exposed, category.figures["certain"]) == (2, 2)
     assert value.baseline == pytest.approx(4 * 3 / 12)  # naming flu for all four
 
 
 @pytest.mark.parametrize(("table", "exposed"), [(2, 8), (5, 8), (6, 0), (7, 0)])
-def test_similarity_attack_on_the_papers_tables(plan, table, exposed):
-    """Table 5 is 2-sensitive, yet <30 holds HIV and cancer only, and 3* flu and indigestion only."""
+def test_similarity_attack_on_tables_of_the_papers(plan, table, exposed):
+    """Table 5 is 2-sensitive, yet groups have similar values.
+
+    The group <30 has HIV and cancer only, and 3* flu and indigestion only.
+    """
     result = attack(paper(table), plan).named("similarity")
     assert (result.people, result.exposed, result.baseline) == (12, exposed, 4)
 
 
-def test_homogeneity_of_the_papers_tables(plan):
+def test_homogeneity_of_tables_of_the_papers(plan):
     assert [attack(paper(table), plan).named("homogeneity").exposed for table in (2, 5, 6, 7)] == [6, 0, 0, 0]
 
 
-def test_no_value_of_a_person_is_told(plan):
-    told = json.dumps(attack(paper(2), plan, external=EXTERNAL, original=paper(1)).to_dict())
+def test_answer_has_no_value_of_a_person(plan):
+    answer = json.dumps(attack(paper(2), plan, external=EXTERNAL, original=paper(1)).to_dict())
     for secret in ("Rick", "HIV", "Cancer", "14246", "142**", "America", "<30"):
-        assert secret not in told
+        assert secret not in answer
 
 
-def test_risk_of_the_papers_tables_by_hand(plan):
-    """The 12 patients themselves as population: the journalist equals the prosecutor where groups do not overlap."""
+def test_risk_of_tables_of_the_papers_by_hand(plan):
+    """The 12 patients themselves are the population.
+
+    The journalist's risk equals the prosecutor's where groups do not overlap.
+    """
     first, fifth = assess(paper(1), plan), assess(paper(5), plan, population=paper(1))
     assert first.reidentification.prosecutor.highest == 1
     assert first.special.count == 12
@@ -103,8 +112,11 @@ def test_risk_of_the_papers_tables_by_hand(plan):
     assert second.marketer == pytest.approx((2 / 4 + 2 / 3 + 4 / 4 + 2 / 2 + 2 / 4) / 12)
 
 
-def test_a_sampling_fraction_and_weights_by_hand():
-    """Groups of 2 and 1 rows. The whole population: the prosecutor's risk. A fifth: E[1/F] given f, p = 1/5."""
+def test_sampling_fraction_and_weights_by_hand():
+    """Groups of 2 and 1 rows.
+
+    The whole population: the prosecutor's risk. A fifth: E[1/F] given f, p = 1/5.
+    """
     schema = Schema({"q": Column(QUASI)})
     table = pa.table({"q": ["a", "a", "b"], "w": ["5", "5", "5"]})
     whole = assess(table, schema, fraction=1.0)
@@ -118,13 +130,13 @@ def test_a_sampling_fraction_and_weights_by_hand():
         assert answer.reidentification.journalist.average == pytest.approx((one + 2 * two) / 3)
 
 
-# -- attacks on groups against their twins ------------------------------------------------------------
+# -- attacks on groups against their references -------------------------------------------------------
 
 rows_of_table = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(["HIV", "Cancer", "Flu", "Cold", None])), min_size=1, max_size=30
 )
 CLASSES = Categories((("HIV", "Cancer"), ("Flu", "Cold")))
-CATEGORY = {value: place for place, values in enumerate(CLASSES.classes) for value in values}
+CATEGORY = {value: index for index, values in enumerate(CLASSES.classes) for value in values}
 SMALL = Schema({"q": Column(QUASI), "s": Column(SENSITIVE, categories=CLASSES)})
 
 
@@ -137,7 +149,7 @@ def groups_of(rows):
 
 @settings(max_examples=40)
 @given(rows_of_table)
-def test_homogeneity_similarity_and_inference_are_as_their_twins(rows):
+def test_homogeneity_similarity_and_inference_equal_reference(rows):
     groups = groups_of(rows)
     values = [value for _, value in rows if value is not None]
     top = max(Counter(values).values(), default=0)
@@ -146,21 +158,21 @@ def test_homogeneity_similarity_and_inference_are_as_their_twins(rows):
     assert similarity(groups, "s").baseline == max(Counter(CATEGORY[value] for value in values).values(), default=0)
     guess = inference(groups, "s", 0.6)
     assert (guess.exposed, guess.baseline, guess.people) == (slow.guessed(rows), top, len(values))
-    held = [slow.known(part) for part in slow.by_group(rows).values()]
-    sure = sum(len(part) for part in held if part and max(Counter(part).values()) / len(part) >= 0.6)
+    group_values = [slow.known(part) for part in slow.by_group(rows).values()]
+    sure = sum(len(part) for part in group_values if part and max(Counter(part).values()) / len(part) >= 0.6)
     assert guess.figures["people_above_confidence"] == sure
     if values:
         share, gain = slow.highest_share_and_gain(rows)
         assert guess.figures["highest_share"] == pytest.approx(float(share))
         assert guess.figures["largest_gain"] == pytest.approx(float(gain), abs=1e-12)
-    worst = [part for part in held if part and {CATEGORY[value] for value in part} == {0}]
+    worst = [part for part in group_values if part and {CATEGORY[value] for value in part} == {0}]
     assert similarity(groups, "s").figures["exposed_to_the_most_sensitive"] == sum(map(len, worst))
-    assert homogeneity(groups, "s").figures["exposed_groups"] == sum(len(set(part)) == 1 for part in held)
+    assert homogeneity(groups, "s").figures["exposed_groups"] == sum(len(set(part)) == 1 for part in group_values)
 
 
 @settings(max_examples=40)
 @given(rows_of_table, st.integers(0, 4))
-def test_background_knowledge_is_as_its_twin(rows, excluded):
+def test_background_knowledge_equals_reference(rows, excluded):
     result = background_knowledge(groups_of(rows), "s", excluded)
     exposed, confidence = slow.background(rows, excluded)
     assert result.exposed == exposed
@@ -172,12 +184,12 @@ def test_background_knowledge_is_as_its_twin(rows, excluded):
         assert result.figures["baseline_confidence"] == pytest.approx(float(sum(whole) / len(whole)))
 
 
-def test_nothing_excluded_is_homogeneity():
+def test_background_knowledge_of_nothing_is_homogeneity():
     rows = [("a", "HIV"), ("a", "HIV"), ("b", "Flu"), ("b", None)]
     assert background_knowledge(groups_of(rows), "s", 0).exposed == homogeneity(groups_of(rows), "s").exposed == 3
 
 
-# -- linkage against its twin -------------------------------------------------------------------------
+# -- linkage against its reference --------------------------------------------------------------------
 
 LABELS = (
     ("<30", "20-29", "25", ">=30", "*", "[0, 40)", "2*"),
@@ -186,13 +198,13 @@ LABELS = (
 VALUES = (("25", "28", "31", "39.5", "2"), ("14246", "14207", "13053", "1424", None))
 
 
-shown = st.tuples(st.sampled_from(LABELS[0]), st.sampled_from(LABELS[1]), st.sampled_from("xyz"))
+released_row = st.tuples(st.sampled_from(LABELS[0]), st.sampled_from(LABELS[1]), st.sampled_from("xyz"))
 person = st.tuples(st.sampled_from(VALUES[0]), st.sampled_from(VALUES[1]))
 
 
 @settings(max_examples=40)
-@given(st.lists(shown, min_size=1, max_size=12), st.lists(person, min_size=1, max_size=8))
-def test_linkage_is_as_its_twin(rows, people):
+@given(st.lists(released_row, min_size=1, max_size=12), st.lists(person, min_size=1, max_size=8))
+def test_linkage_equals_reference(rows, people):
     schema = Schema({"a": Column(QUASI), "z": Column(QUASI), "s": Column(SENSITIVE)})
     released = pa.table({name: [row[j] for row in rows] for j, name in enumerate("azs")})
     external = pa.table({name: pa.array([p[j] for p in people], pa.string()) for j, name in enumerate("az")})
@@ -210,35 +222,38 @@ def test_linkage_is_as_its_twin(rows, people):
         return tables[j].within[LABELS[j].index(inner), LABELS[j].index(outer)]
 
     exposed = []
-    for place, person in enumerate(people):
+    for index, person in enumerate(people):
         all_groups, close = slow.candidates(list(groups), person, covers, within)
-        assert every[place] == sum(groups[g] for g in all_groups)
-        assert closest[place] == sum(groups[g] for g in close)
+        assert every[index] == sum(groups[g] for g in all_groups)
+        assert closest[index] == sum(groups[g] for g in close)
         if len({s for a, z, s in rows if (a, z) in close}) == 1:
-            exposed.append(place + 1)
+            exposed.append(index + 1)
     _, result = linkage(published, columns, schema, matches=matches)
     assert list(result.rows) == exposed
 
 
 visit = st.tuples(st.sampled_from(("<30", ">=30", "*")), st.sampled_from("uvw"), st.sampled_from(("x", "y", None)))
-seen = st.tuples(st.sampled_from(("20", "25", "40")), st.sampled_from(("ann", "bob", None)))
+external_row = st.tuples(st.sampled_from(("20", "25", "40")), st.sampled_from(("ann", "bob", None)))
 COVERED = {"<30": {"20", "25"}, ">=30": {"40"}, "*": {"20", "25", "40"}}
 
 
 @settings(max_examples=60)
-@given(st.lists(visit, min_size=1, max_size=9), st.lists(seen, min_size=1, max_size=6))
-def test_linkage_of_people_is_as_its_twin(rows, people):
-    """Both tables say whose their rows are: crowds and exposed are people, and values are those of all their rows."""
+@given(st.lists(visit, min_size=1, max_size=9), st.lists(external_row, min_size=1, max_size=6))
+def test_linkage_of_people_equals_reference(rows, people):
+    """Both tables name the person of each row.
+
+    Crowds and exposed are people, and their values are those of all their rows.
+    """
     schema = Schema({"a": Column(QUASI), "s": Column(SENSITIVE)})
     released = pa.table({"a": [r[0] for r in rows], "who": [r[1] for r in rows], "s": pa.array([r[2] for r in rows])})
     released = released.set_column(2, "s", released.column("s").cast(pa.string()))
     external = pa.table({"a": [p[0] for p in people], "who": pa.array([p[1] for p in people], pa.string())})
-    held = {who: {s for _, u, s in rows if u == who and s} for _, who, _ in rows}
+    values_of = {owner: {s for _, u, s in rows if u == owner and s} for _, owner, _ in rows}
     crowds = {}
-    for place, (age, name) in enumerate(people):
+    for index, (age, name) in enumerate(people):
         close = [label for label in COVERED if age in COVERED[label] and any(r[0] == label for r in rows)]
         close = [label for label in close if label != "*" or len(close) == 1]
-        crowds[name or place, place] = [(who, held[who]) for label, who, _ in rows if label in close]
+        crowds[name or index, index] = [(owner, values_of[owner]) for label, owner, _ in rows if label in close]
     identified, exposed = slow.linked_people(crowds)
     identity, value = (one for one in attack(released, schema, external=external, person=["who"]).results
                        if one.name == "linkage")  # fmt: skip
@@ -247,8 +262,11 @@ def test_linkage_of_people_is_as_its_twin(rows, people):
     assert (identity.exposed, value.exposed) == (len(identified), len(exposed))
 
 
-def test_rows_of_one_person_hide_nobody_from_linkage():
-    """Five visits of one patient are five rows and one person; whose they are only the original says."""
+def test_rows_of_one_person_do_not_protect_from_linkage():
+    """Five visits of one patient are five rows and one person.
+
+    Only the original names the person of each row.
+    """
     schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,))), "s": Column(SENSITIVE)})
     original = pa.table(
         {"who": [1] * 5 + [2, 3, 4, 5, 6], "a": [21] * 5 + [31, 32, 33, 34, 35], "s": list("abcdeaabca")}
@@ -263,8 +281,11 @@ def test_rows_of_one_person_hide_nobody_from_linkage():
     assert (rows.counts, rows.people, rows.exposed, rows.figures["smallest_crowd"]) == ("rows", 10, 0, 5)
 
 
-def test_who_is_shown_less_exactly_than_others_like_them_is_part_of_the_crowd():
-    """Two people of 21 are shown as such, a third among the twenties, beside one of 25, who is not alone there."""
+def test_crowd_includes_people_with_coarser_labels():
+    """Two people of 21 have exact labels, a third has the label 20..29.
+
+    The person of 25 with the same coarse label is therefore not unique.
+    """
     schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI, Widths((10,)))})
     original = pa.table({"who": list("abcd"), "a": [21, 21, 25, 21]})
     released = pa.table({"a": ["21", "21", "20..29", "20..29"]})
@@ -282,7 +303,7 @@ def test_crowds_too_large_to_list_are_counted_in_rows(monkeypatch):
     assert (found.counts, found.people, found.exposed, found.figures["crowds_in"]) == ("people", 2, 1, "rows")
 
 
-def test_facts_single_out_rows_and_whose_they_are():
+def test_facts_single_out_rows_and_people():
     schema = Schema({"who": Column(Role.PERSON), "a": Column(QUASI), "b": Column(QUASI)})
     table = pa.table({"who": [1, 1, 2, 3], "a": list("xyzz"), "b": list("pppp")})
     found = attack(table.select(["a", "b"]), schema, original=table).to_dict()["facts"]
@@ -302,12 +323,15 @@ def test_linkage_with_part_of_the_columns(plan):
     assert identity.figures["smallest_crowd"] == 4
 
 
-# -- what labels cover --------------------------------------------------------------------------------
+# -- values covered by labels -------------------------------------------------------------------------
 
 
 @given(st.lists(st.integers(-50, 200), min_size=1, max_size=20, unique=True), st.sampled_from(["w", "d", "c", "p"]))
 def test_labels_read_as_text_cover_their_own_values(numbers, kind):
-    """Every label of a hierarchy, read without the hierarchy, covers exactly what the hierarchy puts under it."""
+    """Read every label of a hierarchy without the hierarchy.
+
+    It covers exactly the values that the hierarchy has under it.
+    """
     scale = 2 if kind == "d" else 1
     values = [str(abs(n)) if kind == "p" else str(n / scale) if n % scale else str(n // scale) for n in numbers]
     values = sorted(set(values))
@@ -324,7 +348,7 @@ def test_labels_read_as_text_cover_their_own_values(numbers, kind):
         expected = np.asarray(
             [[ladder.codes[level][leaf] == code for leaf in range(len(values))] for code in range(len(labels))]
         )
-        if kind == "p":  # a masked prefix may cover shorter values, whose own labels are padded otherwise
+        if kind == "p":  # a masked prefix may cover shorter values; their own labels are padded differently
             assert (read.covers | ~expected).all()
         else:
             assert (read.covers == expected).all()
@@ -372,7 +396,7 @@ def test_labels_by_example(label, covered, not_covered):
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=4, max_size=20), st.integers(2, 4))
-def test_distance_linkage_is_as_its_twin(points, k):
+def test_distance_linkage_equals_reference(points, k):
     original = np.asarray(points, np.float64)
     order = np.lexsort(original.T)
     released = original.copy()
@@ -393,7 +417,7 @@ def test_distance_linkage_is_as_its_twin(points, k):
     assert result.baseline == 1
 
 
-def test_distance_linkage_says_what_it_needs():
+def test_distance_linkage_refuses_unsuitable_tables():
     with pytest.raises(TableError, match="as many rows"):
         distance_linkage(np.zeros((3, 1)), np.zeros((2, 1)), aligned=True)
     with pytest.raises(TableError, match="same columns"):
@@ -406,45 +430,52 @@ def test_distance_linkage_says_what_it_needs():
 
 
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=3), st.data())
-def test_beliefs_are_shares_of_all_arrangements(sizes, data):
-    """Every person gets a value, in all distinct orders; the arrangements with a failing class remain."""
+def test_beliefs_are_shares_of_all_assignments(sizes, data):
+    """Assign a value to every person, in all distinct orders.
+
+    The assignments with a failing class remain.
+    """
     values = data.draw(st.lists(st.integers(0, 2), min_size=sum(sizes), max_size=sum(sizes)))
     counts = [values.count(value) for value in range(3)]
     owner = [one for one, size in enumerate(sizes) for _ in range(size)]
 
-    def fails(hand):
-        return max(hand) * 2 > sum(hand)
+    def fails(counts_of_class):
+        return max(counts_of_class) * 2 > sum(counts_of_class)
 
     left = []
     for order in set(itertools.permutations(values)):
-        hands = [
+        classes = [
             [sum(v == value and o == one for v, o in zip(order, owner, strict=True)) for value in range(3)]
             for one in range(len(sizes))
         ]
-        if any(fails(hand) for hand in hands):
-            left.append(hands)
+        if any(fails(counts_of_class) for counts_of_class in classes):
+            left.append(classes)
     belief = posterior_beliefs(sizes, counts, fails)
     if not left:
         assert belief is None
         return
-    twin = np.asarray(left).sum(axis=0) / len(left) / np.asarray(sizes)[:, None]
-    assert np.allclose(belief, twin)
+    expected = np.asarray(left).sum(axis=0) / len(left) / np.asarray(sizes)[:, None]
+    assert np.allclose(belief, expected)
 
 
 def test_beliefs_in_large_groups_stay_exact():
-    """With two of one value among 2,000, only a class that holds both fails: half of the remaining deals for each."""
-    belief = posterior_beliefs([1000, 1000], [2, 1998], lambda hand: hand[0] == 2)
+    """Two of 2,000 people have one value.
+
+    Only a class that has both fails: half of the remaining assignments for each class.
+    """
+    belief = posterior_beliefs([1000, 1000], [2, 1998], lambda counts: counts[0] == 2)
     assert np.allclose(belief, [[0.001, 0.999], [0.001, 0.999]])
 
 
-def test_deals_are_complete():
+def test_assignments_are_complete():
     assert sorted(assignments([2, 2], [2, 2])) == [((0, 2), (2, 0)), ((1, 1), (1, 1)), ((2, 0), (0, 2))]
 
 
 def test_minimality_attack_finds_the_small_class():
-    """Two classes of 2 and 5, two of seven with HIV; at most half of a group may have one value, so the two have it.
+    """Two classes of 2 and 5 people; two of the seven have HIV.
 
-    Published as one group of seven, the table looks safe: HIV is 2 of 7.
+    At most half of a group may have one value, so the two have it. Published as one group of seven, the table looks
+    safe: HIV is 2 of 7.
     """
     schema = Schema({"zip": Column(QUASI, Prefix()), "s": Column(SENSITIVE)})
     values = ["HIV", "HIV", "a", "b", "c", "d", "e"]
@@ -454,13 +485,13 @@ def test_minimality_attack_finds_the_small_class():
     result = minimality(read_groups(released, schema), people, schema, models, "s")
     assert (result.exposed, result.figures["groups_examined"]) == (2, 1)
     assert result.figures["highest_belief"] == 1.0
-    # by people: everybody once, and where somebody has several rows of the group the deals are not known
+    # by people: each person once; if one has several rows of the group, the assignments are not known
     by_people = minimality(read_groups(released, schema), people, schema, models, "s", person=np.arange(7) + 3)
     assert (by_people.counts, by_people.people, by_people.exposed) == ("people", 7, 2)
     twice = np.asarray([0, 1, 2, 2, 3, 4, 5])
     left = minimality(read_groups(released, schema), people, schema, models, "s", person=twice)
     assert (left.people, left.exposed, left.figures["groups_with_several_rows_of_a_person"]) == (6, 0, 1)
-    # where the finer classes are too small for k anyway, nothing follows
+    # if the finer classes are too small for k anyway, nothing follows
     nothing = minimality(read_groups(released, schema), people, schema, (KAnonymity(3), *models[1:]), "s")
     assert (nothing.exposed, nothing.figures["groups_examined"]) == (0, 0)
 
@@ -471,7 +502,10 @@ AGES = Schema({"age": Column(QUASI, Widths((10,))), "s": Column(SENSITIVE)})
 
 
 def test_extreme_and_undeclared_intervals_are_found():
-    """The paper's income of 210K: an interval that ends at one person's value."""
+    """The paper's income of 210K.
+
+    An interval ends at one person's value.
+    """
     original = read_rows(pa.table({"age": [50, 60, 70, 21, 22, 23]}), ("age",))
     released = pa.table({"age": ["50..70"] * 3 + ["20..29"] * 3, "s": list("abcabc")})
     published = read_groups(released, AGES)
@@ -483,7 +517,7 @@ def test_extreme_and_undeclared_intervals_are_found():
     assert audit_grid(declared, original, AGES).exposed == 0
 
 
-def test_two_releases_together():
+def test_intersection_of_two_releases():
     original = read_rows(pa.table({"age": [21, 29, 31, 39]}), ("age",))
     first = read_groups(pa.table({"age": ["20..29", "20..29", "30..39", "30..39"], "s": list("abcd")}), AGES)
     second = read_groups(pa.table({"age": ["21", "29..39", "29..39", "29..39"], "s": list("abcd")}), AGES)
@@ -491,7 +525,7 @@ def test_two_releases_together():
     assert (result.people, result.exposed, result.baseline) == (4, 2, 0)
 
 
-def test_locality_tells_declared_levels_from_those_made_of_the_data():
+def test_locality_audit_finds_levels_computed_from_data():
     import shoal
 
     random = np.random.default_rng(0)
@@ -518,7 +552,7 @@ def test_previous_release_needs_the_original(plan):
         attack(paper(5), plan, previous=paper(2))
 
 
-def test_every_attack_runs_with_everything_given(plan):
+def test_every_attack_runs_with_all_inputs(plan):
     answer = attack(
         paper(5), plan, external=EXTERNAL, original=paper(1), previous=paper(6), models=(KAnonymity(4), PSensitive(2))
     )

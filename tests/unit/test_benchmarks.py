@@ -1,4 +1,4 @@
-"""Two runs of the benchmarks are compared as ratios."""
+"""Compare two runs of the benchmarks as ratios."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_times_and_peaks_are_ratios(seconds, peak, ratios):
     assert ("none grew" in against.format_comparison(found)[0]) == (not grown)
 
 
-def test_rows_of_the_same_texts_are_told_apart_by_their_order():
+def test_rows_of_equal_text_are_distinguished_by_order():
     run = run_of(1.0, 100.0)
     run["release"]["entries"][0]["rows"].append(["1,000", "shoal", 2.0, 300.0, 7])
     found = against.compare(run, run)
@@ -50,7 +50,7 @@ def test_noise_and_other_rows_are_not_compared():
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(1.1, 0), (1.2, 1)])
-def test_the_command_fails_where_something_grew(monkeypatch, tmp_path, capsys, seconds, status):
+def test_command_fails_if_a_figure_grew(monkeypatch, tmp_path, capsys, seconds, status):
     monkeypatch.setattr(page, "load", dict)
     monkeypatch.setattr(page, "write", lambda results: None)
     monkeypatch.setattr(command, "run", lambda name: run_of(seconds, 100.0)["release"])
@@ -60,13 +60,16 @@ def test_the_command_fails_where_something_grew(monkeypatch, tmp_path, capsys, s
     assert "figures" in capsys.readouterr().out
 
 
-def test_a_file_must_be_named(capsys):
+def test_option_against_needs_a_file(capsys):
     assert command.main("--against") == 2
     assert "earlier run" in capsys.readouterr().err
 
 
-def test_what_fails_costs_itself_alone(monkeypatch, capsys):
-    """What a benchmark measured before it failed is on the page, and the next one is run."""
+def test_failed_benchmark_does_not_stop_the_others(monkeypatch, capsys):
+    """Keep the figures measured before a benchmark failed.
+
+    They are on the page, and the next benchmark runs.
+    """
     written = []
     monkeypatch.setattr(page, "load", dict)
     monkeypatch.setattr(page, "write", lambda results: written.append({**results}))
@@ -78,21 +81,25 @@ def test_what_fails_costs_itself_alone(monkeypatch, capsys):
     assert "check, explore" in capsys.readouterr().err
 
 
-def test_one_that_takes_too_long_is_ended_with_what_it_has(monkeypatch, tmp_path):
-    place = tmp_path / "benchmarks"
-    place.mkdir()
-    (place / "slow.py").write_text(
+def test_slow_benchmark_is_stopped_with_partial_results(monkeypatch, tmp_path):
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "slow.py").write_text(
         '"""Waits."""\nimport os, time\nopen(os.environ["SHOAL_RESULTS"], "a").write("{}\\n")\ntime.sleep(60)\n'
     )
-    (place / "wrong.py").write_text('"""Fails."""\n1 / 0\n')
-    monkeypatch.setattr(command, "HERE", place)
+    (folder / "wrong.py").write_text('"""Fails."""\n1 / 0\n')
+    monkeypatch.setattr(command, "HERE", folder)
     slow = command.run("slow", time_limit=3.0)
     assert (slow["entries"], slow["whole"]) == ([{}], False)
     assert slow["seconds"] < 30
     assert command.run("wrong")["whole"] is False
 
 
-def test_all_are_those_beside_peers_first_and_none_after_the_time(monkeypatch, capsys):
+def test_default_run_begins_with_peers_and_ends_in_time(monkeypatch, capsys):
+    """Run the comparisons with other tools first by default.
+
+    No benchmark begins after the total time.
+    """
     monkeypatch.setattr(page, "load", dict)
     monkeypatch.setattr(page, "write", lambda results: None)
     run = []
@@ -108,7 +115,7 @@ def test_all_are_those_beside_peers_first_and_none_after_the_time(monkeypatch, c
     assert "peers" in capsys.readouterr().err
 
 
-def test_every_time_has_a_peak_beside_it(capsys):
+def test_every_time_has_a_peak_memory(capsys):
     show("With", ("what", "seconds", "peak MB"), [("a", 1.0, 2.0)])
     assert "Peak memory" not in capsys.readouterr().out
     show("Without", ("what", "seconds"), [("a", 1.0)], "Read it so.")
@@ -137,19 +144,22 @@ def cold_run(seconds, ratio, peak):
         (0.8, "1.50", 601.0, ["yes", "no"]),
     ],
 )
-def test_the_record_says_what_is_reached(seconds, ratio, peak, met):
+def test_record_reports_met_goals(seconds, ratio, peak, met):
     rows = record.report(cold_run(seconds, ratio, peak))
     assert [row[-1] for row in rows[4:6]] == met
     assert f"{seconds:.3g} s" in rows[4][5]
     assert f"{peak:.3g} MB" in rows[5][5]
 
 
-def test_the_record_says_what_was_not_measured():
+def test_record_reports_missing_figures():
     rows = record.report({})
     assert [row[0] for row in rows] == [str(number) for number in range(1, 12)]
     assert {row[5:] for row in rows} == {("not measured", "")}
 
 
-def test_the_record_finds_every_figure_of_the_page():
-    """A table whose title or head changes must not fall out of the record unseen."""
+def test_record_finds_every_figure_of_the_page():
+    """Find every figure of the record on the page.
+
+    A changed title or head of a table must not drop it from the record unnoticed.
+    """
     assert [row[0] for row in record.report(page.load()) if row[5] == "not measured"] == []

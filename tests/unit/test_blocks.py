@@ -1,4 +1,7 @@
-"""Microaggregation in blocks: the splitter, the rule at borders, and what a release in blocks must keep."""
+"""Microaggregation in blocks.
+
+The splitter, the rule for joining leaves, and the guarantees of a release in blocks.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from tests.reference.microaggregation import coordinates
 
 @st.composite
 def samples(draw):
-    """Points with many ties, weights, strata."""
+    """Points with ties, weights and strata."""
     rows, columns = draw(st.integers(0, 60)), draw(st.integers(1, 3))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     values = draw(st.sampled_from([2, 5, 1000]))
@@ -36,25 +39,25 @@ def samples(draw):
 
 
 @given(samples(), st.integers(1, 20))
-def test_a_forest_is_cut_at_medians(sample, most):
+def test_forest_splits_at_medians(sample, max_rows):
     points, weight, stratum = sample
-    forest = grow_forest(points, weight, stratum, 3, most)
+    forest = grow_forest(points, weight, stratum, 3, max_rows)
     everywhere = forest.leaf_of(points, stratum)
     assert [slow.leaf_of(forest, *row) for row in zip(points, stratum, strict=True)] == everywhere.tolist()
 
     def check(node, members):
-        alike = len(np.unique(points[members], axis=0)) < 2
+        all_equal = len(np.unique(points[members], axis=0)) < 2
         if forest.dimension[node] < 0:
-            assert weight[members].sum() <= most or alike
+            assert weight[members].sum() <= max_rows or all_equal
             assert {*everywhere[members]} <= {forest.leaf[node]}
             return
-        assert weight[members].sum() > most
+        assert weight[members].sum() > max_rows
         repeated = np.repeat(points[members], weight[members], axis=0)
         widest = repeated.var(axis=0)
         dimension, cut = forest.dimension[node], forest.cut[node]
         assert widest[dimension] >= widest.max() * (1 - 1e-9)
         sides = {value: (repeated[:, dimension] <= value).sum() for value in repeated[:, dimension]}
-        del sides[max(sides)]  # a cut there leaves nothing on the other side
+        del sides[max(sides)]  # a cut at the largest value leaves the other side empty
         assert abs(2 * sides[cut] - len(repeated)) == min(abs(2 * side - len(repeated)) for side in sides.values())
         low = points[members, dimension] <= cut
         check(forest.left[node], members[low])
@@ -65,18 +68,18 @@ def test_a_forest_is_cut_at_medians(sample, most):
 
 
 @given(samples(), st.integers(1, 20), st.integers(0, 100))
-def test_a_forest_does_not_depend_on_the_order_of_its_sample(sample, most, seed):
+def test_forest_does_not_depend_on_sample_order(sample, max_rows, seed):
     points, weight, stratum = sample
     order = np.random.default_rng(seed).permutation(len(points))
-    one = grow_forest(points, weight, stratum, 3, most)
-    other = grow_forest(points[order], weight[order], stratum[order], 3, most)
+    one = grow_forest(points, weight, stratum, 3, max_rows)
+    other = grow_forest(points[order], weight[order], stratum[order], 3, max_rows)
     for name in ("root", "dimension", "cut", "left", "right", "leaf"):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
 
 
 @given(samples(), st.integers(1, 8), st.integers(1, 60), st.integers(0, 2**32), st.sampled_from(["size", "any"]))
 @settings(max_examples=300)
-def test_leaves_are_joined_as_the_slow_rule_says(sample, fine, most, seed, kind):
+def test_joined_leaves_equal_reference(sample, fine, max_rows, seed, kind):
     points, weight, stratum = sample
     forest = grow_forest(points, weight, stratum, 3, fine)
     rows = np.bincount(forest.leaf_of(points, stratum), weights=weight, minlength=forest.leaves).astype(int)
@@ -84,24 +87,24 @@ def test_leaves_are_joined_as_the_slow_rule_says(sample, fine, most, seed, kind)
     def holds(leaves):
         if kind == "size":
             return int(rows[list(leaves)].sum()) >= 1 + seed % 12
-        # as unruly as a model can be: any set of leaves may hold or not
+        # the worst case of a model: any set of leaves may satisfy it or not
         return int(hash_rows(np.array([sorted(leaves)], np.uint64), seed)[0] % np.uint64(3)) > 0
 
-    blocks = join_leaves(forest, rows, holds, most)
+    blocks = join_leaves(forest, rows, holds, max_rows)
     found = defaultdict(set)
     for leaf, block in enumerate(blocks.of_leaf):
         found[int(block)].add(leaf)
-    assert {frozenset(leaves) for leaves in found.values()} == slow.join(forest, rows, holds, most)
+    assert {frozenset(leaves) for leaves in found.values()} == slow.join(forest, rows, holds, max_rows)
     assert blocks.rows.tolist() == [int(rows[sorted(found[block])].sum()) for block in range(len(blocks.rows))]
     if kind == "size":
         whole = np.bincount(stratum, weights=weight, minlength=3)
         assert all(holds(leaves) for leaves in found.values()) == all(whole >= 1 + seed % 12)
 
 
-def test_the_sample_has_about_the_size_asked_for():
+def test_sample_has_about_the_requested_size():
     keys = np.random.default_rng(0).normal(size=(200_000, 2)).view(np.uint64)
-    for most in (1_000, 10_000):
-        rate = sample_rate(most)
+    for max_rows in (1_000, 10_000):
+        rate = sample_rate(max_rows)
         assert sampled(hash_rows(keys, 1), rate).mean() == pytest.approx(rate, rel=0.1)
     assert sampled(hash_rows(keys, 1), sample_rate(100)).all()
     both = sampled(hash_rows(keys, 1), 0.1) & sampled(hash_rows(keys, 2), 0.1)
@@ -160,7 +163,10 @@ MODELS = {
 
 
 def mixed_table(rows, seed, skewed=False):
-    """Numbers with ties and gaps, names, a place in a hierarchy, and a secret that may follow the numbers."""
+    """Numbers with ties and gaps, a place in a hierarchy, and a secret.
+
+    The secret may follow the numbers. Notes name the rows.
+    """
     random = np.random.default_rng(seed)
     x = random.normal(size=rows).round(1) + 0.0  # no negative zeros
     secret = random.choice(list("abcd"), rows, p=[0.5, 0.3, 0.1, 0.1])
@@ -207,9 +213,9 @@ def test_every_group_meets_the_models(method, model):
     for seed in range(4):
         table = mixed_table(160, seed, skewed=seed % 2 == 1)
         release = released(table, METHODS[method](block=24), *models, seed=seed)
-        told = release.certificate["method"]
-        assert told["blocks"] > 3 or seed % 2 == 1  # where values follow the numbers, all blocks may have to be one
-        assert told["largest_block"] <= 24 or told["joined_blocks"]
+        facts = release.certificate["method"]
+        assert facts["blocks"] > 3 or seed % 2 == 1  # if values follow the numbers, all blocks may have to be one
+        assert facts["largest_block"] <= 24 or facts["joined_blocks"]
         groups = groups_of(release.table)
         assert min(map(len, groups)) >= 3
         assert all(holds(group, groups) for group in groups)
@@ -218,7 +224,7 @@ def test_every_group_meets_the_models(method, model):
         shuffled = table.take(np.random.default_rng(seed).permutation(160))
         again = released(shuffled, METHODS[method](block=24), *models, seed=seed)
         assert again.table.equals(release.table)
-        assert again.certificate["method"]["blocks"] == told["blocks"]
+        assert again.certificate["method"]["blocks"] == facts["blocks"]
 
 
 @given(st.integers(0, 10_000), st.integers(8, 60), st.sampled_from(["mdav", "p-first"]), st.booleans())
@@ -232,7 +238,7 @@ def test_any_table_in_blocks_of_any_size(seed, block, method, skewed):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_block_that_holds_all_rows_changes_nothing(method):
+def test_one_block_of_all_rows_changes_nothing(method):
     table = mixed_table(120, 1)
     models = MODELS["p"][0]
     alone = released(table, METHODS[method](), *models)
@@ -240,26 +246,29 @@ def test_a_block_that_holds_all_rows_changes_nothing(method):
         assert released(table, METHODS[method](block=block), *models).table.equals(alone.table)
 
 
-def test_blocks_are_joined_where_values_are_rare():
-    """Below 80 every secret is the same, so that no block there can have two values by itself."""
+def test_blocks_are_joined_if_values_are_rare():
+    """Join blocks that do not meet the model by themselves.
+
+    Below 80 every secret is the same, so no block there can have two values by itself.
+    """
     x = np.arange(100.0)
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "secret": Column(Role.SENSITIVE)})
     table = pa.table({"x": x, "secret": np.where(x < 80, "a", np.where(x % 2 == 0, "b", "c"))})
     release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
-    told = release.certificate["method"]
-    assert told["joined_blocks"] > 0
-    assert told["largest_block"] > 16
+    facts = release.certificate["method"]
+    assert facts["joined_blocks"] > 0
+    assert facts["largest_block"] > 16
     assert release.certificate["released"] == 100
     same = release.table.group_by("x").aggregate([("secret", "count_distinct")])
     assert min(same["secret_count_distinct"].to_pylist()) >= 2
-    # where nothing is rare, nothing is joined
+    # without rare values nothing is joined
     table = table.set_column(1, "secret", pa.array(np.where(x % 2 == 0, "b", "c")))
     release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
     assert release.certificate["method"]["joined_blocks"] == 0
     assert release.certificate["method"]["largest_block"] <= 16
 
 
-def test_rows_that_are_alike_stay_together():
+def test_equal_rows_stay_in_one_block():
     table = pa.table({"x": [5] * 90 + list(range(10))})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
     release = released(table, Mdav(block=20), shoal.KAnonymity(2), schema=schema)
@@ -278,15 +287,15 @@ def test_strata_are_never_mixed(method):
     with pytest.raises(shoal.InfeasibleError, match="strat"):
         released(pa.concat_tables([small, one]), method, shoal.KAnonymity(3), shoal.PSensitive(2))
     # enough rows, but all of one value
-    alike = pc.if_else(pc.equal(table["place"], "p"), table["secret"][0], table["secret"])
-    place = table.column_names.index("secret")
+    one_value = pc.if_else(pc.equal(table["place"], "p"), table["secret"][0], table["secret"])
+    position = table.column_names.index("secret")
     with pytest.raises(shoal.InfeasibleError, match="strat"):
-        released(table.set_column(place, "secret", alike), method, shoal.KAnonymity(3), shoal.PSensitive(2))
+        released(table.set_column(position, "secret", one_value), method, shoal.KAnonymity(3), shoal.PSensitive(2))
 
 
 @pytest.mark.parametrize("scale", ["rank", "winsorised", "standard"])
-def test_scales_are_what_they_are_called(scale):
-    """Up to rounding: also with ties, gaps and outliers."""
+def test_scales_equal_reference(scale):
+    """Equal up to rounding, also with ties, gaps and outliers."""
     from shoal.methods.microaggregation.points import point_column
     from shoal.schema import Flat
     from shoal.table.frequency_set import encode_column
@@ -300,27 +309,27 @@ def test_scales_are_what_they_are_called(scale):
     np.testing.assert_allclose(found.coordinates[codes], coordinates(values, scale), rtol=1e-9, atol=1e-9)
 
 
-def test_groups_publish_what_the_plan_says():
+def test_groups_publish_as_the_plan_declares():
     table = mixed_table(200, 5).append_column("day", pa.array(np.arange(200), pa.int32()).cast(pa.date32()))
     schema = Schema({**SCHEMA.columns, "day": Column(Role.QUASI_IDENTIFIER)})
     method = Mdav(block=40, publish={"y": "median", "x": "range", "place": "mode"}, ranges="exact")
     release = released(table, method, shoal.KAnonymity(4), schema=schema)
     assert release.table.schema.field("day").type == pa.date32()
     assert release.table.schema.field("y").type == pa.int64()
-    shown, values = set(release.table["x"].to_pylist()), {str(x) for x in table["x"].to_pylist()}
-    assert {x for x in shown if x not in (None, "*") and ".." not in x} <= values
-    assert any(".." in x for x in shown if x)
+    labels, values = set(release.table["x"].to_pylist()), {str(x) for x in table["x"].to_pylist()}
+    assert {x for x in labels if x not in (None, "*") and ".." not in x} <= values
+    assert any(".." in x for x in labels if x)
     assert set(release.table["place"].to_pylist()) <= set("pqrs")
 
 
-def test_blocks_cost_little():
+def test_blocks_add_little_loss():
     """The loss beyond one block is that of groups at the borders."""
     random = np.random.default_rng(0)
     table = pa.table({f"x{i}": random.normal(size=4000) for i in range(3)})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
-    one, many = (released(table, Mdav(block=b), shoal.KAnonymity(5), schema=schema) for b in (None, 1000))
-    assert many.certificate["method"]["blocks"] >= 4
-    assert many.utility["sse_sst"] < 1.25 * one.utility["sse_sst"]
+    one, several = (released(table, Mdav(block=b), shoal.KAnonymity(5), schema=schema) for b in (None, 1000))
+    assert several.certificate["method"]["blocks"] >= 4
+    assert several.utility["sse_sst"] < 1.25 * one.utility["sse_sst"]
 
 
 @pytest.mark.parametrize(
@@ -334,18 +343,18 @@ def test_blocks_cost_little():
         (lambda: shoal.Plan(SCHEMA, (shoal.KAnonymity(5),), Mdav(block=18, k=10)), "at least 20 rows"),
     ],
 )
-def test_impossible_blocks(make, message):
+def test_impossible_block_sizes(make, message):
     with pytest.raises(shoal.PlanError, match=message):
         make()
 
 
-def test_numbers_too_far_apart_have_no_distance():
+def test_too_distant_numbers_are_refused():
     table = pa.table({"x": [1e300, -1e300] * 10})
     with pytest.raises(shoal.PlanError, match="beyond 10"):
         released(table, Mdav(block=8), shoal.KAnonymity(2), schema=Schema({"x": Column(Role.QUASI_IDENTIFIER)}))
 
 
-def test_the_plan_file_has_blocks():
+def test_blocks_in_a_plan_file():
     document = {
         "columns": {"x": {"role": "quasi-identifier"}},
         "models": [{"name": "k-anonymity", "k": 2}],

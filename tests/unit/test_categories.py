@@ -1,4 +1,4 @@
-"""Sensitivity categories: the papers' weights and distances, and what is refused."""
+"""Sensitivity categories: weights and distances of the papers, errors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_weights_add_up_exactly() -> None:
 
 
 def test_names_of_categories() -> None:
-    assert [CATEGORIES.name(place) for place in range(4)] == ["Top Secret", "Secret", "Less Secret", "Non Secret"]
+    assert [CATEGORIES.name(index) for index in range(4)] == ["Top Secret", "Secret", "Less Secret", "Non Secret"]
     assert Categories((("a",), ("b",))).name(1) == "2"
 
 
 @pytest.mark.parametrize(
-    ("classes", "names", "says"),
+    ("classes", "names", "message"),
     [
         ((), None, "at least two"),
         ((("a",),), None, "at least two"),
@@ -45,10 +45,10 @@ def test_names_of_categories() -> None:
         (("HIV", "Flu"), None, "each item a list, each item text"),
     ],
 )
-def test_categories_that_are_wrong(
-    classes: tuple[tuple[str, ...], ...], names: tuple[str, ...] | None, says: str
+def test_wrong_categories_are_refused(
+    classes: tuple[tuple[str, ...], ...], names: tuple[str, ...] | None, message: str
 ) -> None:
-    with pytest.raises(PlanError, match=says):
+    with pytest.raises(PlanError, match=message):
         Categories(classes, names)
 
 
@@ -74,7 +74,7 @@ def test_only_a_sensitive_column_has_categories() -> None:
 
 @given(st.lists(st.integers(1, 4), min_size=2, max_size=6))
 def test_weights_rise_from_0_to_1_and_distances_are_a_metric(sizes: list[int]) -> None:
-    classes = tuple(tuple(f"{place}-{number}" for number in range(size)) for place, size in enumerate(sizes))
+    classes = tuple(tuple(f"{index}-{number}" for number in range(size)) for index, size in enumerate(sizes))
     categories = Categories(classes)
     values = [value for one in classes for value in one]
     weights = [categories.weight(value) for value in values]

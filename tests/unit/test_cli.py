@@ -1,4 +1,7 @@
-"""The command line: one-line errors, exit statuses, one JSON object; every bad input of the user."""
+"""The command line: one-line errors, exit statuses, one JSON object.
+
+Every kind of bad input of the user.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import pytest
 
 SHOAL = Path(sys.executable).with_name("shoal")
 SECRET = "Zebulon"
-"""A value of a record; no message may hold it."""
+"""A value of a record; no message may contain it."""
 
 ROWS = f"name,age,zip,illness\n{SECRET},21,01234,flu\nBob,22,01235,gout\nCleo,31,04711,flu\nDan,32,04712,HIV\n"
 PLAN = """
@@ -46,7 +49,7 @@ path = "released.csv"
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left: its exit status and what it printed."""
+    """The exit status and output of a command."""
 
     status: int
     out: str
@@ -62,7 +65,7 @@ class Done:
 
 
 def command(*arguments: str | Path, folder: Path, **environment: str) -> Done:
-    """The real command, in a process of its own."""
+    """Run the real command in a separate process."""
     done = subprocess.run(
         [SHOAL, *arguments], capture_output=True, cwd=folder, env=os.environ | environment, timeout=60, check=False
     )
@@ -74,7 +77,7 @@ Shoal = Callable[..., Done]
 
 @pytest.fixture
 def shoal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Shoal:
-    """The same command in this process: quicker by far."""
+    """The same command in this process, which is much quicker."""
     from shoal.cli.app import run
 
     monkeypatch.chdir(tmp_path)
@@ -99,11 +102,11 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def assert_refused(done: Done, status: int, says: str) -> None:
+def assert_refused(done: Done, status: int, message: str) -> None:
     assert done.status == status, done
     assert done.err.startswith("Error: ")
     assert done.err.count("\n") == 1
-    assert says in done.err
+    assert message in done.err
     assert SECRET not in done.err + done.out
 
 
@@ -120,7 +123,7 @@ def swap(old: str, new: str) -> Change:
     return lambda text: text.replace(old, new)
 
 
-# what is done to the plan, what is done to the table, exit status, what the message says
+# change of the plan, change of the table, exit status, part of the message
 BAD: dict[str, Case] = {
     "unknown column": (
         lambda plan: plan.replace("columns.age", "columns.agge").replace("{ age", "{ agge"), str, 2,
@@ -184,12 +187,12 @@ ALSO_BAD: dict[str, Case] = {
 
 
 def assert_case(folder: Path, case: Case, run: Callable[[], Done]) -> None:
-    change_plan, change_rows, status, says = case
+    change_plan, change_rows, status, message = case
     prepare(folder, change_plan(PLAN), change_rows(ROWS))
     (folder / "there.csv").write_text("mine")
     before = contents(folder)
     done = run()
-    assert_refused(done, status, says)
+    assert_refused(done, status, message)
     assert done.answer["error"] in done.err
     assert done.answer["exit_status"] == status
     assert contents(folder) == before
@@ -197,8 +200,11 @@ def assert_case(folder: Path, case: Case, run: Callable[[], Done]) -> None:
 
 
 @pytest.mark.parametrize("case", ["ragged CSV", "alpha impossible"])
-def test_bad_input_in_a_process_of_its_own(tmp_path: Path, case: str) -> None:
-    """The real command for one refusal of each status; a full disk is in test_output."""
+def test_bad_input_in_a_separate_process(tmp_path: Path, case: str) -> None:
+    """The real command for one refusal of each status.
+
+    A full disk is in test_output.
+    """
     assert_case(tmp_path, BAD[case], lambda: command("release", "plan.toml", "--json", folder=tmp_path))
 
 
@@ -213,8 +219,11 @@ def test_further_bad_input(tmp_path: Path, case: str, shoal: Shoal) -> None:
     assert_case(tmp_path, ALSO_BAD[case], lambda: shoal("release", "plan.toml", "--json"))
 
 
-def test_good_input_that_looks_bad(tmp_path: Path, shoal: Shoal) -> None:
-    """A byte-order mark, a quoted newline, NA and NO: all are read as they are."""
+def test_unusual_valid_input(tmp_path: Path, shoal: Shoal) -> None:
+    """A byte-order mark, a quoted newline, NA and NO.
+
+    All are read literally.
+    """
     rows = "\ufeff" + ROWS.replace("gout", '"go\nut"').replace("HIV", "NA").replace("Bob", "NO")
     prepare(tmp_path, PLAN.replace('"gout"', '"go\\nut"').replace('"HIV"', '"NA"'), rows)
     done = shoal("release", "plan.toml", "--json")
@@ -224,14 +233,14 @@ def test_good_input_that_looks_bad(tmp_path: Path, shoal: Shoal) -> None:
     )
 
 
-def test_missing_values_are_kept_apart(tmp_path: Path, shoal: Shoal) -> None:
+def test_missing_values_form_separate_groups(tmp_path: Path, shoal: Shoal) -> None:
     rows = ROWS.replace(",31,", ",?,").replace(",32,", ",,").replace("HIV", "?")
     prepare(tmp_path, PLAN.replace("[columns.name]", 'missing = ["?"]\n[columns.name]'), rows)
     assert shoal("release", "plan.toml").status == 0
     assert (tmp_path / "released.csv").read_text() == (
         "age,zip,illness\n,047**,\n,047**,flu\n20..29,012**,flu\n20..29,012**,gout\n"
     )
-    # a marker of the plan's source is no value in a table that is checked with it either
+    # a missing-value marker of the plan's source is not a value in a table checked with the plan
     with_marker = "age,zip,illness\na,b,?\na,b,flu\n"
     (tmp_path / "other.csv").write_text(with_marker)
     extra = ("check", "other.csv", "--plan", "plan.toml", "-m", "p-sensitive p=2", "--json")
@@ -241,7 +250,7 @@ def test_missing_values_are_kept_apart(tmp_path: Path, shoal: Shoal) -> None:
 # -- release ---------------------------------------------------------------------------------------
 
 
-def test_release_in_a_process_of_its_own(tmp_path: Path, shoal: Shoal) -> None:
+def test_release_in_a_separate_process(tmp_path: Path, shoal: Shoal) -> None:
     prepare(tmp_path)
     done = command("release", "plan.toml", "--json", folder=tmp_path)
     assert (done.status, done.err) == (0, "")
@@ -262,7 +271,7 @@ def test_release_in_a_process_of_its_own(tmp_path: Path, shoal: Shoal) -> None:
     assert shoal("release", "plan.toml", "--overwrite").status == 0
 
 
-def test_release_for_people(tmp_path: Path, shoal: Shoal) -> None:
+def test_release_prints_text(tmp_path: Path, shoal: Shoal) -> None:
     prepare(tmp_path)
     done = shoal("release", "plan.toml")
     assert (done.status, done.err) == (0, "")
@@ -298,7 +307,7 @@ def test_check_answers_by_its_exit_status(tmp_path: Path, shoal: Shoal) -> None:
     assert wrong.answer["kind"] == "TableError"
 
 
-def test_check_for_people(tmp_path: Path, shoal: Shoal) -> None:
+def test_check_prints_text(tmp_path: Path, shoal: Shoal) -> None:
     (tmp_path / "t.csv").write_text("age,illness\n<30,flu\n<30,gout\n>40,flu\n")
     done = shoal("check", "t.csv", "-q", "age", "-m", "k-anonymity k=2")
     assert done.status == 1
@@ -326,7 +335,7 @@ def test_check_with_categories(tmp_path: Path, shoal: Shoal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["-q", "age", "-s", "age", "-m", "k-anonymity k=2"], "'age' is both quasi-identifier and sensitive"),
         (["-q", "age,age", "-m", "k-anonymity k=2"], "named twice"),
@@ -343,10 +352,10 @@ def test_check_with_categories(tmp_path: Path, shoal: Shoal) -> None:
         (["--no-such-option"], "See shoal COMMAND --help"),
     ],
 )
-def test_check_refuses(tmp_path: Path, shoal: Shoal, arguments: list[str], says: str) -> None:
+def test_check_refuses(tmp_path: Path, shoal: Shoal, arguments: list[str], message: str) -> None:
     (tmp_path / "t.csv").write_text(f"age,illness\n1,{SECRET}\n1,{SECRET}\n")
     done = shoal("check", "t.csv", *arguments, "--json")
-    assert_refused(done, 2, says)
+    assert_refused(done, 2, message)
     assert done.answer["exit_status"] == 2
 
 
@@ -398,7 +407,7 @@ def test_version(shoal: Shoal) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["bogus"], ["release"], ["check", "--foo"], ["release", "a", "b"]])
-def test_usage_errors_are_one_line_too(shoal: Shoal, arguments: list[str]) -> None:
+def test_usage_errors_are_one_line(shoal: Shoal, arguments: list[str]) -> None:
     assert_refused(shoal(*arguments), 2, "--help")
     assert shoal(*arguments, "--json").answer["kind"] == "Usage"
 
@@ -418,7 +427,7 @@ def test_demo(tmp_path: Path, shoal: Shoal) -> None:
     assert all(f"Table {number}" in people.out for number in (2, 5, 6, 7))
 
 
-def test_demo_overwrites_nothing_that_is_not_its_own(tmp_path: Path, shoal: Shoal) -> None:
+def test_demo_does_not_overwrite_other_files(tmp_path: Path, shoal: Shoal) -> None:
     (tmp_path / "patients.csv").write_text("mine")
     assert_refused(shoal("demo", "--out", "."), 2, "Choose another --out")
     (tmp_path / "patients.csv").unlink()
@@ -429,7 +438,9 @@ def test_demo_overwrites_nothing_that_is_not_its_own(tmp_path: Path, shoal: Shoa
     assert_refused(shoal("demo", "--out", "file"), 2, "cannot be written")
 
 
-def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_names_its_kind_without_data(
+    tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from shoal.api import functions
 
     def fail(*_: Any, **__: Any) -> None:
@@ -447,7 +458,7 @@ def test_a_fault_shows_its_kind_and_no_data(tmp_path: Path, shoal: Shoal, monkey
         run()
 
 
-def test_an_interrupt(
+def test_interrupt(
     tmp_path: Path, shoal: Shoal, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     from shoal.pipeline import run as pipeline
@@ -456,7 +467,7 @@ def test_an_interrupt(
         signal.raise_signal(signal.SIGINT)
 
     prepare(tmp_path)
-    # in the background a process may have been started that ignores Ctrl-C
+    # a process started in the background may ignore Ctrl-C
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, handler))
     monkeypatch.setattr(pipeline, "check_output", interrupt)
@@ -467,8 +478,8 @@ def test_an_interrupt(
     assert contents(tmp_path) == before
 
 
-def test_compiling_runs_every_method_that_needs_it():
-    """Those that are not listed have nothing compiled of their own."""
+def test_compile_runs_every_method_with_kernels():
+    """Methods that are not listed have no compiled code."""
     from shoal.api.compile import PARTS
     from shoal.methods import METHODS
 
@@ -479,14 +490,14 @@ def test_compiling_runs_every_method_that_needs_it():
     assert listed <= set(METHODS)
 
 
-def test_a_first_run_says_that_it_compiles(tmp_path, monkeypatch):
+def test_first_run_reports_compiling(tmp_path, monkeypatch):
     from shoal.methods import Mondrian, compile_notice
 
     monkeypatch.setattr(compile_notice, "_store", lambda: tmp_path)
     monkeypatch.setitem(sys.modules, "shoal.kernels.cache", object())
-    told = []
+    steps = []
     for _ in range(2):
-        with compile_notice.notify_compiling(Mondrian(), lambda step, done: told.append(step)):
+        with compile_notice.notify_compiling(Mondrian(), lambda step, done: steps.append(step)):
             pass
-    assert len(told) == 1
-    assert "compiling" in told[0]
+    assert len(steps) == 1
+    assert "compiling" in steps[0]

@@ -1,4 +1,7 @@
-"""``shoal compile`` reaches all compiled code, and what is compiled later costs no search its time."""
+"""``shoal compile`` reaches all compiled code.
+
+Code compiled later does not count towards the time limit of a search.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import time
 
 import pytest
 
-import shoal.kernels.cache  # noqa: F401 - from now on the clock knows of compiling
+import shoal.kernels.cache  # noqa: F401 - from now on the clock excludes compilation
 from shoal.errors import InfeasibleError
 from shoal.methods import Levels
 from shoal.methods.time_limits import answer_within, deadline_of, is_late
@@ -64,26 +67,26 @@ if before != [list(made.signatures) for made in (count_sets, hide_rare)]:
 """
 
 
-def test_compiling_reaches_all_compiled_code():
+def test_compile_reaches_all_compiled_code():
     done = subprocess.run([sys.executable, "-c", REACHED], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr[-2000:]
 
 
-def test_the_clock_of_limits_stands_still_while_code_is_compiled():
+def test_search_clock_stops_during_compilation():
     @numba.njit
     def fresh(number):
         return number**0.5 + 1
 
     before, started = search_clock.now(), time.monotonic()
     fresh(3)
-    counted, all_in_all = search_clock.now() - before, time.monotonic() - started
-    assert counted < all_in_all / 2
+    counted, elapsed = search_clock.now() - before, time.monotonic() - started
+    assert counted < elapsed / 2
     before = search_clock.now()
     threading.Event().wait(0.02)
     assert search_clock.now() - before >= 0.02
 
 
-def test_one_compilation_within_another_is_counted_once(monkeypatch):
+def test_nested_compilations_are_counted_once(monkeypatch):
     moment = 100.0
     monkeypatch.setattr(search_clock.time, "monotonic", lambda: moment)
     monkeypatch.setattr(search_clock, "_compiling", (0, 0.0, 0.0))
@@ -108,7 +111,7 @@ def compiling(seconds):
     search_clock.end_compilation()
 
 
-def test_what_is_compiled_first_has_its_time_afterwards():
+def test_compilation_does_not_use_up_the_time_limit():
     deadline = deadline_of(0.1)
     compiling(0.3)
     assert not is_late(deadline)

@@ -1,4 +1,7 @@
-"""Declared values are compared in the column's own type: no row counts more than once, in whatever spelling."""
+"""Declared values are compared in the type of the column.
+
+No row counts more than once, in any spelling.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ __all__ = ["command"]
 
 DAY = dt.date(2020, 1, 1)
 INSTANT = dt.datetime(2020, 1, 1)
-# a column's type, its rows, and spellings of one value that two rows have
+# type of a column, its rows, and spellings of one value that two rows have
 SPELLINGS: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
     "double": (pa.float64(), [1.0, 1.0, 2.0, None], ["1", "1.0", "1.00", "1e0", "+1", " 1", "01"]),
     "float": (pa.float32(), [0.1, 0.1, 2.0, None], ["0.1", "0.10", "1e-1", ".1", "0.100000001"]),
@@ -55,8 +58,8 @@ SPELLINGS: dict[str, tuple[pa.DataType, list[Any], list[str]]] = {
     ),
     "dictionary": (pa.dictionary(pa.int8(), pa.string()), ["a", "a ", "x", None], ["a", " a", "a\u2003"]),
 }  # fmt: skip
-# what is no value of a column's type, or would have to be rounded to one
-NO_VALUES = {
+# texts that are not values of a column's type, or would have to be rounded to one
+INVALID_VALUES = {
     "double": ["", "one", "nan", "NaN", "-nan", "1,5", "0x"],
     "float": ["one", "nan"],
     "integer": ["1.5", "1e30", "one", "nan", "", "true", "1e-400", "1e-999999999"],
@@ -81,20 +84,21 @@ def questions(tmp_path: Path, data: Any, name: str = "l") -> Questions:
 
 
 @pytest.mark.parametrize("kind", SPELLINGS)
-def test_two_spellings_of_one_value_are_refused_before_anything_is_booked(tmp_path: Path, kind: str) -> None:
+def test_two_spellings_of_one_value_are_refused(tmp_path: Path, kind: str) -> None:
+    """Refuse them before anything is booked."""
     type_, rows, spellings = SPELLINGS[kind]
     table = pa.table({"v": pa.array(rows, type_)})
     for other in spellings[1:]:
-        asked = questions(tmp_path, table)
-        for question in (asked.histogram, asked.best_of):
+        session = questions(tmp_path, table)
+        for question in (session.histogram, session.best_of):
             with pytest.raises(errors.ParameterError, match="twice, perhaps in two spellings") as caught:
                 question("1/2", "v", [spellings[0], other])
             assert caught.value.exit_status == 2
-        assert asked.ledger.status().entries == 0
+        assert session.ledger.status().entries == 0
 
 
 @pytest.mark.parametrize("kind", SPELLINGS)
-def test_each_spelling_finds_the_rows_that_have_the_value(engine: DuckDBEngine, kind: str) -> None:
+def test_each_spelling_finds_the_rows_of_the_value(engine: DuckDBEngine, kind: str) -> None:
     type_, rows, spellings = SPELLINGS[kind]
     table = engine.read(Source(frame=pa.table({"v": pa.array(rows, type_)})))
     missing = rows.count(None)
@@ -105,67 +109,87 @@ def test_each_spelling_finds_the_rows_that_have_the_value(engine: DuckDBEngine, 
         assert engine.total(table, 0, 1.0, (7, 8), _declare_values(engine, table, {"v": spelling})) in (14, 16)
 
 
-@pytest.mark.parametrize("kind", NO_VALUES)
-def test_what_is_no_value_of_the_type_is_refused_before_anything_is_booked(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", INVALID_VALUES)
+def test_values_of_another_type_are_refused(tmp_path: Path, kind: str) -> None:
+    """Refuse them before anything is booked."""
     type_, rows, spellings = SPELLINGS[kind]
-    asked = questions(tmp_path, pa.table({"v": pa.array(rows, type_), "w": [1, 2, 3, 4]}))
-    for wrong in NO_VALUES[kind]:
+    session = questions(tmp_path, pa.table({"v": pa.array(rows, type_), "w": [1, 2, 3, 4]}))
+    for wrong in INVALID_VALUES[kind]:
         for question in (
-            lambda: asked.count("1/2", {"v": wrong}),  # noqa: B023
-            lambda: asked.sum("1/2", "w", Span.of(0, 9), {"v": wrong}),  # noqa: B023
-            lambda: asked.histogram("1/2", "v", [spellings[0], wrong]),  # noqa: B023
-            lambda: asked.best_of("1/2", "w", ["1"], {"v": wrong}),  # noqa: B023
+            lambda: session.count("1/2", {"v": wrong}),  # noqa: B023
+            lambda: session.sum("1/2", "w", Span.of(0, 9), {"v": wrong}),  # noqa: B023
+            lambda: session.histogram("1/2", "v", [spellings[0], wrong]),  # noqa: B023
+            lambda: session.best_of("1/2", "w", ["1"], {"v": wrong}),  # noqa: B023
         ):
             with pytest.raises(errors.ParameterError, match=r"'v' is of type \S+.* value of that type"):
                 question()
-    assert asked.ledger.status().entries == 0
+    assert session.ledger.status().entries == 0
 
 
 @pytest.mark.parametrize("wrong", [1, 1.0, b"1", "\udcff", True])
-def test_what_is_no_text_is_refused(tmp_path: Path, wrong: Any) -> None:
-    asked = questions(tmp_path, pa.table({"v": [1, 2]}))
+def test_values_other_than_text_are_refused(tmp_path: Path, wrong: Any) -> None:
+    session = questions(tmp_path, pa.table({"v": [1, 2]}))
     with pytest.raises(errors.ParameterError, match="as text"):
-        asked.histogram("1/2", "v", ["1", wrong])
+        session.histogram("1/2", "v", ["1", wrong])
     with pytest.raises(errors.ParameterError, match="as text"):
-        asked.count("1/2", {"v": wrong})
+        session.count("1/2", {"v": wrong})
     with pytest.raises(errors.ParameterError, match="Got none"):
-        asked.histogram("1/2", "v", "12")
-    assert asked.ledger.status().entries == 0
+        session.histogram("1/2", "v", "12")
+    assert session.ledger.status().entries == 0
 
 
-def test_missing_and_the_empty_text_are_two_values(engine: DuckDBEngine) -> None:
+def test_missing_and_empty_text_are_two_values(engine: DuckDBEngine) -> None:
     table = engine.read(Source(frame=pa.table({"v": ["", " ", None, "x"]})))
     assert engine.count_matching(table, _declare_values(engine, table, {}, 2, "v", ["", None])) == [2, 1]
     with pytest.raises(errors.ParameterError, match="twice"):
         _declare_values(engine, table, {}, 2, "v", [None, None])
 
 
-def test_texts_that_look_like_numbers_are_texts(engine: DuckDBEngine) -> None:
+def test_texts_like_numbers_are_texts(engine: DuckDBEngine) -> None:
     table = engine.read(Source(frame=pa.table({"v": ["1", "1.0", "nan", "NaN"]})))
     assert engine.count_matching(table, _declare_values(engine, table, {}, 3, "v", ["1", "1.0", "nan"])) == [1, 1, 1]
 
 
 def test_conditions_are_equal_for_all_values(engine: DuckDBEngine) -> None:
-    """The same condition stands beside each declared value; it must not make them look alike."""
+    """Apply the same condition to each declared value.
+
+    It must not make distinct values look equal.
+    """
     table = engine.read(Source(frame=pa.table({"v": [1, 2, 2], "w": ["a", "a", "b"]})))
     assert engine.count_matching(table, _declare_values(engine, table, {"w": " a"}, 2, "v", ["1", "2"])) == [1, 1]
 
 
-def test_four_hundred_spellings_do_not_buy_the_exact_answer(command: Any, tmp_path: Path) -> None:
+def test_four_hundred_spellings_do_not_reveal_the_answer(command: Any, tmp_path: Path) -> None:
+    """Refuse 400 spellings of one value.
+
+    Their noisy counts together would give the exact answer.
+    """
     pq.write_table(pa.table({"v": [1.0] * 166 + [2.0] * 34}), tmp_path / "t.parquet")
     Ledger.create("l", m=100_000, k=5)
     before = (tmp_path / "l").read_bytes()
     spellings = ",".join("1." + "0" * zeros for zeros in range(1, 401))
     for kind in ("histogram", "best-of"):
-        asked = ("query", kind, "t.parquet", "--ledger", "l", "--rho", "1.1e-5", "--column", "v", "--values", spellings)
-        status, out, _ = command(*asked, "--json")
+        arguments = (
+            "query",
+            kind,
+            "t.parquet",
+            "--ledger",
+            "l",
+            "--rho",
+            "1.1e-5",
+            "--column",
+            "v",
+            "--values",
+            spellings,
+        )
+        status, out, _ = command(*arguments, "--json")
         assert (status, json.loads(out)["kind"]) == (2, "ParameterError")
     assert (tmp_path / "l").read_bytes() == before
-    status, out, _ = command(*asked[:-1], "1,2.0", "--json")
+    status, out, _ = command(*arguments[:-1], "1,2.0", "--json")
     assert status == 0
 
 
-# -- the property: what one row adds to all declared cells is what was booked ------------------------------
+# -- property: one row adds to all declared cells no more than was booked ----------------------------------
 
 NUMBERS = st.one_of(
     st.integers(-3, 3).map(str),
@@ -192,8 +216,11 @@ CELLS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any], st.SearchStrategy[st
 }
 
 
-def plainly(kind: str, text: str) -> object:
-    """The value that a text spells, slowly and by Python alone; for the types in which it knows one."""
+def parse_plainly(kind: str, text: str) -> object:
+    """Return the value that a text spells, slowly and in plain Python.
+
+    Only for the types for which Python has one.
+    """
     if kind in ("integer", "decimal", "double"):
         return float(text)
     return unicodedata.normalize("NFC", text.strip())
@@ -202,9 +229,7 @@ def plainly(kind: str, text: str) -> object:
 @pytest.mark.parametrize("kind", CELLS)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_a_row_adds_at_most_one_to_all_declared_cells_together(
-    engine: DuckDBEngine, kind: str, data: st.DataObject
-) -> None:
+def test_a_row_counts_once_in_all_declared_cells(engine: DuckDBEngine, kind: str, data: st.DataObject) -> None:
     type_, cells, texts = CELLS[kind]
     row = data.draw(st.none() | cells)
     values: list[str | None] = data.draw(st.lists(st.none() | texts, min_size=1, max_size=8))
@@ -216,22 +241,25 @@ def test_a_row_adds_at_most_one_to_all_declared_cells_together(
     counts = engine.count_matching(table, declared)
     assert sum(counts) <= 1, (row, values)
     if kind in ("integer", "decimal", "double", "text"):
-        cell = None if row is None or row != row else float(row) if kind != "text" else plainly(kind, row)
-        assert counts == [int((None if text is None else plainly(kind, text)) == cell) for text in values]
+        cell = None if row is None or row != row else float(row) if kind != "text" else parse_plainly(kind, row)
+        assert counts == [int((None if text is None else parse_plainly(kind, text)) == cell) for text in values]
 
 
 # -- declared cells and ranges of other questions ----------------------------------------------------------
 
 
 @pytest.mark.parametrize("other", ["Ayr ", "\u00a0Ayr", "\tAyr"])
-def test_a_cell_of_the_universe_in_two_spellings_is_refused(tmp_path: Path, other: str) -> None:
-    """m is the sum of the declared counts: a cell that stands twice would make it too large, which is not safe."""
+def test_universe_cell_in_two_spellings_is_refused(tmp_path: Path, other: str) -> None:
+    """Refuse a repeated cell of the universe.
+
+    m is the sum of the declared counts: a repeated cell would make it too large, which is not safe.
+    """
     (tmp_path / "census.csv").write_text(f"town,sex,count\nAyr,f,5000\nBute,f,6000\n{other},f,5000\n")
     with pytest.raises(errors.UniverseError, match=r"Row 4 repeats one"):
         read_universe(tmp_path / "census.csv", ["town", "sex"])
 
 
-def test_a_cell_of_the_universe_in_two_unicode_forms_is_refused(tmp_path: Path) -> None:
+def test_universe_cell_in_two_unicode_forms_is_refused(tmp_path: Path) -> None:
     (tmp_path / "census.csv").write_text("town,count\nM\u00fcller,5000\nMu\u0308ller,5000\n", encoding="utf-8")
     with pytest.raises(errors.UniverseError, match="Row 3"):
         read_universe(tmp_path / "census.csv", ["town"])
@@ -240,14 +268,15 @@ def test_a_cell_of_the_universe_in_two_unicode_forms_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("step", ["1e-320", "1e400"])
-def test_a_step_that_no_float_can_hold_is_refused(step: str) -> None:
+def test_step_beyond_the_float_range_is_refused(step: str) -> None:
     with pytest.raises(errors.ParameterError, match="step must be a size"):
         Span.of(0, Fraction(step) * 10, step)
     assert Span.of(0, Fraction(2) ** -990, Fraction(2) ** -1000).units == (0, 1024)
 
 
 @pytest.mark.parametrize("text", ["1e-999999999", "1e999999999", "-1E-0099999"])
-def test_an_exponent_that_would_take_forever_is_refused(text: str) -> None:
+def test_huge_exponent_is_refused(text: str) -> None:
+    """Refuse an exponent that would take very long to expand."""
     with pytest.raises(errors.ParameterError, match="rho must be a finite number"):
         to_fraction(text, "rho")
     with pytest.raises(errors.ParameterError):

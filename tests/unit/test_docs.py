@@ -1,4 +1,7 @@
-"""The examples in the documentation run, its links lead somewhere, and its plan fragments are read."""
+"""The documentation: examples run, links resolve, plan fragments parse.
+
+Also the tables that name tests, modules and files.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from shoal.models import MODELS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
-OWN_TESTS = {"identifiability.md"}  # pages whose examples need a ledger or files, run by tests of their own
+OWN_TESTS = {"identifiability.md"}  # pages with examples that need a ledger or files, run by separate tests
 
 
 def blocks(page, language):
@@ -25,9 +28,9 @@ def blocks(page, language):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_resolve(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        if "://" not in target and not target.startswith("made/"):  # pages that are made: see test_site.py
+        if "://" not in target and not target.startswith("made/"):  # generated pages: see test_site.py
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -54,7 +57,7 @@ def test_plan_fragments_are_toml_with_known_names(page):
             assert model["name"] in MODELS
 
 
-def test_every_test_that_the_page_on_safety_names_exists():
+def test_tests_named_on_the_safety_page_exist():
     page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
     file, named = None, 0
     for found in re.finditer(r"`((?:\w+/)*test_\w+\.py)?(?:::(\w+))?`", page):
@@ -69,37 +72,44 @@ def test_every_test_that_the_page_on_safety_names_exists():
     assert [line for line in rows if not re.search(r"`(?:\w+/)*test_\w+\.py(?:::\w+)?`[^|]*\|$", line)] == []
 
 
-def test_the_table_of_rooms_is_as_the_modules_say():
+def test_architecture_table_is_current():
     done = subprocess.run(
         [sys.executable, ROOT / "scripts" / "architecture", "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
 
 
-def test_the_map_leads_to_files_that_have_what_it_names():
-    """Answers name files from the project's root, or beside the file before them; and names that are in one of them."""
+def test_map_of_the_code_names_existing_files():
+    """Resolve the files and names of the map in CONTRIBUTING.md.
+
+    Answers name files from the project's root, or in the folder of the previous file; and names that are in one of
+    them.
+    """
     page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     answers = [
         line.split("|")[2] for line in page[page.index("## Where is it?") :].splitlines() if line.startswith("| ")
     ]
     assert len(answers) > 12
     for answer in answers[1:]:
-        beside, found, names = ROOT, [], []
-        for told in re.findall("`([^`]+)`", answer):
-            place = next((place for place in (ROOT / told, beside / told) if place.exists()), None)
-            if place is None:
-                assert "/" not in told, told
-                assert not told.endswith(".py"), told
-                names.append(told)
+        folder, found, names = ROOT, [], []
+        for name_or_path in re.findall("`([^`]+)`", answer):
+            path = next((path for path in (ROOT / name_or_path, folder / name_or_path) if path.exists()), None)
+            if path is None:
+                assert "/" not in name_or_path, name_or_path
+                assert not name_or_path.endswith(".py"), name_or_path
+                names.append(name_or_path)
                 continue
-            found.append(place)
-            beside = place.parent
+            found.append(path)
+            folder = path.parent
         assert found or "annotation" in answer, answer
-        assert all(any(name in place.read_text() for place in found) for name in names), answer
+        assert all(any(name in path.read_text() for path in found) for name in names), answer
 
 
-def test_a_stranger_can_do_what_the_readme_says(tmp_path, monkeypatch):
-    """Its plan is for the table that the demo writes, and its commands for that plan; its Python follows."""
+def test_readme_can_be_followed(tmp_path, monkeypatch):
+    """Run the README's commands and its Python.
+
+    Its plan is for the table that the demo writes, and its commands for that plan; its Python follows.
+    """
     monkeypatch.chdir(tmp_path)
     readme = ROOT / "README.md"
     commands = re.findall(r"^    shoal (.+?)(?:  +#.*)?$", readme.read_text(encoding="utf-8"), re.M)
@@ -108,7 +118,7 @@ def test_a_stranger_can_do_what_the_readme_says(tmp_path, monkeypatch):
     (plan,) = blocks(readme, "toml")
     (tmp_path / "demo" / "plan.toml").write_text(plan, encoding="utf-8")
     for command in commands:
-        if command.split()[0] not in ("serve", "reproduce", "explore"):  # these take long, and have tests of their own
+        if command.split()[0] not in ("serve", "reproduce", "explore"):  # these take long, and have separate tests
             run(tmp_path / "demo", *command.split())
     monkeypatch.chdir(tmp_path / "demo")
     (code,) = blocks(readme, "python")

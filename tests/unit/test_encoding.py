@@ -1,4 +1,4 @@
-"""Codes, groups and what groups publish, each against its obvious twin."""
+"""Codes, groups and labels of groups, each against a plain reference."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def matrix(rows):
 
 
 def numbers(rows):
-    """Every row's place among the distinct rows in order."""
-    places = {row: position for position, row in enumerate(sorted(set(map(tuple, rows))))}
-    return [places[tuple(row)] for row in rows]
+    """Return every row's position among the distinct rows in order."""
+    positions = {row: position for position, row in enumerate(sorted(set(map(tuple, rows))))}
+    return [positions[tuple(row)] for row in rows]
 
 
 @given(matrices)
@@ -49,7 +49,7 @@ def test_rows_are_numbered_in_the_order_of_their_codes(rows):
 
 
 @given(matrices, st.integers(0, 2**31 - 1))
-def test_a_key_above_what_a_whole_number_holds_is_numbered_anew_and_keeps_the_order(rows, far):
+def test_keys_beyond_int64_are_renumbered_in_order(rows, far):
     wide = [[code * (far // 4 + 1) for code in row] for row in rows]
     sizes = [2**31 - 1] * len(rows[0])
     number, count = group_keys(matrix(wide), sizes)
@@ -59,13 +59,13 @@ def test_a_key_above_what_a_whole_number_holds_is_numbered_anew_and_keeps_the_or
     assert 0 <= key.min() <= key.max() < span
 
 
-def test_a_key_is_the_number_that_the_codes_write():
+def test_key_is_a_mixed_radix_number_of_the_codes():
     key, span = row_keys(matrix([[1, 2, 3], [0, 0, 1]]), [2, 3, 5])
     assert (key.tolist(), span) == ([1 * 15 + 2 * 5 + 3, 1], 30)
     assert row_keys(matrix([[0], [0]]), [0])[0].tolist() == [0, 0]
 
 
-def test_few_and_many_possible_keys_are_numbered_alike():
+def test_numbering_does_not_depend_on_the_range_of_keys():
     rows = np.random.default_rng(1).integers(0, 50, (300, 2)).astype(np.int32)
     for sizes in ([50, 50], [50, 5_000]):
         number, count = group_keys(rows, sizes)
@@ -73,20 +73,20 @@ def test_few_and_many_possible_keys_are_numbered_alike():
         assert count == len(np.unique(rows, axis=0))
 
 
-def test_amounts_are_added_in_their_own_type():
+def test_sums_keep_the_type_of_the_amounts():
     whole = sum_by(np.asarray([0, 2, 0]), np.asarray([2**60, 7, 1]), 3)
     assert whole.tolist() == [2**60 + 1, 0, 7]
-    many = sum_by(np.asarray([1, 1]), np.asarray([2**70, 1], object), 2)
-    assert many.tolist() == [0, 2**70 + 1]
+    large = sum_by(np.asarray([1, 1]), np.asarray([2**70, 1], object), 2)
+    assert large.tolist() == [0, 2**70 + 1]
 
 
 entries = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 4), st.integers(1, 9)), max_size=25)
 
 
 @given(entries)
-@example([(1, 2, 1), (0, 3, 1), (1, 2, 1)])  # rows by themselves
+@example([(1, 2, 1), (0, 3, 1), (1, 2, 1)])  # each row with count 1
 @example([(1, 2, 1), (0, 3, 2), (1, 2, 1)])
-def test_a_histogram_counts_what_a_counter_counts(rows):
+def test_histogram_equals_counter(rows):
     group, value, count = (np.asarray([row[i] for row in rows], dtype) for i, dtype in enumerate((int, np.int32, int)))
     found = histogram(group, value, count, 4, Domain("s", 5))
     counted: Counter[tuple[int, int]] = Counter()
@@ -94,9 +94,9 @@ def test_a_histogram_counts_what_a_counter_counts(rows):
         if v >= 0:
             counted[g, v] += n
     spans = list(zip(found.start[:-1], found.start[1:], strict=True))
-    told = {(g, int(found.value[i])): int(found.count[i]) for g, (a, b) in enumerate(spans) for i in range(a, b)}
-    assert told == counted
-    assert list(told) == sorted(told)
+    by_group = {(g, int(found.value[i])): int(found.count[i]) for g, (a, b) in enumerate(spans) for i in range(a, b)}
+    assert by_group == counted
+    assert list(by_group) == sorted(by_group)
     assert found.start.tolist()[0] == 0
     assert found.known.tolist() == [sum(n for (g, _), n in counted.items() if g == each) for each in range(4)]
     assert found.total.tolist() == [sum(n for (_, v), n in counted.items() if v == each) for each in range(5)]
@@ -107,7 +107,7 @@ def test_a_histogram_counts_what_a_counter_counts(rows):
     ]
 
 
-def test_groups_tell_their_rows_and_find_a_column():
+def test_groups_have_rows_and_histograms_by_column():
     one, other = (
         histogram(np.asarray([0, 1]), np.asarray([0, 1], np.int32), np.asarray([2, 3]), 2, Domain(name, 2))
         for name in ("s", "t")
@@ -131,7 +131,7 @@ def test_groups_tell_their_rows_and_find_a_column():
         ([None, None], (), [0, 0]),
     ],
 )
-def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, codes, monkeypatch):
+def test_codes_follow_the_order_of_values_with_missing_last(values, text, codes, monkeypatch):
     kind = pa.int64() if values[0] == 10 else pa.string()
     half = len(values) // 2
     column = pa.chunked_array([pa.array(values[:half], kind), pa.array(values[half:], kind)])
@@ -145,11 +145,11 @@ def test_codes_follow_the_order_of_values_and_missing_comes_last(values, text, c
     again, same = encode_column(column.dictionary_encode(), "a", 3)
     assert (again.text, same.tolist()) == (text, codes)
     monkeypatch.setattr(frequency_set, "MAX_CONCATENATED_BYTES", 0)
-    again, same = encode_column(column, "a", 3)  # chunk by chunk, as columns of more text than one array holds
+    again, same = encode_column(column, "a", 3)  # chunk by chunk, like columns of more text than fits into one array
     assert (again.text, same.tolist()) == (text, codes)
 
 
-def test_columns_are_coded_alike_on_all_threads(monkeypatch):
+def test_encoding_does_not_depend_on_threads(monkeypatch):
     rows = {"a": [3, 1, None, 1], "b": ["x", None, "y", "x"], "c": ["10", "9", "9", "8"]}
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in rows})
     with DuckDBEngine() as engine:
@@ -161,13 +161,13 @@ def test_columns_are_coded_alike_on_all_threads(monkeypatch):
             frequency_set, "encode_column", lambda *column: (seen.add(get_ident()), encode_column(*column))[1]
         )
         with limit_threads(2):
-            together = read_frequency_set(engine, table, schema)
-    assert get_ident() not in seen  # threads of their own
-    assert together.codes.tolist() == alone.codes.tolist()
-    assert [one.text for one in together.quasi] == [one.text for one in alone.quasi]
+            threaded = read_frequency_set(engine, table, schema)
+    assert get_ident() not in seen  # separate threads
+    assert threaded.codes.tolist() == alone.codes.tolist()
+    assert [one.text for one in threaded.quasi] == [one.text for one in alone.quasi]
 
 
-def test_a_column_without_cells_has_no_codes():
+def test_column_without_cells_has_no_codes():
     dictionary, codes = encode_column(pa.chunked_array([], pa.string()), "a", 0)
     assert (dictionary.size, codes.tolist()) == (0, [])
     assert frequency_set._numpy(pa.chunked_array([], pa.int64())).tolist() == []
@@ -200,8 +200,8 @@ def ladder():
         ("star", [4], None, 0.0, 0.2),
     ],
 )
-def test_a_group_publishes_what_its_rows_share(how, codes, label, height, share):
-    """Two groups: the one in question, and one of a single value before it."""
+def test_group_publishes_the_common_label_of_its_rows(how, codes, label, height, share):
+    """Two groups: the tested one, and one of a single value before it."""
     frequencies = frequencies_of([2, *codes], [1] * (len(codes) + 1))
     group = np.asarray([0] + [1] * len(codes))
     made = publish_groups(frequencies, [ladder()], np.arange(len(group)), group, frequencies.count, how)
@@ -210,7 +210,7 @@ def test_a_group_publishes_what_its_rows_share(how, codes, label, height, share)
     assert made.share[:, 0].tolist() == pytest.approx([0.2, share])
 
 
-def test_entries_are_put_in_the_order_of_rows_and_then_groups():
+def test_entries_are_sorted_by_row_and_group():
     frequencies = frequencies_of([0, 1], [3, 1])
     row, group, count = np.asarray([1, 0, 0]), np.asarray([0, 1, 0]), np.asarray([1, 2, 1])
     made = publish_groups(frequencies, [ladder()], row, group, count, ["ancestor"])
@@ -240,11 +240,11 @@ def test_combinations_in_no_group_are_not_counted():
 @given(
     st.lists(st.tuples(*[st.sampled_from([None, "a", "b", "é", "\uffee", "\U0001f41f"])] * 2), min_size=1, max_size=8)
 )
-def test_groups_are_ranked_by_what_they_show_with_missing_first(shown):
-    ranks = recoding._ranks([[row[0] for row in shown], pa.array([row[1] for row in shown], pa.string())])
-    told = [tuple("" if cell is None else cell for cell in row) for row in shown]
-    for one, mine in zip(ranks, told, strict=True):
-        for other, theirs in zip(ranks, told, strict=True):
+def test_groups_are_ranked_by_labels_with_missing_first(labels):
+    ranks = recoding._ranks([[row[0] for row in labels], pa.array([row[1] for row in labels], pa.string())])
+    sort_keys = [tuple("" if cell is None else cell for cell in row) for row in labels]
+    for one, mine in zip(ranks, sort_keys, strict=True):
+        for other, theirs in zip(ranks, sort_keys, strict=True):
             assert (one < other) == (mine < theirs)
 
 
@@ -267,11 +267,14 @@ WORDS = st.text(st.characters(exclude_categories=("Cs",)), max_size=4)
         st.lists(NUMBERS | WORDS, max_size=12, unique=True),
     )
 )
-def test_many_values_are_ordered_as_few_are(values):
-    """At once or one by one: by size where all are numbers, by code point else and among equal numbers."""
+def test_bulk_sort_equals_sorting_one_by_one(values):
+    """Sort values in bulk or one by one.
 
-    def ordered(few):
-        before, frequency_set.MIN_VALUES_FOR_BULK_SORT = frequency_set.MIN_VALUES_FOR_BULK_SORT, few
+    By size if all are numbers, otherwise by code point, also among equal numbers.
+    """
+
+    def ordered(min_values):
+        before, frequency_set.MIN_VALUES_FOR_BULK_SORT = frequency_set.MIN_VALUES_FOR_BULK_SORT, min_values
         try:
             found, text, order = frequency_set.sort_values(pa.array(values, pa.string()))
         finally:
@@ -283,13 +286,13 @@ def test_many_values_are_ordered_as_few_are(values):
 
 
 @given(st.lists(NUMBERS | st.none(), max_size=12) | st.lists(NUMBERS | ODD | WORDS | st.none(), max_size=12))
-def test_numbers_in_many_texts_are_those_of_each(texts):
+def test_parse_numbers_equals_parse_number(texts):
     each = [parse_number(text) for text in texts]
     assert [None if np.isnan(one) else one for one in parse_numbers(texts).tolist()] == each
 
 
 @given(st.lists(WORDS | st.text(st.characters(max_codepoint=0x7F), max_size=3), max_size=6, unique=True))
-def test_texts_that_look_canonical_at_once_are(texts):
+def test_quick_check_of_canonical_text_is_correct(texts):
     looks = canonical._is_plain(pa.array(texts, pa.string()))
     assert not looks or all(spelling.canonical(text) == text for text in texts)
     assert looks or not all(text.isalnum() and text.isascii() for text in texts)
@@ -306,7 +309,7 @@ def test_pairs_are_counted_in_order(pairs):
 
 @pytest.mark.parametrize(("unit", "second"), [("s", 1), ("ms", 1_000), ("us", 1_000_000)])
 @pytest.mark.parametrize(("instant", "past"), [(YEAR_1, -1), (YEAR_9999, 1), (0, 0)])
-def test_instants_of_the_calendar_have_numbers_and_those_beyond_are_refused(unit, second, instant, past):
+def test_timestamps_beyond_the_calendar_are_refused(unit, second, instant, past):
     kind = pa.timestamp(unit)
     numbers = dictionary_numbers(encode_column(pa.chunked_array([[instant * second, 1]], kind), "seen", 0)[0])
     assert sorted(numbers) == sorted([instant * second, 1])
@@ -315,12 +318,12 @@ def test_instants_of_the_calendar_have_numbers_and_those_beyond_are_refused(unit
             dictionary_numbers(encode_column(pa.chunked_array([[(instant + past) * second, 1]], kind), "seen", 0)[0])
 
 
-def test_nanoseconds_are_all_of_the_calendar():
+def test_all_nanosecond_timestamps_have_numbers():
     column = pa.array([-(2**62), 2**62], pa.timestamp("ns"))
     assert list(dictionary_numbers(encode_column(pa.chunked_array([column]), "seen", 0)[0])) == [-(2.0**62), 2.0**62]
 
 
-def test_decimals_have_numbers_up_to_what_floats_tell_apart():
+def test_decimals_beyond_exact_floats_are_refused():
     def read(number):
         return dictionary_numbers(
             encode_column(pa.chunked_array([[decimal.Decimal(number)]], pa.decimal128(20)), "amount", 0)[0]
@@ -331,7 +334,7 @@ def test_decimals_have_numbers_up_to_what_floats_tell_apart():
         read(MAX_INTEGER + 2)
 
 
-def test_a_table_of_one_row_is_a_table_and_one_of_none_is_not():
+def test_table_needs_at_least_one_row():
     one = pa.table({"age": ["30"]})
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER)})
     with DuckDBEngine() as engine:
@@ -340,7 +343,7 @@ def test_a_table_of_one_row_is_a_table_and_one_of_none_is_not():
             read_frequency_set(engine, engine.read(Source(frame=one.slice(0, 0))), schema)
 
 
-def test_where_no_group_is_left_nothing_weighs():
+def test_histogram_of_no_groups_has_no_weights():
     nothing = np.zeros(0, np.int64)
     found = histogram(nothing, nothing.astype(np.int32), nothing, 0, Domain("s", 2))
     assert found.weight(np.array([1, 2], np.int32)).tolist() == []

@@ -1,4 +1,7 @@
-"""What a plan's loss comes from: every figure is a run of the plan with one thing changed."""
+"""The causes of a plan's loss.
+
+Every figure is a run of the plan with one change.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def ncp(plan):
     return shoal.anonymize(table(), plan).utility["ncp"]
 
 
-def test_every_figure_is_that_of_the_changed_plan():
+def test_every_figure_equals_the_changed_plan():
     found = shoal.explain(PLAN, table())
     assert found.loss == ncp(PLAN)
     columns = {cost.change["column"]: cost.loss for cost in found.without if "model" not in cost.change}
@@ -60,7 +63,8 @@ def test_every_figure_is_that_of_the_changed_plan():
     assert [cost.loss for cost in found.without] == sorted(cost.loss for cost in found.without)
 
 
-def test_what_an_intruder_knows_and_the_k_of_few_columns_have_their_cost():
+def test_costs_with_partial_knowledge():
+    """The intruder's knowledge and k of known columns have a cost."""
     plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5, "known": 2}], "method": {"name": "hidden-cells"}}
     found = shoal.explain(plan, table())
     lowered = {(cost.change["parameter"], cost.change["value"]): cost.loss for cost in found.with_}
@@ -72,13 +76,13 @@ def test_what_an_intruder_knows_and_the_k_of_few_columns_have_their_cost():
     assert lowered["known", 1] == ncp({**fixed, "models": [{"name": "k-anonymity", "k": 5, "known": 1}]})
 
 
-def test_to_go_without_a_k_of_few_columns_is_not_tried():
+def test_dropping_k_with_partial_knowledge_is_not_tried():
     models = [{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2, "known": 1}]
     found = shoal.explain({**PLAN, "models": models, "method": {"name": "hidden-cells"}}, table())
     assert {cost.change.get("model") for cost in found.without} == {None, "l-diversity"}
 
 
-def test_what_has_no_release_says_why():
+def test_infeasible_plan_has_a_reason():
     plan = {**PLAN, "models": [{"name": "k-anonymity", "k": 5}, {"name": "l-diversity", "l": 5, "column": "illness"}]}
     found = shoal.explain(plan, table())
     assert found.loss is None
@@ -87,7 +91,7 @@ def test_what_has_no_release_says_why():
     assert [cost.loss is None for cost in found.with_] == [False, True]  # l = 4 is possible, k = 4 does not help
 
 
-def test_to_give_up_a_promise_is_no_advice():
+def test_dropping_a_model_is_never_advised():
     dropped = Cost({"model": "l-diversity", "column": "illness"}, 0.1)
     less, column = Cost({"model": "k-anonymity", "parameter": "k", "value": 4}, 0.4), Cost({"column": "age"}, 0.3)
     assert Explanation(0.5, (dropped, column), (less,), 9, False).advice == column
@@ -105,13 +109,13 @@ def test_one_column_and_no_time():
         shoal.explain(plan)
 
 
-def test_the_command_tells_and_draws_it(tmp_path, monkeypatch, capsys):
+def test_command_prints_and_draws_costs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pyarrow.csv.write_csv(table(), tmp_path / "t.csv")
     (tmp_path / "plan.toml").write_text(Plan.from_dict({**PLAN, "source": {"path": "t.csv"}}).to_toml())
     app(["explain", "plan.toml", "-o", "costs.html"], standalone_mode=False)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "What helps most: without the column 'dob'" in shown
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "What helps most: without the column 'dob'" in printed
     page = (tmp_path / "costs.html").read_text()
     assert "without l-diversity of &#x27;illness&#x27;" in page
     assert page.count("<svg") >= 8
@@ -124,7 +128,7 @@ def test_the_command_tells_and_draws_it(tmp_path, monkeypatch, capsys):
     assert not answer["sampled"]
 
 
-def test_a_large_table_is_sampled():
+def test_large_table_is_sampled():
     rows = census_table(12_000)
     plan = {
         "columns": {
@@ -137,8 +141,11 @@ def test_a_large_table_is_sampled():
     assert (found.rows, found.sampled) == (10_000, True)
 
 
-def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_end(monkeypatch):
-    """A clock that only trials move on, by a second for a thousand rows each."""
+def test_time_limit_reduces_rows_and_trials(monkeypatch):
+    """With less time, run fewer rows and start no trial that cannot end.
+
+    Only trials advance the clock, by a second for a thousand rows each.
+    """
     now = [0.0]
     monkeypatch.setattr("shoal.advice.explain.time.monotonic", lambda: now[0])
     real, ran = explain.dry_run, []
@@ -160,16 +167,16 @@ def test_with_less_time_fewer_rows_are_run_and_no_trial_begins_that_would_not_en
     assert now[0] <= 20
     now[0] = 0.0
     hurried = shoal.explain(plan, rows, time_limit=5.0)
-    assert (hurried.rows, now[0]) == (1000, 4.0)  # the next might take half as long again
+    assert (hurried.rows, now[0]) == (1000, 4.0)  # the next trial might take half as long again
     assert hurried.untried == 3
 
 
-def test_the_version_is_told_by_an_option(capsys):
+def test_version_option(capsys):
     app(["--version"], standalone_mode=False)
     assert capsys.readouterr().out.strip() == shoal.__version__
 
 
-def test_the_report_has_it_as_a_picture(tmp_path, monkeypatch):
+def test_report_has_the_costs_as_a_chart(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pyarrow.csv.write_csv(table(), "t.csv")
     plan = Plan.from_dict({**PLAN, "source": {"path": "t.csv"}, "output": {"path": "out.csv"}})
@@ -183,10 +190,10 @@ def test_the_report_has_it_as_a_picture(tmp_path, monkeypatch):
         with pytest.raises(OutputError):
             app(["release", "plan.toml", "--quiet", "--explain"], standalone_mode=False)
     app(["release", "plan.toml", "--quiet", "--explain", "--overwrite"], standalone_mode=False)
-    told = (tmp_path / "out.report.html").read_text()
-    assert 'id="costs"' in told
-    assert "without the column" in told
-    assert "shoal release --explain" not in told
+    explained = (tmp_path / "out.report.html").read_text()
+    assert 'id="costs"' in explained
+    assert "without the column" in explained
+    assert "shoal release --explain" not in explained
     release = shoal.anonymize(table(), PLAN)
     assert "without the column" in release.report(release.explain(table())).html
     assert "without the column" not in release.report().html

@@ -1,4 +1,7 @@
-"""Methods side by side: the frontier, the choice, what happens to trials that fail, and method = "auto"."""
+"""Compare methods: the frontier, the choice, failing trials, "auto".
+
+``method = "auto"`` chooses the method of least loss.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def test_frontier_and_choice_by_definition(points, lowest):
         assert chosen[0].loss["ncp"] == min(trial.loss["ncp"] for trial in fit)
 
 
-# -- what is tried ---------------------------------------------------------------------------------
+# -- candidates ------------------------------------------------------------------------------------
 
 
 def test_candidates(tmp_path):
@@ -80,11 +83,11 @@ def test_candidates(tmp_path):
     assert {(c.method.suppression, c.models[0].k) for c in own} == {(0.0, 3), (0.0, 6), (0.1, 3), (0.1, 6)}
     assert all(c.method.loss == "precision" for c in own)
     assert len(found) == len(set(map(repr, found)))
-    few = candidates(plan, ["levels"], [4], [0.2, 0.5])
-    assert [(c.method.suppression, c.models[0].k) for c in few] == [(0.2, 4), (0.5, 4)]
+    chosen = candidates(plan, ["levels"], [4], [0.2, 0.5])
+    assert [(c.method.suppression, c.models[0].k) for c in chosen] == [(0.2, 4), (0.5, 4)]
 
 
-def test_what_cannot_be_tried(tmp_path):
+def test_invalid_explorations_are_refused(tmp_path):
     plan = Plan.read(write_plan(tmp_path))
     with pytest.raises(PlanError, match="no method named 'magic'"):
         candidates(plan, ["magic"])
@@ -97,7 +100,7 @@ def test_what_cannot_be_tried(tmp_path):
                                 "models": [{"name": "k-anonymity", "k": 2}]}))  # fmt: skip
 
 
-def test_trials_run_in_processes_and_agree_with_a_release(tmp_path):
+def test_trials_run_in_processes_and_equal_a_release(tmp_path):
     plan = Plan.read(write_plan(tmp_path))
     steps, parts = [], []
     found = explore(
@@ -150,7 +153,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_slow_trial_is_ended_and_a_dead_one_is_told(tmp_path):
+def test_slow_trial_is_stopped_and_a_dead_one_reported(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, tmp_path / "script.py", write_plan(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
@@ -159,7 +162,7 @@ def test_a_slow_trial_is_ended_and_a_dead_one_is_told(tmp_path):
     ]  # fmt: skip
 
 
-def test_practice_runs_the_method_and_keeps_its_faults_to_itself(tmp_path, monkeypatch):
+def test_practice_run_ignores_errors_of_the_method(tmp_path, monkeypatch):
     from shoal.pipeline import run as pipeline
 
     found = []
@@ -172,8 +175,11 @@ def test_practice_runs_the_method_and_keeps_its_faults_to_itself(tmp_path, monke
 
 
 @pytest.mark.parametrize("name", explore_module.DEFAULT_METHODS)
-def test_practice_suits_every_compared_method(tmp_path, monkeypatch, name):
-    """No fault goes unseen: the run on our own rows ends with a release, with models of sensitive values too."""
+def test_practice_run_works_for_every_default_method(tmp_path, monkeypatch, name):
+    """Let no error go unnoticed in the practice run.
+
+    The run on the package's own rows ends with a release, with models of sensitive values too.
+    """
     from shoal.pipeline import run as pipeline
 
     done = []
@@ -203,14 +209,17 @@ def test_errors_inside_a_trial(tmp_path, monkeypatch):
     assert explore_module._try(refused, FrequencyCache()).outcome == "refused"
 
 
-def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
-    """The same releases as if each were alone, and as many seconds; another file or column is counted anew."""
+def test_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
+    """Share the frequency set among trials.
+
+    The releases are the same as without sharing, and so are the seconds; another file or column is counted again.
+    """
     from shoal.pipeline import decide
     from shoal.pipeline.run import dry_run
 
-    asked = []
+    counted = []
     usual = decide.read_frequency_set
-    monkeypatch.setattr(decide, "read_frequency_set", lambda *given: asked.append(given[1]) or usual(*given))
+    monkeypatch.setattr(decide, "read_frequency_set", lambda *given: counted.append(given[1]) or usual(*given))
     rows = "".join(f"{20 + n % 9},{' a' if n % 2 else 'a'},{'xyz'[n % 3]}\n" for n in range(90))
     for name in ("t", "u"):
         (tmp_path / f"{name}.csv").write_text("age,place,ill\n" + rows)
@@ -231,18 +240,20 @@ def test_a_table_is_counted_once_for_all_trials(tmp_path, monkeypatch):
         found = dry_run(plan_of(method=method), cache=cache)
         assert found.certificate.to_json() == dry_run(plan_of(method=method)).certificate.to_json()
         assert (cache.seconds_saved > 0) == (method != "mondrian")
-    assert len(asked) == 2 + 3 * 2  # as the values are written and in canonical form, once for all and for each alone
-    asked.clear()
+    assert (
+        len(counted) == 2 + 3 * 2
+    )  # with raw values and in canonical form, once shared and once for each separate run
+    counted.clear()
     for plan in (plan_of("u"), plan_of(role="sensitive"), plan_of(role="person"), plan_of(role="person")):
         dry_run(plan, cache=cache)
         assert cache.seconds_saved == 0
-    assert len(asked) == 4 * 2
+    assert len(counted) == 4 * 2
 
 
 # -- the picture and the command -------------------------------------------------------------------
 
 
-def test_the_picture():
+def test_scatter_chart():
     points = [Point("a<b", 0.1, 0.4, True, False), Point("c", 0.3, 0.2, True, True), Point("d", 0.3, 0.5, False, False)]
     svg = scatter(points, "ncp")
     assert svg.count('class="efficient"') == 1
@@ -256,24 +267,25 @@ def test_the_picture():
     assert "No trial ended" in exploration_page([], "ncp", ("m",), [("x",)], "k")
 
 
-places = st.lists(
+positions = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()), min_size=1, max_size=30, unique_by=lambda p: p[:2]
 )
 
 
-@given(places)
-def test_numbers_beside_marks_are_those_of_the_table_and_do_not_overlap(found):
+@given(positions)
+def test_numbers_of_marks_do_not_overlap(found):
+    """The numbers next to marks are rows of the table."""
     points = [Point(f"m{n}", risk / 20, loss / 20, good, n == 0) for n, (risk, loss, good) in enumerate(found)]
     svg = scatter(points, "ncp")
-    shown = re.findall(r'<text class="number" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">(\d+)</text>', svg)
-    numbers = [int(number) for _, _, number in shown]
-    assert 1 in numbers  # the chosen one
+    labels = re.findall(r'<text class="number" text-anchor="middle" x="([\d.]+)" y="([\d.]+)">(\d+)</text>', svg)
+    numbers = [int(number) for _, _, number in labels]
+    assert 1 in numbers  # the chosen trial
     assert len(numbers) == len(set(numbers))
     assert set(numbers) <= set(range(1, len(points) + 1))
-    for one, other in itertools.combinations(shown, 2):
+    for one, other in itertools.combinations(labels, 2):
         wide = 12 * (len(one[2]) + len(other[2])) / 2
-        apart = abs(float(one[0]) - float(other[0])) >= wide - 0.11
-        assert apart or abs(float(one[1]) - float(other[1])) >= 18 - 0.11
+        separate = abs(float(one[0]) - float(other[0])) >= wide - 0.11
+        assert separate or abs(float(one[1]) - float(other[1])) >= 18 - 0.11
 
 
 def test_rows_of_the_table_are_numbered():
@@ -299,9 +311,9 @@ def test_command(tmp_path, capsys, monkeypatch):
     assert "<svg" in (tmp_path / "plan.explore.html").read_text()
     with pytest.raises(OutputError, match="exists"):
         run()
-    shown = run(overwrite=True, as_json=False)
-    assert "Chosen, of least loss: full-domain, k = 3." in shown
-    assert "levels (infeasible): At these levels" in shown
+    printed = run(overwrite=True, as_json=False)
+    assert "Chosen, of least loss: full-domain, k = 3." in printed
+    assert "levels (infeasible): At these levels" in printed
     with pytest.raises(InfeasibleError, match="No trial"):
         run(overwrite=True, method=["levels"])
     assert not (tmp_path / "released.csv").exists()
@@ -327,10 +339,10 @@ def document(method):
 
 def test_auto_takes_the_least_loss():
     release = shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1}))
-    told = release.certificate["method"]
-    tried = {entry["method"]: entry.get("ncp") for entry in told["tried"]}
+    facts = release.certificate["method"]
+    tried = {entry["method"]: entry.get("ncp") for entry in facts["tried"]}
     assert list(tried) == list(Auto().methods)
-    assert told["chosen"] == min(tried, key=lambda name: tried[name])
+    assert facts["chosen"] == min(tried, key=lambda name: tried[name])
     assert release.utility["ncp"] == min(tried.values())
     for name, loss in tried.items():
         alone = {"name": name, **({"suppression": 0.1} if name == "full-domain" else {})}
@@ -338,15 +350,18 @@ def test_auto_takes_the_least_loss():
     assert shoal.anonymize(table(), document({"name": "auto", "suppression": 0.1})).table.equals(release.table)
 
 
-def test_auto_is_the_same_on_one_thread_and_on_several(monkeypatch):
-    """Methods work at the same time where threads are allowed; what is told of them has their order."""
-    at_work, most = [], []
+def test_auto_does_not_depend_on_threads(monkeypatch):
+    """Run methods at the same time if threads are allowed.
+
+    The certificate lists them in their order.
+    """
+    running, numbers_running = [], []
 
     def decide(self, problem):
-        at_work.append(self.name)
-        most.append(len(at_work))
+        running.append(self.name)
+        numbers_running.append(len(running))
         time.sleep(0.3)
-        at_work.remove(self.name)
+        running.remove(self.name)
         return real(self, problem)
 
     real = Mondrian.decide
@@ -354,16 +369,19 @@ def test_auto_is_the_same_on_one_thread_and_on_several(monkeypatch):
     monkeypatch.setattr(TopDown, "decide", lambda self, problem: decide(self, problem))
     found = {}
     for threads in (1, 2):
-        most.clear()
+        numbers_running.clear()
         plan = {**document({"name": "auto", "methods": ["mondrian", "top-down"]}), "engine": {"threads": threads}}
         release = shoal.anonymize(table(), plan)
         found[threads] = release.table.to_pylist(), release.certificate["method"]["tried"]
-        assert max(most) == threads
+        assert max(numbers_running) == threads
     assert found[1] == found[2]
 
 
-def test_auto_ends_where_its_caller_is_interrupted(monkeypatch):
-    """A method that would work on for minutes hears of it when it next tells how far it is."""
+def test_auto_stops_if_its_caller_is_interrupted(monkeypatch):
+    """Stop a method that would work on for minutes.
+
+    It is stopped when it next reports its progress.
+    """
     begun, ended = threading.Event(), []
 
     def wait(self, problem):
@@ -391,15 +409,15 @@ def test_auto_ends_where_its_caller_is_interrupted(monkeypatch):
 
 
 def test_auto_ends_in_time_with_the_best_so_far():
-    told = shoal.anonymize(table(), document({"name": "auto", "time_limit": 1e-6})).certificate["method"]
-    outcomes = [entry.get("outcome") for entry in told["tried"]]
+    facts = shoal.anonymize(table(), document({"name": "auto", "time_limit": 1e-6})).certificate["method"]
+    outcomes = [entry.get("outcome") for entry in facts["tried"]]
     assert outcomes == [None, *["not tried, the time was over"] * 3]
-    assert told["chosen"] == Auto().methods[0]
+    assert facts["chosen"] == Auto().methods[0]
     whole = shoal.anonymize(table(), document({"name": "auto", "time_limit": 600})).certificate["method"]
     assert all("outcome" not in entry for entry in whole["tried"])
 
 
-def test_auto_passes_over_what_does_not_serve():
+def test_auto_skips_unsuitable_methods():
     release = shoal.anonymize(table(), document({"name": "auto", "methods": ["levels", "full-domain"]}))
     assert [entry.get("outcome") for entry in release.certificate["method"]["tried"]] == ["InfeasibleError", None]
     assert set(release.certificate["levels"]) == {"age", "town"}
@@ -408,7 +426,7 @@ def test_auto_passes_over_what_does_not_serve():
 
 
 @pytest.mark.parametrize(
-    ("method", "says"),
+    ("method", "message"),
     [
         ({"name": "auto", "methods": []}, "must be a list, each item text"),
         ({"name": "auto", "methods": ["auto"]}, "other methods"),
@@ -418,12 +436,12 @@ def test_auto_passes_over_what_does_not_serve():
         ({"name": "auto", "methods": ["sampled-grid"]}, "parameters of its own|cannot be tried"),
     ],
 )
-def test_auto_refuses(method, says):
-    with pytest.raises(PlanError, match=says):
+def test_auto_refuses_wrong_parameters(method, message):
+    with pytest.raises(PlanError, match=message):
         Plan.from_dict(document(method))
 
 
-def test_auto_is_a_method_like_others():
+def test_auto_is_registered():
     assert METHODS["auto"] is Auto
 
 
@@ -437,8 +455,11 @@ print(sorted(trial.outcome for trial in shoal.explore(plan, table, methods=["mon
 """
 
 
-def test_a_script_explores_without_a_guard_of_its_main_module(tmp_path):
-    """Each process would else run the script again, and end with a page of errors."""
+def test_script_without_a_main_guard_can_explore(tmp_path):
+    """Explore from a script without an ``if __name__`` guard.
+
+    Otherwise each process would run the script again, and end with a page of errors.
+    """
     (tmp_path / "script.py").write_text(UNGUARDED)
     done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("['released']\n", 0), done.stderr[-1000:]

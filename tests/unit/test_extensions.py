@@ -1,4 +1,7 @@
-"""Packages of others add models, methods and hierarchies: the example, installed as a stranger would."""
+"""Third-party packages add models, methods, hierarchies and more.
+
+The example package is installed as a user would install it.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ from shoal.testing import check_engine, check_format, check_hierarchy
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "plugin"
 
 
-def test_the_example_serves_every_method_when_it_is_installed(tmp_path):
+def test_installed_example_passes_its_own_tests(tmp_path):
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target"]
     subprocess.run([*install, tmp_path / "packages", EXAMPLE], check=True, env={**os.environ, "PIP_NO_INDEX": "1"})
-    places = os.pathsep.join([str(tmp_path / "packages"), str(Path(shoal.__file__).parent.parent)])
+    import_path = os.pathsep.join([str(tmp_path / "packages"), str(Path(shoal.__file__).parent.parent)])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": places},
+        env={**os.environ, "PYTHONPATH": import_path},
         capture_output=True,
         text=True,
         check=False,
@@ -44,21 +47,21 @@ def test_the_example_serves_every_method_when_it_is_installed(tmp_path):
     assert re.search(r"^\d+ passed in ", done.stdout, re.MULTILINE), done.stdout[-3000:]  # none failed, none skipped
 
 
-def extended(value: str) -> Registry[type[Model]]:
+def registry_with(value: str) -> Registry[type[Model]]:
     found = Registry({"own": shoal.KAnonymity}, "nowhere", Model)
     found.__dict__["installed"] = {"theirs": EntryPoint("theirs", value, "nowhere")}
     return found
 
 
-def test_own_names_come_first_and_others_are_loaded_when_they_are_asked_for():
-    found = extended("shoal.models:PSensitive")
+def test_own_names_come_first_and_others_load_lazily():
+    found = registry_with("shoal.models:PSensitive")
     assert (list(found), len(found)) == (["own", "theirs"], 2)
     assert found["own"] is shoal.KAnonymity
     assert found["theirs"] is shoal.PSensitive
     assert "nothing" not in found
 
 
-def test_an_object_is_asked_for_where_a_registry_holds_objects():
+def test_registry_of_instances_requires_instances():
     found = Registry({}, "nowhere", Format, instances=True)
     found.__dict__["installed"] = {
         name: EntryPoint(name, f"shoal.io.formats:{name}", "nowhere") for name in ("PLAIN", "Format")
@@ -68,7 +71,7 @@ def test_an_object_is_asked_for_where_a_registry_holds_objects():
             found[name]
 
 
-def test_a_broken_format_of_others_stops_nobody_who_does_not_ask_for_it(tmp_path, monkeypatch):
+def test_broken_third_party_format_fails_only_if_requested(tmp_path, monkeypatch):
     broken = {"theirs": EntryPoint("theirs", "no_such_package:X", "shoal.formats")}
     monkeypatch.setitem(FORMATS.__dict__, "installed", broken)
     (tmp_path / "table.dat").write_text("a,b\n1,2\n")
@@ -78,45 +81,46 @@ def test_a_broken_format_of_others_stops_nobody_who_does_not_ask_for_it(tmp_path
 
 
 @pytest.mark.parametrize("name", ["excel", "spss", "stata", "sqlite"])
-def test_formats_of_shoal_keep_what_is_asked_of_others(tmp_path, name):
+def test_own_formats_meet_the_extension_contract(tmp_path, name):
     if any(find_spec(package) is None for package in FORMATS[name].packages):
         pytest.skip(f"the extra {FORMATS[name].extra!r} is not installed")
     form = FORMATS[name]
     check_format(replace(form, suffixes=(".xlsx",) if name == "excel" else form.suffixes), tmp_path)
 
 
-class Theirs(DuckDBEngine):
-    """An engine of somebody else's."""
+class ThirdPartyEngine(DuckDBEngine):
+    """A third-party engine."""
 
     opened: ClassVar[list[str]] = []
 
     def __init__(self, settings, frame, progress, time_zone):
         super().__init__(settings.memory, settings.threads, time_zone)
-        Theirs.opened.append(settings.options["theirs.setting"])
+        ThirdPartyEngine.opened.append(settings.options["theirs.setting"])
 
 
-def test_an_engine_of_others_is_named_by_a_plan_and_held_to_the_same_answers(monkeypatch):
+def test_third_party_engine_gives_the_same_answers(monkeypatch):
+    """Name the engine in a plan and compare its answers."""
     monkeypatch.setitem(ENGINES.__dict__, "installed", {"theirs": EntryPoint("theirs", "x:y", "shoal.engines")})
-    monkeypatch.setattr(ENGINES, "_load", lambda point: Theirs)
+    monkeypatch.setattr(ENGINES, "_load", lambda point: ThirdPartyEngine)
     plan = {"columns": {"age": "quasi-identifier"}, "models": "k-anonymity k=2"}
     engine = {"name": "theirs", "options": {"theirs.setting": "7"}}
     released = shoal.anonymize(pa.table({"age": [1, 1, 2, 2]}), {**plan, "engine": engine})
-    assert (released.table.num_rows, Theirs.opened) == (4, ["7"])
-    monkeypatch.setattr(Theirs, "__init__", lambda self, *given: DuckDBEngine.__init__(self))
+    assert (released.table.num_rows, ThirdPartyEngine.opened) == (4, ["7"])
+    monkeypatch.setattr(ThirdPartyEngine, "__init__", lambda self, *given: DuckDBEngine.__init__(self))
     check_engine("theirs", methods=("full-domain",))
     with pytest.raises(PlanError, match="one of duckdb, spark, theirs; found 'thiers'"):
         shoal.Plan.from_dict({**plan, "engine": {"name": "thiers"}})
 
 
-def test_own_names_cannot_be_taken_over():
+def test_own_names_cannot_be_replaced():
     assert not set(MODELS.installed) & {"k-anonymity"}
     assert MODELS["k-anonymity"] is shoal.KAnonymity
 
 
 @pytest.mark.parametrize("value", ["json:dumps", "shoal.schema:Flat", "no_such_package:X", "shoal.models:nothing"])
-def test_what_is_no_model_is_refused_in_words(value):
+def test_objects_other_than_models_are_refused(value):
     with pytest.raises(PlanError, match="theirs"):
-        extended(value)["theirs"]
+        registry_with(value)["theirs"]
 
 
 @pytest.mark.parametrize(
@@ -135,5 +139,5 @@ def test_what_is_no_model_is_refused_in_words(value):
     ],
     ids=lambda instances: type(instances).__name__,
 )
-def test_every_hierarchy_of_shoal_keeps_what_is_asked_of_others(hierarchy, values):
+def test_own_hierarchies_meet_the_extension_contract(hierarchy, values):
     check_hierarchy(hierarchy, values)

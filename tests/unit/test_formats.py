@@ -1,4 +1,7 @@
-"""Tables as they really lie around: compressed, in many files, through standard input, with decimal commas."""
+"""Source files in the forms of practice.
+
+Compressed, in several files, from standard input, with decimal commas.
+"""
 
 from __future__ import annotations
 
@@ -35,78 +38,78 @@ def zstd(content):
     return sink.getvalue().to_pybytes()
 
 
-PACKED = {"gz": gzip.compress, "zst": zstd}
+COMPRESS = {"gz": gzip.compress, "zst": zstd}
 
 
-@pytest.mark.parametrize("kind", PACKED)
-def test_a_compressed_csv_reads_like_the_plain_one(tmp_path, kind):
-    (tmp_path / f"t.csv.{kind}").write_bytes(PACKED[kind](ROWS))
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_compressed_csv_reads_like_plain_csv(tmp_path, kind):
+    (tmp_path / f"t.csv.{kind}").write_bytes(COMPRESS[kind](ROWS))
     assert rows_of(tmp_path / f"t.csv.{kind}") == [{"a": "1", "b": "x"}, {"a": "2", "b": "y"}]
 
 
-@pytest.mark.parametrize("kind", PACKED)
-def test_a_file_of_several_compressed_parts_is_read_to_its_end(tmp_path, kind):
-    (tmp_path / f"t.csv.{kind}").write_bytes(PACKED[kind](ROWS) + PACKED[kind](b"3,z\n"))
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_file_of_several_compressed_parts_is_read_to_its_end(tmp_path, kind):
+    (tmp_path / f"t.csv.{kind}").write_bytes(COMPRESS[kind](ROWS) + COMPRESS[kind](b"3,z\n"))
     assert len(rows_of(tmp_path / f"t.csv.{kind}")) == 3
 
 
-@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("kind", COMPRESS)
 @pytest.mark.parametrize("left", [6, 30, -1, -9])
-def test_a_compressed_file_that_is_cut_off_is_refused(tmp_path, kind, left):
-    whole = PACKED[kind](b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(9999)))
+def test_truncated_compressed_file_is_refused(tmp_path, kind, left):
+    whole = COMPRESS[kind](b"a,b\n" + b"".join(b"%d,%d\n" % (n, n * n) for n in range(9999)))
     (tmp_path / f"t.csv.{kind}").write_bytes(whole[:left])
     with pytest.raises(TableError, match="damaged or cut off"):
         rows_of(tmp_path / f"t.csv.{kind}")
 
 
-@pytest.mark.parametrize("kind", PACKED)
-def test_a_file_that_grows_out_of_proportion_is_refused(tmp_path, kind, monkeypatch):
+@pytest.mark.parametrize("kind", COMPRESS)
+def test_excessive_compression_is_refused(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(compression, "ALWAYS_ALLOWED_BYTES", 1 << 20)
     monkeypatch.setattr(compression, "MAX_EXPANSION", 100)
-    (tmp_path / f"t.csv.{kind}").write_bytes(PACKED[kind](b"a,b\n" + b"0,0\n" * (1 << 20)))
+    (tmp_path / f"t.csv.{kind}").write_bytes(COMPRESS[kind](b"a,b\n" + b"0,0\n" * (1 << 20)))
     with pytest.raises(TableError, match="more than 100 times its size"):
         rows_of(tmp_path / f"t.csv.{kind}")
 
 
-def test_what_was_laid_out_goes_with_the_engine(tmp_path):
+def test_decompressed_files_are_removed_with_the_engine(tmp_path):
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(ROWS))
     with DuckDBEngine() as engine:
         table = engine.read(Source(tmp_path / "t.csv.gz"))
         folder = engine._spill.path
         assert list(folder.rglob("t.csv"))
-        assert engine.read(Source(tmp_path / "t.csv.gz")).columns == table.columns  # laid out once
+        assert engine.read(Source(tmp_path / "t.csv.gz")).columns == table.columns  # decompressed once
         assert len(list(folder.rglob("t.csv"))) == 1
     assert not folder.exists()
 
 
 @pytest.mark.parametrize("content", [ROWS, gzip.compress(ROWS), zstd(ROWS)], ids=["plain", "gz", "zst"])
-def test_standard_input_is_read_once_and_as_often_as_needed(monkeypatch, content):
+def test_standard_input_can_be_used_repeatedly(monkeypatch, content):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
     with DuckDBEngine() as engine:
         for _ in range(2):
             assert engine.to_arrow(engine.read(Source(Path("-")))).num_rows == 2
 
 
-def test_parquet_comes_through_standard_input_too(monkeypatch):
+def test_parquet_from_standard_input(monkeypatch):
     sink = io.BytesIO()
     pq.write_table(pa.table({"a": [1, 2]}), sink)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(sink.getvalue())))
     assert rows_of("-") == [{"a": 1}, {"a": 2}]
 
 
-def test_a_pattern_stands_for_its_files(tmp_path):
+def test_pattern_reads_all_matching_files(tmp_path):
     for name in ("2023-1.csv", "2024-1.csv", "2024-2.csv"):
         (tmp_path / name).write_text(f"a\n{name}\n")
     assert [row["a"] for row in rows_of(tmp_path / "2024-*.csv")] == ["2024-1.csv", "2024-2.csv"]
 
 
-def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path):
+def test_existing_file_named_like_a_pattern(tmp_path):
     (tmp_path / "t[1].csv").write_text("a\nright\n")
     (tmp_path / "t1.csv").write_text("a\nwrong\n")
     assert rows_of(tmp_path / "t[1].csv") == [{"a": "right"}]
 
 
-def test_a_folder_of_csv_files_packed_or_not_is_one_table(tmp_path):
+def test_folder_of_plain_and_compressed_csv_is_one_table(tmp_path):
     (tmp_path / "1.csv").write_bytes(ROWS)
     (tmp_path / "2.csv.gz").write_bytes(gzip.compress(b"a,b\n3,z\n"))
     (tmp_path / "_SUCCESS").write_text("")
@@ -115,7 +118,7 @@ def test_a_folder_of_csv_files_packed_or_not_is_one_table(tmp_path):
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_columns_in_the_names_of_folders_come_last_and_as_text(tmp_path, form):
+def test_partition_columns_come_last_as_text(tmp_path, form):
     for year, region, rows in (("2023", "a%2Fb", ["1"]), ("2024", "__HIVE_DEFAULT_PARTITION__", ["2", "3"])):
         folder = tmp_path / f"year={year}" / f"region={region}"
         folder.mkdir(parents=True)
@@ -141,12 +144,12 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("case", FOLDERS)
-def test_folders_that_are_no_one_table_are_refused(tmp_path, case):
-    files, told = FOLDERS[case]
+def test_inconsistent_folders_are_refused(tmp_path, case):
+    files, message = FOLDERS[case]
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    with pytest.raises(TableError, match=told):
+    with pytest.raises(TableError, match=message):
         rows_of(tmp_path)
 
 
@@ -162,7 +165,7 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("case", NUMBERS)
-def test_numbers_as_other_countries_write_them(tmp_path, case):
+def test_numbers_with_other_separators(tmp_path, case):
     cells, form, expected = NUMBERS[case]
     lines = [f"{number};{cell}\n" for number, cell in enumerate(cells.split(";"))]
     (tmp_path / "t.csv").write_text("n;m\n" + "".join(lines))
@@ -189,45 +192,47 @@ ADDRESSES = [
     lambda address: Plan.from_dict({"source": {"path": address}, "columns": {"a": {"role": "quasi-identifier"}}}),
     lambda address: Plan.from_dict({"output": {"path": address}, "columns": {"a": {"role": "quasi-identifier"}}}),
 ])  # fmt: skip
-def test_an_address_is_no_path_and_is_not_repeated(address, make):
-    with pytest.raises(PlanError) as told:
+def test_database_address_as_path_is_refused(address, make):
+    """Do not repeat the address in the message."""
+    with pytest.raises(PlanError) as caught:
         make(address)
-    assert "geheim" not in str(told.value)
-    assert "anna" not in str(told.value)
+    assert "geheim" not in str(caught.value)
+    assert "anna" not in str(caught.value)
 
 
-def test_every_format_is_told_by_its_name(tmp_path):
+def test_format_from_the_suffix(tmp_path):
     for form in FORMATS.values():
         for suffix in form.suffixes:
             assert format_of(tmp_path / f"t{suffix.upper()}") is form
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS.values() if form.signature], ids=lambda form: form.name)
-def test_a_format_is_told_by_its_first_bytes_and_a_false_name_is_refused(tmp_path, form):
-    place, sign = form.signature[0]
+def test_format_from_the_first_bytes(tmp_path, form):
+    """Refuse a file with the suffix of another format."""
+    offset, signature_bytes = form.signature[0]
     for name in ("table", "t.csv"):
-        (tmp_path / name).write_bytes(b"\1" * place + sign + b"\1" * 80)
+        (tmp_path / name).write_bytes(b"\1" * offset + signature_bytes + b"\1" * 80)
     assert format_of(tmp_path / "table") is form
     with pytest.raises(TableError, match=f'format = "{form.name}"'):
         format_of(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS.values() if form.packages], ids=lambda form: form.name)
-def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path, form, monkeypatch):
+def test_missing_package_of_a_format_is_named(tmp_path, form, monkeypatch):
     monkeypatch.setattr("shoal.io.formats.find_spec", lambda name: None)
-    place = tmp_path / f"t{form.suffixes[0]}"
-    place.write_bytes(b"x")
+    path = tmp_path / f"t{form.suffixes[0]}"
+    path.write_bytes(b"x")
     with pytest.raises(TableError, match=rf"pip install 'shoal\[{form.extra}\]'"):
-        rows_of(place)
+        rows_of(path)
 
 
-def test_a_key_that_a_format_does_not_know_is_refused(tmp_path):
+def test_unknown_option_of_a_format_is_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes(ROWS)
     with pytest.raises(PlanError, match="CSV, which has no 'sheet'"):
         rows_of(tmp_path / "t.csv", sheet="one")
 
 
-def test_an_unknown_format_is_refused_with_a_hint():
+def test_unknown_format_is_refused_with_a_hint():
     with pytest.raises(PlanError, match="Did you mean 'excel'"):
         Source(Path("x"), format="exel")
 
@@ -239,15 +244,18 @@ def parquet(content):
 
 
 @pytest.mark.parametrize("compression", [bytes, gzip.compress, parquet], ids=["plain", "gz", "parquet"])
-def test_a_draft_and_an_exploration_take_standard_input(tmp_path, monkeypatch, compression):
-    """Both read their table several times; standard input is there once."""
+def test_draft_and_exploration_read_standard_input(tmp_path, monkeypatch, compression):
+    """Read standard input for a draft and an exploration.
+
+    Both read their table several times; standard input can be read only once.
+    """
     content = b"age,illness\n" + b"".join(b"%d,%s\n" % (20 + n % 9, b"flu gout cold".split()[n % 3]) for n in range(60))
-    for_each = functools.partial(monkeypatch.setattr, sys, "stdin")
-    for_each(io.TextIOWrapper(io.BytesIO(compression(content))))
+    replace_stdin = functools.partial(monkeypatch.setattr, sys, "stdin")
+    replace_stdin(io.TextIOWrapper(io.BytesIO(compression(content))))
     drafted = shoal.draft("-")
     assert drafted.profile.rows == 60
     assert drafted.tried
     assert drafted.plan.source.path == Path("-")
-    for_each(io.TextIOWrapper(io.BytesIO(compression(content))))
+    replace_stdin(io.TextIOWrapper(io.BytesIO(compression(content))))
     (trial,) = shoal.explore(drafted.plan, methods=["mondrian"], ks=[5], workers=1).trials
     assert (trial.outcome, trial.released) == ("released", 60)

@@ -1,4 +1,7 @@
-"""The full-domain search against brute force over every node, and against ARX's optima for Adult."""
+"""The full-domain search against brute force over every node.
+
+Also against ARX's optima for Adult.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ CLASSES = (("u",), ("v", "w"), ("x",))
 
 @st.composite
 def hierarchies(draw):
-    """Labels of every leaf, level by level, each level a coarsening of the one below; `*` on top."""
+    """Labels of every leaf, level by level.
+
+    Each level is a coarsening of the one below; `*` is on top.
+    """
     leaves = LEAVES[: draw(st.integers(2, 6))]
     columns = [list(leaves)]
     for level in range(draw(st.integers(0, 2))):
@@ -121,7 +127,7 @@ def test_same_optimum_as_brute_force(model, measure, problem, suppression):
 @given(
     problems(), st.sampled_from(["k", "k and p", "t"]), st.sampled_from([0.2, 0.5]), st.sampled_from([0, 0.2, 0.8, 1])
 )
-def test_same_optimum_where_suppressed_rows_cost_more_or_less(measure, large, problem, model, suppression, gs):
+def test_same_optimum_with_other_costs_of_suppressed_rows(measure, large, problem, model, suppression, gs):
     ladders, table = problem
     models, holds = MODELS[model]
     bound = bind(ladders, table, models)
@@ -140,8 +146,11 @@ def test_same_optimum_where_suppressed_rows_cost_more_or_less(measure, large, pr
         assert found.best.loss == pytest.approx(expected[found.best.node], abs=1e-12)
 
 
-def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
-    """Of a large lattice, whatever look is interrupted: the bound covers what was not looked at."""
+def test_interrupted_search_has_a_valid_bound(monkeypatch):
+    """Interrupt the search of a large lattice at every evaluation.
+
+    The bound covers the nodes that were not evaluated.
+    """
     random = np.random.default_rng(1)
     names = ("q0", "q1")
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((2, 4, 8))) for name in names})
@@ -168,7 +177,7 @@ def test_an_interrupted_search_does_not_claim_what_it_has_not_seen(monkeypatch):
         monkeypatch.setattr(NodeEvaluator, "look", stop)
         try:
             found = exhaustive.find_optimum(problem, method.measure(problem), 0.1, *bounds, interruptible=True)
-        except KeyboardInterrupt:  # nothing was found yet
+        except KeyboardInterrupt:  # no solution was found yet
             continue
         interrupted += 1
         assert found.lower_bound <= best.best.loss
@@ -195,8 +204,8 @@ def test_same_minimal_recodings_as_brute_force(model, problem, suppression):
 
 @settings(max_examples=40)
 @given(problems(), st.sampled_from(["k", "k and p", "t"]), st.sampled_from(["ncp", "entropy", "discernibility"]))
-def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure):
-    """The search for lattices that do not fit in memory, let loose on small ones."""
+def test_finished_search_of_a_large_lattice_is_optimal(problem, model, measure):
+    """Run the search for lattices that do not fit in memory on small ones."""
     ladders, table = problem
     models, holds = MODELS[model]
     bound = bind(ladders, table, models)
@@ -214,8 +223,11 @@ def test_large_lattice_search_agrees_when_it_may_finish(problem, model, measure)
 
 
 @given(st.integers(1, 6), st.data())
-def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, data):
-    """Solutions are whatever lies above some node or another, as with models that survive unions."""
+def test_greedy_start_is_a_local_minimum(columns, data):
+    """The start from the top is a solution with no solution one step below.
+
+    Solutions are all nodes above some node or another, as with models that survive unions.
+    """
     highest = tuple(data.draw(st.integers(0, 3)) for _ in range(columns))
     below = [tuple(data.draw(st.integers(0, high)) for high in highest) for _ in range(data.draw(st.integers(1, 4)))]
     losses = [np.cumsum([data.draw(st.integers(0, 9)) for _ in range(high + 1)]).astype(float) for high in highest]
@@ -227,8 +239,8 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
             seen[node] = sum(losses[j][level] for j, level in enumerate(node))
         return seen.get(node)
 
-    around = GreedySearch((0,) * columns, highest, losses, [loss.max() - loss for loss in losses])
-    for _ in around.start(try_node, lambda: False):
+    search = GreedySearch((0,) * columns, highest, losses, [loss.max() - loss for loss in losses])
+    for _ in search.start(try_node, lambda: False):
         pass
     best = min(seen, key=lambda node: (seen[node], sum(node)))
     for j, level in enumerate(best):
@@ -239,18 +251,18 @@ def test_a_start_from_the_top_is_a_solution_below_which_no_step_is_one(columns, 
         )
 
 
-def test_a_start_that_has_no_time_looks_at_the_top_alone():
-    around = GreedySearch((0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2)
+def test_greedy_start_without_time_evaluates_only_the_top():
+    search = GreedySearch((0, 0), (2, 2), [np.arange(3.0)] * 2, [np.arange(3.0)] * 2)
     seen = []
-    assert list(around.start(lambda node: seen.append(node) or 1.0, bool))[-1] == (2, 2)
+    assert list(search.start(lambda node: seen.append(node) or 1.0, bool))[-1] == (2, 2)
     assert set(seen) > {(2, 2)}
     late = []
-    list(around.explore(lambda node: late.append(node) or 1.0, lambda: True))
+    list(search.explore(lambda node: late.append(node) or 1.0, lambda: True))
     assert late == [(2, 2)]
 
 
 @given(problems())
-def test_level_bounds_are_kept(problem):
+def test_level_bounds_are_respected(problem):
     ladders, table = problem
     bound = bind(ladders, table, (KAnonymity(2),))
     top = bound.ladders[0].height
@@ -301,7 +313,7 @@ ARX = [
 
 
 @pytest.mark.parametrize(("models", "suppression", "node", "loss", "suppressed"), ARX)
-def test_optima_of_adult_are_those_of_arx(shared_data, tmp_path, models, suppression, node, loss, suppressed):
+def test_optima_of_adult_equal_arx(shared_data, tmp_path, models, suppression, node, loss, suppressed):
     document = adult(shared_data, ("occupation",))
     document |= {
         "models": models,
@@ -315,7 +327,7 @@ def test_optima_of_adult_are_those_of_arx(shared_data, tmp_path, models, suppres
     assert certificate["method"]["optimal"] is True
 
 
-def test_optimum_of_adult_with_nine_columns_is_that_of_arx(shared_data, tmp_path):
+def test_optimum_of_adult_with_nine_columns_equals_arx(shared_data, tmp_path):
     document = adult(shared_data, extra=("occupation", "salary-class"))
     document |= {"models": [{"name": "k-anonymity", "k": 5}], "output": {"path": str(tmp_path / "r.parquet")}}
     certificate = shoal.release(document).certificate
@@ -325,7 +337,10 @@ def test_optimum_of_adult_with_nine_columns_is_that_of_arx(shared_data, tmp_path
 
 
 def test_minimal_recodings_of_the_patients(tmp_path):
-    """By hand: with names dropped, the finest recodings that hide everyone among four."""
+    """The finest recodings with groups of four, found by hand.
+
+    Names are dropped.
+    """
     from shoal.datasets.patients import FOLDER
 
     plan = shoal.Plan.read(FOLDER / "patients.toml")
@@ -338,23 +353,24 @@ def test_minimal_recodings_of_the_patients(tmp_path):
 
 
 def test_section_6_similarity_attack(shared_data):
-    """p = 2, k = 4, α = 2 on 45,222 rows, the sensitive column drawn at random: what the paper's claims come to.
+    """The claims of the paper for p = 2, k = 4, α = 2 on 45,222 rows.
 
-    The paper counts 21 / 30 / 28 minimal tables, 13 / 7 / 3 of them vulnerable. Its hierarchies are not published; a
-    (2+, ·) table cannot be vulnerable, and with ours the other models leave no vulnerable table either.
+    The sensitive column is drawn at random. The paper counts 21 / 30 / 28 minimal tables, 13 / 7 / 3 of them
+    vulnerable. Its hierarchies are not published; a (2+, ·) table cannot be vulnerable, and with ours the other models
+    leave no vulnerable table either.
     """
     import numpy as np
 
     from shoal.datasets.patients import CATEGORIES
 
     names = ("age", "workclass", "education", "marital-status", "race", "sex", "native-country")
-    places = (0, 1, 3, 5, 8, 9, 13)
+    positions = (0, 1, 3, 5, 8, 9, 13)
     rows = []
     for file in ("adult.data", "adult.test"):
         for line in (shared_data / "adult" / file).read_text().splitlines():
             cells = [cell.strip() for cell in line.split(",")]
             if len(cells) == 15 and "?" not in cells:
-                rows.append([cells[place] for place in places])
+                rows.append([cells[position] for position in positions])
     assert len(rows) == 45222
     values = [value for category in CATEGORIES.classes for value in category]
     draw = np.random.default_rng(1).integers(0, len(values), len(rows))
@@ -379,8 +395,8 @@ def test_section_6_similarity_attack(shared_data):
     assert [vulnerable for _, vulnerable in counts.values()] == [0, 0, 0]
 
 
-def test_what_is_loaded_beforehand_is_what_the_search_calls():
-    """In a process of its own: other tests compile variants."""
+def test_preloaded_kernels_are_those_of_the_search():
+    """Runs in a separate process: other tests compile variants."""
     code = (
         "import shoal, pyarrow as pa\n"
         "from shoal.methods.full_domain import exhaustive\n"

@@ -1,6 +1,7 @@
-"""Bounds of what is no plain local recoding: few known columns, loose stars, patterns, rows of people, a choice.
+"""Lower bounds of methods other than plain local recoding.
 
-Each is compared with everything that there is of its kind on small tables.
+Partial knowledge, loose stars, patterns, rows of people, and a choice of methods. Each bound is compared with all
+releases of its kind on small tables.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ def expanded(problem):
 
 
 def patterns(rows, columns):
-    """All ways to hide cells, bool (ways, rows, columns)."""
+    """All combinations of hidden cells, bool (combinations, rows, columns)."""
     bits = np.arange(1 << (rows * columns))[:, None] >> np.arange(rows * columns) & 1
     return bits.astype(bool).reshape(-1, rows, columns)
 
 
 def least_by_hiding(problem, measure, levels):
-    """The least loss of all levels and hidden cells of which every group of every set of columns meets its model."""
+    """Return the least loss of all levels and hidden cells.
+
+    Every group of every set of columns must meet its model.
+    """
     codes, secret = expanded(problem)
     hidden = patterns(*codes.shape)
     best = np.inf
@@ -50,8 +54,8 @@ def least_by_hiding(problem, measure, levels):
                 shows = ~hidden[:, :, list(chosen)].any(axis=2)
                 same = (lifted[list(chosen)][:, :, None] == lifted[list(chosen)][:, None, :]).all(axis=0)
                 if isinstance(part.of, PSensitive):
-                    held = sum(((shows & (secret == value)) @ same) > 0 for value in range(4))
-                    fine &= ~(shows & (held < part.of.p)).any(axis=1)
+                    distinct = sum(((shows & (secret == value)) @ same) > 0 for value in range(4))
+                    fine &= ~(shows & (distinct < part.of.p)).any(axis=1)
                 else:
                     fine &= ~(shows & (shows @ same.astype(int) < part.of.k)).any(axis=1)
         if fine.any():
@@ -60,7 +64,7 @@ def least_by_hiding(problem, measure, levels):
     return best / len(codes)
 
 
-FEW = {
+PARTIAL_KNOWLEDGE = {
     "known 1": (Known(KAnonymity(2), 1),),
     "known 2": (Known(KAnonymity(2), 2),),
     "known 2, k = 3": (Known(KAnonymity(3), 2),),
@@ -70,13 +74,13 @@ FEW = {
 }
 
 
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize("name", PARTIAL_KNOWLEDGE)
 @pytest.mark.parametrize("stars", [True, False])
-def test_nothing_that_hides_cells_loses_less(name, stars):
+def test_no_hidden_cells_lose_less_than_the_bound(name, stars):
     rng = np.random.default_rng([stars, *name.encode()])
     tight = 0
     for _ in range(12 if stars else 5):
-        problem = tiny(rng, FEW[name], rows=int(rng.integers(3, 6)))
+        problem = tiny(rng, PARTIAL_KNOWLEDGE[name], rows=int(rng.integers(3, 6)))
         if stars:
             problem = with_stars(problem)
         loss = "precision" if stars else str(rng.choice(["ncp", "precision"]))
@@ -93,7 +97,7 @@ def test_nothing_that_hides_cells_loses_less(name, stars):
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_nothing_that_is_read_loosely_has_fewer_stars(k):
+def test_no_loose_suppression_has_fewer_stars_than_the_bound(k):
     rng = np.random.default_rng(k)
     some = tight = 0
     for _ in range(25):
@@ -113,15 +117,18 @@ def test_nothing_that_is_read_loosely_has_fewer_stars(k):
         columns = {name: [str(code) for code in codes[:, a]] for a, name in enumerate(LEAVES)}
         schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in LEAVES})
         plan = shoal.Plan(schema, (KAnonymity(k),), shoal.LocalSuppression(missing="loose"))
-        told = shoal.anonymize(pa.table(columns), plan).certificate["bound"]
-        assert told["lower_bound"] == pytest.approx(least)
-        assert told["loss"] >= best * (1 - 1e-9)
+        bound = shoal.anonymize(pa.table(columns), plan).certificate["bound"]
+        assert bound["lower_bound"] == pytest.approx(least)
+        assert bound["loss"] >= best * (1 - 1e-9)
     assert tight > some // 10
 
 
 @pytest.mark.parametrize("name", ["k", "k3", "p", "entropy"])
-def test_no_patterns_lose_less(name):
-    """Groups that show a column at one level or as `*`, all rows or not: against all partitions."""
+def test_no_patterns_lose_less_than_the_bound(name):
+    """Compare with all partitions, of all rows or not.
+
+    Groups publish a column at one level or as `*`.
+    """
     rng = np.random.default_rng([4, *name.encode()])
     tight = 0
     for number in range(16):
@@ -139,7 +146,10 @@ def test_no_patterns_lose_less(name):
 
 
 def _at_levels(problem, levels):
-    """The same problem on hierarchies that have these levels only; what their labels cover stays."""
+    """Restrict the hierarchies of a problem to some levels.
+
+    The labels cover the same values.
+    """
     from dataclasses import replace
 
     ladders = tuple(
@@ -175,8 +185,11 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_bound_is_told_of(name):
-    """And it is below the loss, which is the one that the certificate has under its own measures."""
+def test_certificate_has_a_bound(name):
+    """The bound is below the loss.
+
+    The loss is the one that the certificate has under its own measures.
+    """
     table, schema = census()
     method, models = METHODS[name]
     release = shoal.anonymize(table, shoal.Plan(schema, models, method))
@@ -189,15 +202,18 @@ def test_a_bound_is_told_of(name):
         assert 0 < least <= release.utility[measure]
 
 
-def test_a_pattern_set_has_no_rows_that_lose():
+def test_overlapping_patterns_have_no_bound():
     table, schema = census()
     plan = shoal.Plan(schema, (KAnonymity(4),), shoal.AntiUnification(patterns="overlapping"))
     assert "bound" not in shoal.anonymize(table, plan).certificate.content
 
 
 @pytest.mark.parametrize("known_rows", [2, None])
-def test_leaving_out_rows_of_people_loses_no_less(known_rows):
-    """Against all levels and all choices of rows to leave out after which every group has k people."""
+def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
+    """Compare with all levels and all choices of suppressed rows.
+
+    After them every group has k people.
+    """
     from shoal.io.engines.base import Source
     from shoal.io.engines.duckdb import DuckDBEngine
     from shoal.table import read_frequency_set
@@ -227,19 +243,19 @@ def test_leaving_out_rows_of_people_loses_no_less(known_rows):
         ladders = found.ladders(plain)
         measure = local_measure("ncp", found, ladders, {})
         row = np.repeat(np.arange(len(found.count)), found.count)
-        codes, who = found.codes[row], found.secrets[row, 0]
+        codes, owner = found.codes[row], found.secrets[row, 0]
         best = np.inf
         for node in itertools.product(*(range(ladder.height + 1) for ladder in ladders)):
             at_node = list(enumerate(zip(ladders, node, strict=True)))
             lifted = np.stack([ladder.codes[at][codes[:, a]] for a, (ladder, at) in at_node], axis=1)
             cost = sum(measure.level_cost(ladder, at, a)[lifted[:, a]] for a, (ladder, at) in at_node)
-            for kept in itertools.product((False, True), repeat=len(row)):
-                kept = np.asarray(kept)
+            for included in itertools.product((False, True), repeat=len(row)):
+                included = np.asarray(included)
                 people = {}
-                for label, person in zip(map(tuple, lifted[kept].tolist()), who[kept].tolist(), strict=True):
+                for label, person in zip(map(tuple, lifted[included].tolist()), owner[included].tolist(), strict=True):
                     people.setdefault(label, set()).add(person)
                 if people and min(map(len, people.values())) >= 2:
-                    best = min(best, (cost[kept].sum() + (~kept).sum() * measure.weight.sum()) / len(row))
+                    best = min(best, (cost[included].sum() + (~included).sum() * measure.weight.sum()) / len(row))
         assert bound["lower_bound"] <= best * (1 + 1e-12) <= bound["loss"] * (1 + 1e-9)
         compared += bound["lower_bound"] > 0
     assert compared

@@ -1,4 +1,7 @@
-"""The compiled verdicts on a node's groups against those of the models, and what a node foretells of finer ones."""
+"""Compiled evaluation of a node's groups against the models.
+
+Also the predictions of a node for finer ones.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ SENSITIVE = Column(
     categories=Categories((("a", "b"), ("c",), ("d", "e"))),
     order=VALUES,
 )
-# bounds that small groups often meet exactly: there floating point cannot tell
+# bounds that small groups often meet exactly: floating point cannot decide there
 MODELS = {
     "distinct": (LDiversity(2),),
     "entropy": (LDiversity(2, "entropy"),),
@@ -76,7 +79,10 @@ def bind(table, models):
 
 
 def by_the_models(problem, node):
-    """Rows left out and sizes of the groups that stay, as the models themselves say."""
+    """Suppressed rows and sizes of the remaining groups.
+
+    Evaluated by the models themselves.
+    """
     frequencies = problem.frequencies
     inverse, groups = frequencies.group(*recode_codes(frequencies.codes, problem.ladders, node))
     _, rest = suppress_failing(frequencies, inverse, groups.count, problem.model)
@@ -86,7 +92,7 @@ def by_the_models(problem, node):
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=12)
 @given(tables, st.sampled_from([0.0, 0.1, 0.3, 0.6]), st.randoms(use_true_random=False))
-def test_verdicts_are_those_of_the_models_in_any_order_of_looks(name, table, suppression, random):
+def test_evaluation_equals_the_models_in_any_order(name, table, suppression, random):
     problem = bind(table, MODELS[name])
     assert GroupEvaluator.supports(problem)
     limit = row_limit(suppression, len(table))
@@ -112,7 +118,7 @@ def test_verdicts_are_those_of_the_models_in_any_order_of_looks(name, table, sup
 @pytest.mark.parametrize("name", MODELS)
 @settings(max_examples=6)
 @given(tables, st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from([0.2, 0.5, 0.8]))
-def test_the_search_by_rules_finds_what_the_search_by_models_finds(name, table, suppression, gs):
+def test_search_by_rules_equals_search_by_models(name, table, suppression, gs):
     problem = bind(table, MODELS[name])
     method = FullDomain(suppression=suppression, gs=gs)
     bounds = method.bounds(problem)
@@ -132,18 +138,21 @@ def test_the_search_by_rules_finds_what_the_search_by_models_finds(name, table, 
         assert found.best.node == expected.best.node or ties
 
 
-def test_one_look_at_a_coarse_node_settles_a_distance_that_no_finer_node_can_mend():
-    """Half of the rows are one kind, half another: whoever parts them must leave out nearly all."""
+def test_coarse_node_predicts_failing_finer_nodes():
+    """One evaluation rules out all finer nodes.
+
+    Half of the rows are one kind, half another: a node that separates them must suppress nearly all rows.
+    """
     table = [(leaf, "0", "a" if leaf < "2" else "b", None) for leaf in LEAVES for _ in range(25)]
     problem = bind(table, (TCloseness(0.2, column="s"),))
     evaluator = NodeEvaluator(problem, FullDomain().measure(problem))
     assert evaluator.predicts_finer_failure
-    # groups are at 0.5, shares may differ by 0.05 from the known ones: 50 (0.5 - 0.2 - 0.05) / 0.8, and one is enough
+    # groups are at 0.5, shares may differ by 0.05 from the known ones: 50 (0.5 - 0.2 - 0.05) / 0.8, rounded up
     assert evaluator.look((1, 2), 5).certain == 16
     assert evaluator.look((2, 2), 5).certain == 0
 
 
-def test_a_model_that_does_not_say_that_its_rules_decide_is_asked_itself():
+def test_model_without_exact_rules_is_evaluated_directly():
     class Foreign(TCloseness):
         rules_are_exact = False
 
@@ -153,7 +162,7 @@ def test_a_model_that_does_not_say_that_its_rules_decide_is_asked_itself():
     assert (figures.suppressed, figures.groups) == (0, 1)
 
 
-def test_losses_above_what_is_enough_need_no_histograms():
+def test_loss_above_the_limit_needs_no_histograms():
     random = np.random.default_rng(2)
     table = [(str(a), str(b), VALUES[c], None) for a, b, c in random.integers(0, 4, (60, 3))]
     problem = bind(table, (KAnonymity(3), LDiversity(2, column="s")))

@@ -1,4 +1,7 @@
-"""Workbooks, survey files and database files: read, released, read back and verified, and nothing hostile gets far."""
+"""Workbooks, survey files and database files.
+
+They are read, released, read back and verified, and hostile ones do no harm.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +51,9 @@ WRITTEN = [".xlsx", ".sav", ".dta", ".xpt", ".sqlite", ".duckdb", ".parquet", ".
 OTHERS = [suffix for suffix in WRITTEN if suffix not in (".csv", ".parquet")]
 
 
-def write(path, table=PEOPLE, **told):
+def write(path, table=PEOPLE, **options):
     with DuckDBEngine() as engine:
-        return engine.write(engine.read(Source(frame=table)), path, Writing(**told))
+        return engine.write(engine.read(Source(frame=table)), path, Writing(**options))
 
 
 def read(path, **given):
@@ -76,7 +79,7 @@ def plan(source, output, **more):
 
 
 @pytest.mark.parametrize("suffix", OTHERS)
-def test_a_table_comes_back_from_every_format(tmp_path, suffix):
+def test_round_trip_in_every_format(tmp_path, suffix):
     write(tmp_path / f"t{suffix}")
     found, _ = read(tmp_path / f"t{suffix}")
     for name in PEOPLE.column_names:
@@ -86,22 +89,22 @@ def test_a_table_comes_back_from_every_format(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", OTHERS)
 def test_missing_values_stay_missing(tmp_path, suffix):
-    holes = pa.table(
+    gaps = pa.table(
         {"n": [1, None, 3], "t": ["x", None, "z"], "f": [None, 0.5, 1.5], "d": [None, None, datetime.date(2024, 2, 29)]}
     )
-    write(tmp_path / f"t{suffix}", holes)
+    write(tmp_path / f"t{suffix}", gaps)
     found, _ = read(tmp_path / f"t{suffix}")
-    assert [found.column(name).null_count for name in holes.column_names] == [1, 1, 1, 2]
+    assert [found.column(name).null_count for name in gaps.column_names] == [1, 1, 1, 2]
 
 
 @pytest.mark.parametrize(
     ("origin", "suffix"), [*((".sav", suffix) for suffix in WRITTEN), (".xlsx", ".dta"), (".duckdb", ".sqlite")]
 )
-def test_a_release_is_read_back_from_the_file_itself_and_holds(tmp_path, origin, suffix):
+def test_release_is_verified_from_the_written_file(tmp_path, origin, suffix):
     write(tmp_path / f"people{origin}")
     done = shoal.release(plan(tmp_path / f"people{origin}", tmp_path / f"released{suffix}"))
-    told = json.loads((tmp_path / "released.certificate.json").read_text())
-    assert told["output"]["sha256"] == hashlib.sha256((tmp_path / f"released{suffix}").read_bytes()).hexdigest()
+    certificate = json.loads((tmp_path / "released.certificate.json").read_text())
+    assert certificate["output"]["sha256"] == hashlib.sha256((tmp_path / f"released{suffix}").read_bytes()).hexdigest()
     assert done.certificate["smallest_group"] >= 4
     assert shoal.check(
         tmp_path / f"released{suffix}", ["k-anonymity k=4"], quasi_identifiers=["age", "sex"], sensitive=["illness"]
@@ -110,7 +113,7 @@ def test_a_release_is_read_back_from_the_file_itself_and_holds(tmp_path, origin,
 
 
 @pytest.mark.parametrize("suffix", [".xlsx", ".sav", ".dta", ".xpt", ".sqlite"])
-def test_the_same_release_has_the_same_bytes_at_another_time(tmp_path, suffix):
+def test_bytes_of_a_release_do_not_depend_on_the_time(tmp_path, suffix):
     write(tmp_path / f"one{suffix}")
     time.sleep(1.1)
     write(tmp_path / f"two{suffix}")
@@ -124,13 +127,14 @@ def test_the_same_release_has_the_same_bytes_at_another_time(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".sav", ".dta"])
-def test_generalized_columns_are_labelled_codes_and_only_published_labels_leave(tmp_path, suffix):
+def test_generalized_columns_are_labelled_codes(tmp_path, suffix):
+    """Only labels of published values are written."""
     write(tmp_path / f"people{suffix}", labels={"sex": SEX, "age": AGE, "name": NAME})
     shoal.release(plan(tmp_path / f"people{suffix}", tmp_path / f"released{suffix}"))
     codes, about = read(tmp_path / f"released{suffix}")
     texts, _ = read(tmp_path / f"released{suffix}", values="labels")
     assert about.labels["age"].label == "Age in years"
-    assert dict(about.labels["age"].values)["1"] == "20..29"  # in the order of age, not of text
+    assert dict(about.labels["age"].values)["1"] == "20..29"  # in the order of ages, not of texts
     assert set(codes.column("age").to_pylist()) == {1, 2, 3, 4}
     assert set(texts.column("age").to_pylist()) == {"20..29", "30..39", "40..49", "50..59"}
     assert about.labels["sex"] == ColumnLabels("Sex of the person", (("1", "male"), ("2", "female")))
@@ -142,7 +146,7 @@ def test_generalized_columns_are_labelled_codes_and_only_published_labels_leave(
     }  # fmt: skip
 
 
-def test_labels_are_shown_in_the_draft_and_in_the_report(tmp_path):
+def test_labels_in_the_draft_and_in_the_report(tmp_path):
     hostile = ColumnLabels('Sex</small>\n[output]\npath = "x"', (("1", "male"), ("2", "female")))
     write(tmp_path / "people.sav", labels={"sex": hostile, "age": AGE, "name": NAME})
     profile = profile_table(tmp_path / "people.sav")
@@ -159,13 +163,13 @@ def test_labels_are_shown_in_the_draft_and_in_the_report(tmp_path):
     assert "Sex</small>" not in report
 
 
-def test_labels_can_be_read_in_place_of_codes(tmp_path):
+def test_labels_can_be_read_instead_of_codes(tmp_path):
     write(tmp_path / "people.sav", labels={"sex": SEX})
     found, _ = read(tmp_path / "people.sav", values="labels")
     assert set(found.column("sex").to_pylist()) == {"male", "female"}
 
 
-def test_codes_that_a_survey_declares_missing_are_missing_unless_kept(tmp_path):
+def test_user_missing_codes_are_missing_by_default(tmp_path):
     import pandas as pd
     import pyreadstat
 
@@ -174,7 +178,7 @@ def test_codes_that_a_survey_declares_missing_are_missing_unless_kept(tmp_path):
     assert read(tmp_path / "t.sav", user_missing="keep")[0].column("n").to_pylist() == [1, 2, 99]
 
 
-def test_names_that_a_survey_file_cannot_have_are_refused(tmp_path):
+def test_invalid_names_in_a_survey_file_are_refused(tmp_path):
     with pytest.raises(OutputError, match="must begin with a letter"):
         write(tmp_path / "t.sav", pa.table({"a b": [1]}))
 
@@ -182,7 +186,7 @@ def test_names_that_a_survey_file_cannot_have_are_refused(tmp_path):
 # -- workbooks ---------------------------------------------------------------------------------------
 
 
-def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
+def test_sheet_is_chosen_by_name_or_number(tmp_path):
     import xlsxwriter
 
     with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
@@ -198,8 +202,11 @@ def test_a_sheet_is_chosen_by_name_or_number(tmp_path):
             read(tmp_path / "t.xlsx", sheet=wrong)
 
 
-def test_late_rows_of_another_kind_are_not_lost(tmp_path):
-    """A reader that tells types by the first thousand rows makes missing values of all that do not fit."""
+def test_late_rows_of_another_type_are_not_lost(tmp_path):
+    """Read values of another type after the first thousand rows.
+
+    A reader that infers types from the first thousand rows turns all later values that do not fit into missing values.
+    """
     import xlsxwriter
 
     with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
@@ -222,7 +229,7 @@ def test_no_cell_of_a_released_workbook_is_a_formula(tmp_path):
     assert b"<f>" not in content
 
 
-def test_formulas_are_read_as_the_values_they_had(tmp_path):
+def test_formulas_are_read_as_their_stored_values(tmp_path):
     import xlsxwriter
 
     with xlsxwriter.Workbook(str(tmp_path / "t.xlsx")) as book:
@@ -233,13 +240,13 @@ def test_formulas_are_read_as_the_values_they_had(tmp_path):
 
 
 def rebuilt(path, made, change):
-    """A workbook whose parts are changed."""
+    """Write a copy of a workbook with changed parts."""
     with zipfile.ZipFile(path) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
         for name in old.namelist():
             new.writestr(name, change(name, old.read(name)))
 
 
-def test_two_cells_at_the_ends_of_a_sheet_do_not_take_all_memory(tmp_path):
+def test_two_distant_cells_do_not_take_all_memory(tmp_path):
     write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
     far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
     rebuilt(tmp_path / "t.xlsx", tmp_path / "far.xlsx", lambda name, text: text.replace(b"</sheetData>", far))
@@ -260,7 +267,7 @@ MILLION = 1_000_000
 
 
 @pytest.mark.parametrize("way", ["counted", "named", "in one cell of many rows"])
-def test_a_sheet_of_a_million_columns_is_refused_at_once(tmp_path, way):
+def test_sheet_of_a_million_columns_is_refused_at_once(tmp_path, way):
     """Their names alone would take the reader hours."""
     write(tmp_path / "t.xlsx", pa.table({"a": ["x"]}))
     if way == "counted":
@@ -282,7 +289,7 @@ def test_a_sheet_of_a_million_columns_is_refused_at_once(tmp_path, way):
     assert ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime < 20
 
 
-def test_a_cell_that_is_repeated_for_a_million_columns_is_refused_at_once(tmp_path):
+def test_cell_repeated_for_a_million_columns_is_refused(tmp_path):
     def sheet(columns):
         kinds = "".join(
             f' xmlns:{kind}="urn:oasis:names:tc:opendocument:xmlns:{kind}:1.0"' for kind in ("office", "table")
@@ -304,7 +311,7 @@ def test_a_cell_that_is_repeated_for_a_million_columns_is_refused_at_once(tmp_pa
         read(sheet(MILLION))
 
 
-def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
+def test_widest_sheet_is_accepted(tmp_path):
     from shoal.io.formats import excel
 
     cells = {f"n{number}": [f"<c r='XFE{number}'>", f'r="XFE{number}"'] for number in range(excel.MAX_COLUMNS)}
@@ -315,7 +322,7 @@ def test_as_many_columns_as_a_sheet_has_are_not_too_many(tmp_path):
         excel._check_width(tmp_path / "wide.xlsx")
 
 
-def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carried_over(tmp_path):
+def test_macros_links_and_entities_are_not_followed_or_copied(tmp_path):
     write(tmp_path / "t.xlsx")
     grown = b'<!DOCTYPE x [<!ENTITY a "boom"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
     link = b'<externalLink><externalBook r:id="rId1"/></externalLink>'
@@ -333,7 +340,7 @@ def test_macros_links_and_entities_of_a_workbook_are_not_followed_and_not_carrie
         assert b"boom" not in b"".join(book.read(name) for name in book.namelist())
 
 
-def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkeypatch):
+def test_endless_reading_is_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(sandbox, "MIN_CPU_SECONDS", 2)
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE VIEW v AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
@@ -343,7 +350,7 @@ def test_a_file_that_keeps_its_reader_busy_for_ever_is_given_up(tmp_path, monkey
         read(tmp_path / "t.sqlite")
 
 
-def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
+def test_workbook_with_excessive_compression_is_refused(tmp_path, monkeypatch):
     from shoal.io.formats import excel
 
     monkeypatch.setattr(excel, "MAX_UNPACKED_BYTES", 1 << 20)
@@ -359,7 +366,7 @@ def test_a_workbook_of_gigabytes_in_few_bytes_is_refused(tmp_path, monkeypatch):
         excel.load(tmp_path / "bomb.xlsx", Options())
 
 
-def test_a_zip_archive_is_no_workbook(tmp_path):
+def test_zip_archive_is_not_a_workbook(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("secret.csv", "a,b\n")
     with pytest.raises(TableError, match="no workbook; unpack it first"):
@@ -368,19 +375,19 @@ def test_a_zip_archive_is_no_workbook(tmp_path):
 
 @pytest.mark.parametrize("suffix", OTHERS)
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_files_that_are_cut_off_are_refused_or_read_without_a_crash(tmp_path, suffix, share):
+def test_truncated_files_are_refused(tmp_path, suffix, share):
     write(tmp_path / f"t{suffix}")
     whole = (tmp_path / f"t{suffix}").read_bytes()
     (tmp_path / f"cut{suffix}").write_bytes(whole[: int(len(whole) * share)])
-    with pytest.raises(TableError) as told:
+    with pytest.raises(TableError) as caught:
         read(tmp_path / f"cut{suffix}")
-    assert "p39" not in str(told.value)
+    assert "p39" not in str(caught.value)
 
 
 # -- databases ---------------------------------------------------------------------------------------
 
 
-def test_whole_numbers_that_no_float_holds_are_not_rounded_for_others_beside_them(tmp_path):
+def test_large_integers_in_a_mixed_column_are_not_rounded(tmp_path):
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE TABLE t (exact, mixed)")
         base.executemany("INSERT INTO t VALUES (?, ?)", [(2**53 + 1, 1), (0.5, 0.5)])
@@ -390,58 +397,58 @@ def test_whole_numbers_that_no_float_holds_are_not_rounded_for_others_beside_the
 
 
 @pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
-def test_a_database_of_several_tables_must_be_told_which(tmp_path, suffix):
-    place = tmp_path / f"t{suffix}"
-    with sqlite3.connect(place) if suffix == ".sqlite" else duckdb.connect(str(place)) as base:
+def test_database_of_several_tables_needs_a_table_name(tmp_path, suffix):
+    path = tmp_path / f"t{suffix}"
+    with sqlite3.connect(path) if suffix == ".sqlite" else duckdb.connect(str(path)) as base:
         base.execute('CREATE TABLE "o""ne" (a INTEGER)')
         base.execute('INSERT INTO "o""ne" VALUES (1)')
         base.execute("CREATE TABLE two (b INTEGER)")
         base.commit()
     base.close()
     with pytest.raises(TableError, match="has 2 tables"):
-        read(place)
+        read(path)
     with pytest.raises(TableError, match="no table 'three'"):
-        read(place, table="three")
-    assert read(place, table='o"ne')[0].to_pylist() == [{"a": 1}]
-    assert read(place, query='SELECT a + 1 AS c FROM "o""ne"')[0].to_pylist() == [{"c": 2}]
+        read(path, table="three")
+    assert read(path, table='o"ne')[0].to_pylist() == [{"a": 1}]
+    assert read(path, query='SELECT a + 1 AS c FROM "o""ne"')[0].to_pylist() == [{"c": 2}]
     with pytest.raises(TableError, match="try it there first"):
-        read(place, query="SELEKT secret")
+        read(path, query="SELEKT secret")
     with pytest.raises(OutputError, match="holds 2 tables"):
-        shoal.release(plan(tmp_path / "x.csv", place, overwrite=True))
+        shoal.release(plan(tmp_path / "x.csv", path, overwrite=True))
 
 
-@pytest.mark.parametrize("question", ["DELETE FROM t", "DROP TABLE t", "ATTACH 'other.sqlite' AS o"])
-def test_a_source_is_never_written_to(tmp_path, monkeypatch, question):
+@pytest.mark.parametrize("query", ["DELETE FROM t", "DROP TABLE t", "ATTACH 'other.sqlite' AS o"])
+def test_source_is_never_written_to(tmp_path, monkeypatch, query):
     monkeypatch.chdir(tmp_path)
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE TABLE t AS SELECT 1 AS a")
     base.close()
     before = (tmp_path / "t.sqlite").read_bytes()
     with pytest.raises(TableError):
-        read(tmp_path / "t.sqlite", query=question)
+        read(tmp_path / "t.sqlite", query=query)
     assert (tmp_path / "t.sqlite").read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["t.sqlite"]
 
 
-def test_a_question_to_a_duckdb_file_reaches_no_other_file(tmp_path):
+def test_query_of_a_duckdb_file_reads_no_other_file(tmp_path):
     write(tmp_path / "t.duckdb")
     (tmp_path / "other.csv").write_text("secret\n1\n")
     with pytest.raises(TableError):
         read(tmp_path / "t.duckdb", query=f"SELECT * FROM read_csv('{tmp_path}/other.csv')")
 
 
-def test_the_table_in_a_database_has_the_name_that_the_plan_gives(tmp_path):
+def test_plan_names_the_table_in_a_database(tmp_path):
     write(tmp_path / "people.sav")
     shoal.release(plan(tmp_path / "people.sav", tmp_path / "r.duckdb", table="visits"))
     with duckdb.connect(str(tmp_path / "r.duckdb")) as base:
         assert base.sql("SELECT count(*) FROM visits").fetchall() == [(40,)]
 
 
-def test_a_relation_comes_back_on_the_connection_that_it_came_from():
+def test_relation_is_returned_on_its_own_connection():
     with duckdb.connect() as mine:
         mine.register("people", PEOPLE)
-        asked = {key: value for key, value in plan("x", "y").items() if key in ("columns", "models")}
-        released = shoal.anonymize(mine.sql("SELECT * FROM people"), asked).table  # noqa: F841 - found by name
+        document = {key: value for key, value in plan("x", "y").items() if key in ("columns", "models")}
+        released = shoal.anonymize(mine.sql("SELECT * FROM people"), document).table  # noqa: F841 - found by name
         mine.execute("CREATE TABLE kept AS SELECT * FROM released")
         assert mine.sql("SELECT count(*), count(DISTINCT age) FROM kept").fetchall() == [(40, 4)]
 
@@ -449,7 +456,7 @@ def test_a_relation_comes_back_on_the_connection_that_it_came_from():
 # -- standard output ---------------------------------------------------------------------------------
 
 
-def test_a_release_to_standard_output_is_the_verified_table_alone(tmp_path):
+def test_release_to_standard_output_prints_only_the_table(tmp_path):
     write(tmp_path / "people.sav")
     document = plan(tmp_path / "people.sav", tmp_path / "r.csv")
     shoal.release(document)
@@ -466,7 +473,7 @@ def test_a_release_to_standard_output_is_the_verified_table_alone(tmp_path):
     assert (done.returncode, done.stdout) == (3, b"")
 
 
-def test_spark_says_which_engine_reads_it(tmp_path):
+def test_spark_names_the_engine_for_survey_files(tmp_path):
     from shoal.io.engines.spark_files import open_files
 
     write(tmp_path / "t.sav")
@@ -474,8 +481,11 @@ def test_spark_says_which_engine_reads_it(tmp_path):
         open_files(None, tmp_path / "t.sav", Source(tmp_path / "t.sav"))
 
 
-def test_a_file_is_read_where_less_time_is_left_than_its_reader_would_be_given(tmp_path):
-    """Who has set a limit, such as a scheduler, set it for readers too."""
+def test_reader_respects_a_lower_cpu_limit(tmp_path):
+    """Read a file with less CPU time left than a reader would get.
+
+    A limit set by a scheduler, for example, applies to readers too.
+    """
     with sqlite3.connect(tmp_path / "t.sqlite") as base:
         base.execute("CREATE TABLE t (a)")
         base.execute("INSERT INTO t VALUES (1)")
@@ -488,7 +498,7 @@ def test_a_file_is_read_where_less_time_is_left_than_its_reader_would_be_given(t
     assert done.stdout == "1\n", done.stderr
 
 
-def test_a_parquet_file_whose_names_are_no_text_is_refused(tmp_path):
+def test_parquet_file_with_invalid_names_is_refused(tmp_path):
     damaged = tmp_path / "t.parquet"
     pq.write_table(pa.table({"abcdefgh": [1, 2]}), damaged, store_schema=False)
     damaged.write_bytes(damaged.read_bytes().replace(b"abcdefgh", b"abc\xff\xfegh!"))

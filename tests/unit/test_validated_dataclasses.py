@@ -1,4 +1,7 @@
-"""Every public dataclass checks and converts all its fields when it is made: no field is left out."""
+"""Every public dataclass validates and converts all its fields.
+
+No field is left out.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ from shoal.schema import (
 
 
 class Strange:
-    """An object that raises wherever it is looked at."""
+    """An object that raises on any access."""
 
     def __eq__(self, other: object) -> bool:
         raise RuntimeError
@@ -79,7 +82,7 @@ TINY = pa.table({
     "s": ["p", "q", "p", "q", "r", "p", "q", "r"],
 })  # fmt: skip
 
-CHECKED: dict[type, dict[str, Any]] = {
+VALIDATED: dict[type, dict[str, Any]] = {
     Column: {"role": "quasi-identifier"},
     Shift: {"days": 5},
     Categories: {"classes": (("a",), ("b",))},
@@ -117,10 +120,10 @@ CHECKED: dict[type, dict[str, Any]] = {
     shoal.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
     shoal.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
 }
-CHECKED |= {method: {} for method in METHODS.values() if method not in CHECKED}
+VALIDATED |= {method: {} for method in METHODS.values() if method not in VALIDATED}
 
 ANYTHING = ("frame", "data")
-"""Fields for a table of any kind: what cannot be read is told when it is read."""
+"""Fields for a table of any kind: a table that cannot be read is reported on reading."""
 
 RESULTS = {
     "AllOf", "Answer", "Apart", "Assessment", "AttackResult", "Attacks", "Booking", "Bound", "ByCell", "ByGroup",
@@ -129,7 +132,7 @@ RESULTS = {
     "Guarantee", "Histogram", "Judgement", "Ladder", "MethodFacts", "NumberedPeople", "Opinion", "Options", "Page",
     "Problem", "Profile", "Release", "RiskAssessment", "Sensitive", "Summary", "Status", "Verdict", "Writing",
 }  # fmt: skip
-"""Made by shoal and handed out, or kept inside; never given to it."""
+"""Made by shoal and returned, or internal; never passed to it."""
 
 
 def public_dataclasses() -> set[type]:
@@ -145,27 +148,30 @@ def fields_of(kind: type) -> list[str]:
     return [part.name for part in dataclasses.fields(kind) if part.init]
 
 
-EVERY_FIELD = [(kind, name) for kind in CHECKED for name in fields_of(kind)]
+EVERY_FIELD = [(kind, name) for kind in VALIDATED for name in fields_of(kind)]
 
 
 def name_of(case: Any) -> str:
     return case.__name__ if inspect.isclass(case) else str(case)
 
 
-def test_every_public_dataclass_that_is_given_to_shoal_is_checked() -> None:
-    lacking = {kind for kind in public_dataclasses() if not issubclass(kind, Validated)}
-    assert {kind.__name__ for kind in lacking} <= RESULTS
+def test_every_public_input_dataclass_is_validated() -> None:
+    unvalidated = {kind for kind in public_dataclasses() if not issubclass(kind, Validated)}
+    assert {kind.__name__ for kind in unvalidated} <= RESULTS
     listed = {kind for kind in public_dataclasses() if issubclass(kind, Validated)}
-    assert {kind.__name__ for kind in listed - set(CHECKED)} <= {"AllOf", "PartialKnowledge", "Method", "Model"}
+    assert {kind.__name__ for kind in listed - set(VALIDATED)} <= {"AllOf", "PartialKnowledge", "Method", "Model"}
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_FIELD, ids=name_of)
-def test_a_wrong_value_of_any_field_is_refused(kind: type, name: str) -> None:
-    """Strange objects, bytes and functions are never right, and nothing but an error of shoal is raised."""
+def test_wrong_value_of_any_field_is_refused(kind: type, name: str) -> None:
+    """Refuse strange objects, bytes and functions.
+
+    Only errors of shoal are raised.
+    """
     refused = 0
     for wrong in WRONG:
         try:
-            kind(**{**CHECKED[kind], name: wrong})
+            kind(**{**VALIDATED[kind], name: wrong})
         except (InputError, InfeasibleError) as error:
             refused += 1
             assert len(str(error)) < 500
@@ -175,22 +181,22 @@ def test_a_wrong_value_of_any_field_is_refused(kind: type, name: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY_FIELD, ids=name_of)
-def test_what_a_field_takes_is_said_in_words(kind: type, name: str) -> None:
+def test_errors_describe_the_type_of_a_field(kind: type, name: str) -> None:
     if name in ANYTHING:
         return
     with pytest.raises(InputError) as caught:
-        kind(**{**CHECKED[kind], name: b"bytes"})
+        kind(**{**VALIDATED[kind], name: b"bytes"})
     assert f"{name!r} must be" in str(caught.value)
     assert "bytes'" not in str(caught.value)
 
 
-def test_text_for_a_role_is_a_role_and_an_unknown_one_is_refused() -> None:
+def test_role_given_as_text() -> None:
     assert Column("identifier").role is Role.IDENTIFIER  # type: ignore[arg-type]
     with pytest.raises(PlanError, match="'role' must be identifier, quasi-identifier, sensitive, other, "):
         Column("bogus")  # type: ignore[arg-type]
 
 
-def test_names_of_an_identifier_given_as_text_are_not_published() -> None:
+def test_identifier_role_as_text_is_not_published() -> None:
     table = pa.table({"name": ["Ann", "Bob"], "a": ["1", "1"]})
     schema = Schema({"name": Column("identifier"), "a": Column("quasi-identifier")})  # type: ignore[arg-type]
     released = shoal.anonymize(table, Plan(schema, (shoal.KAnonymity(2),), shoal.Levels()))
@@ -206,7 +212,7 @@ def test_lists_become_tuples_and_mappings_are_copied() -> None:
     assert Categories([["a"], ["b"]]).classes == (("a",), ("b",))  # type: ignore[arg-type]
 
 
-def test_a_subclass_of_somebody_else_is_checked_too() -> None:
+def test_third_party_subclass_is_validated() -> None:
     @dataclasses.dataclass(frozen=True)
     class Mine(shoal.Levels):
         often: Annotated[int, Ge(1)] = 1
@@ -218,7 +224,7 @@ def test_a_subclass_of_somebody_else_is_checked_too() -> None:
             Mine(**wrong)  # type: ignore[arg-type]
 
 
-def test_numbers_are_what_was_written() -> None:
+def test_numbers_are_exact() -> None:
     assert exact_number(0.1) == exact_number("1/10") == exact_number(Decimal("0.1")) == Fraction(1, 10)
     assert shoal.TCloseness("1/4") == shoal.TCloseness(Fraction(1, 4)) == shoal.TCloseness(Decimal("0.25"))
     for wrong in (math.nan, "1e999999999", "-1e999999999", "1/0", "x", True, None, 10**400, Decimal("Infinity")):
@@ -231,22 +237,22 @@ def test_annotations_in_words() -> None:
     assert describe_annotation(tuple[str, ...] | None) == "a list, each item text"
 
 
-def test_a_section_of_a_plan_names_what_is_wrong() -> None:
+def test_errors_name_the_section_of_a_plan() -> None:
     with pytest.raises(PlanError, match=r"The method 'mdav': The parameter 'weights'.*whose entry 'age' is not"):
         build_from_section(METHODS, {"name": "mdav", "weights": {"age": math.inf}}, "method")
     with pytest.raises(PlanError, match="There is no model named a table"):
         build_from_section(MODELS, {"name": {}}, "model")
 
 
-# -- a fuzz over all parameters of models and methods ------------------------------------------------------------
+# -- fuzzing all parameters of models and methods ----------------------------------------------------------------
 
 COLUMNS = {
     "a": {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}},
     "b": {"role": "quasi-identifier"},
     "s": {"role": "sensitive", "categories": [["p"], ["q"], ["r"]]},
 }
-LIGHT = ("levels", "full-domain", "auto")
-"""Methods that need no kernels beyond those that every release loads: used, not only made."""
+QUICK_METHODS = ("levels", "full-domain", "auto")
+"""Methods that need no kernels beyond those that every release loads: run, not only constructed."""
 
 
 def mixed(rng: random.Random) -> Any:
@@ -254,14 +260,14 @@ def mixed(rng: random.Random) -> Any:
     return rng.choice([wrong, wrong, [wrong], {"a": wrong}, {"b": wrong, "a": wrong}])
 
 
-def test_any_parameters_give_a_plan_or_are_refused() -> None:
+def test_any_parameters_make_a_plan_or_are_refused() -> None:
     rng = random.Random(20240607)
     made = 0
     for known, section in ((METHODS, "method"), (MODELS, "models")):
         for name, kind in known.items():
             for field in fields_of(kind):
                 for _ in range(30):
-                    entry = {**CHECKED[kind], "name": name, field: mixed(rng)}
+                    entry = {**VALIDATED[kind], "name": name, field: mixed(rng)}
                     document: dict[str, Any] = {"columns": COLUMNS, "models": [{"name": "k-anonymity", "k": 2}]}
                     document |= {section: entry if section == "method" else [entry]}
                     try:
@@ -278,19 +284,19 @@ def test_models_on_a_command_line_are_made_or_refused() -> None:
     for name, kind in MODELS.items():
         for field in fields_of(kind):
             for word in words:
-                given = " ".join(f"{key}={value}" for key, value in {**CHECKED[kind], field: word}.items())
+                given = " ".join(f"{key}={value}" for key, value in {**VALIDATED[kind], field: word}.items())
                 try:
                     parse_model(f"{name} {given}")
                 except InputError:
                     continue
 
 
-def test_models_that_are_accepted_survive_their_use() -> None:
+def test_accepted_models_run_without_internal_errors() -> None:
     numbers: list[Any] = [1, 2, 3, 0.5, 0, 2**53 - 1, 1e300, 1e-300, "1/3", "1e200", "1e-200", Fraction(1, 10**299)]
     for name, kind in MODELS.items():
         for field in fields_of(kind):
             for value in [*numbers, "s", "a", "entropy", "recursive", "enhanced", "ignored", "ordered"]:
-                given = {**CHECKED[kind], field: value, "name": name}
+                given = {**VALIDATED[kind], field: value, "name": name}
                 given |= {"c": 2} if value == "recursive" else {}
                 document = {"columns": COLUMNS, "models": [given], "method": {"name": "levels", "levels": {"a": 2}}}
                 try:
@@ -303,9 +309,9 @@ def test_models_that_are_accepted_survive_their_use() -> None:
                     raise AssertionError(f"{name} {field} {value}") from error
 
 
-def test_methods_that_are_accepted_survive_their_use() -> None:
+def test_accepted_methods_run_without_internal_errors() -> None:
     rng = random.Random(7)
-    for name in LIGHT:
+    for name in QUICK_METHODS:
         for field in fields_of(METHODS[name]):
             for wrong in [*WRONG, *(mixed(rng) for _ in range(20))]:
                 method = {"name": name, "suppression": 1.0, field: wrong}

@@ -1,4 +1,7 @@
-"""What once failed is answered rightly now; and the judge of the fuzzing finds what is wrong."""
+"""The corpus of former failures, and the judge of fuzzing.
+
+Cases that failed once are answered correctly now, and the judge finds errors.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ CORPUS = sorted((PROJECT / "tests" / "corpus").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
-def test_what_once_failed(tmp_path: Path, path: Path) -> None:
+def test_corpus_case(tmp_path: Path, path: Path) -> None:
     case = Case.from_json(path.read_text(encoding="utf-8"))
     assert run_case(case, tmp_path) is None
 
@@ -31,7 +34,7 @@ def test_cases_of_fixed_seeds(tmp_path: Path, seed: int) -> None:
     assert run_case(make_case(seed), tmp_path) is None
 
 
-def test_a_case_is_the_same_when_it_is_read_again() -> None:
+def test_case_round_trip() -> None:
     for seed in range(20):
         case = make_case(seed)
         assert Case.from_json(case.to_json()) == case
@@ -63,13 +66,13 @@ def released(tmp_path: Path) -> tuple[Path, Outcome]:
     return tmp_path, done
 
 
-def test_the_judge_passes_what_is_right(released: tuple[Path, Outcome]) -> None:
+def test_judge_accepts_a_correct_release(released: tuple[Path, Outcome]) -> None:
     folder, done = released
     assert judge(folder, ["release", "plan.toml"], done, ["n20"]) is None
 
 
 @pytest.mark.parametrize("change", ["k", "l", "column", "count"])
-def test_the_judge_finds_a_release_that_is_wrong(released: tuple[Path, Outcome], change: str) -> None:
+def test_judge_finds_a_wrong_release(released: tuple[Path, Outcome], change: str) -> None:
     folder, done = released
     table, certificate = folder / "released.csv", folder / "released.certificate.json"
     lines = table.read_text().splitlines()
@@ -102,20 +105,24 @@ def test_the_judge_finds_a_release_that_is_wrong(released: tuple[Path, Outcome],
         Outcome(-9, "", "", ""),
     ],
 )
-def test_the_judge_finds_an_error_that_is_wrong(tmp_path: Path, done: Outcome) -> None:
+def test_judge_finds_a_wrong_error(tmp_path: Path, done: Outcome) -> None:
     assert judge(tmp_path, ["release", "plan.toml"], done, ["Qz12"]) is not None
 
 
 @pytest.mark.parametrize(
-    ("told", "findings", "begun"),
+    ("lines_read", "findings", "begun"),
     [((None, "end 7"), 0, [7, 7]), ((None, None), 1, [7, 7, 8]), (("end 7", "begin 8", ""), 1, [7, 9])],
 )
-def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
-    monkeypatch: pytest.MonkeyPatch, told: tuple[str | None, ...], findings: int, begun: list[int]
+def test_case_over_the_time_limit_runs_twice(
+    monkeypatch: pytest.MonkeyPatch, lines_read: tuple[str | None, ...], findings: int, begun: list[int]
 ) -> None:
+    """Repeat a case that exceeds the time limit.
+
+    A case that is too slow once has compiled code; one that is too slow twice hangs.
+    """
     from tests.fuzz import __main__ as fuzz
 
-    lines = iter(("begin 7", *told))
+    lines = iter(("begin 7", *lines_read))
     done: list[object] = []
 
     class CaseProcess:
@@ -136,9 +143,9 @@ def test_a_case_that_lasts_too_long_once_has_compiled_and_twice_hangs(
     assert done == ["compiled", *begun]
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not there")
-def test_fuzzing_tries_something_new_each_time() -> None:
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_fuzzing_uses_new_seeds() -> None:
     given = {name: value for name, value in os.environ.items() if name not in ("SEED", "MAKEFLAGS")}
-    told = subprocess.run(["make", "-n", "fuzz"], cwd=PROJECT, env=given, capture_output=True, text=True, check=True)
-    assert "tests.fuzz" in told.stdout
-    assert "--seed" not in told.stdout
+    printed = subprocess.run(["make", "-n", "fuzz"], cwd=PROJECT, env=given, capture_output=True, text=True, check=True)
+    assert "tests.fuzz" in printed.stdout
+    assert "--seed" not in printed.stdout

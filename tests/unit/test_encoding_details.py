@@ -1,4 +1,7 @@
-"""Small parts of the encoding, each against what it says of itself: facts, people, dates, spellings, ends of ranges."""
+"""Small parts of the encoding, each against its own documentation.
+
+Facts, people, dates, spellings, ends of ranges.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from shoal.io.engines.duckdb import DuckDBEngine
 from shoal.schema import Calendar, Column, Domain, Role
 from shoal.schema.people import ValueSets
 from shoal.table import people as encoded_people
-from shoal.table.canonical import _HasNoncanonicalText as Strange
+from shoal.table.canonical import _HasNoncanonicalText as HasNoncanonicalText
 from shoal.table.column_subsets import Owners, SubsetCounter
 from shoal.table.date_shift import _reader
 from shoal.table.distributed import SensitiveLists
@@ -30,33 +33,36 @@ from shoal.table.recoding import _label_positions
 from shoal.table.spreadsheet_safety import neutralize
 from shoal.table.wildcard_matches import count_candidates
 
-CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)  # 2 shows nothing
+CODES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=8)  # 2 means suppressed
 
 
 @settings(max_examples=40)
 @given(CODES, CODES, st.lists(st.integers(1, 3), min_size=8, max_size=8))
-def test_rows_that_can_be_somebodys_are_counted_alike_in_small_and_large_columns(shown, known, times):
-    """Columns of few labels are counted in a table of all combinations, columns of many by classes."""
+def test_candidate_rows_equal_in_small_and_large_columns(labels, known, times):
+    """Count the rows that may belong to a person.
+
+    Columns with a small number of labels are counted in a table of all combinations, larger ones by classes.
+    """
     known = [(a % 2, b % 2) for a, b in known]
     expected = [
         sum(
             n
-            for row, n in zip(shown, times, strict=False)
+            for row, n in zip(labels, times, strict=False)
             if all(s in (2, k) for s, k in zip(row, person, strict=True))
         )
         for person in known
     ]
     for size in (2, 5000):
-        cells = np.asarray([[size if cell == 2 else cell for cell in row] for row in shown])
-        table = SubsetCounter(cells, (size, size), np.asarray(times[: len(shown)], np.int64))
+        cells = np.asarray([[size if cell == 2 else cell for cell in row] for row in labels])
+        table = SubsetCounter(cells, (size, size), np.asarray(times[: len(labels)], np.int64))
         people = SubsetCounter(np.asarray(known), (size, size), np.ones(len(known), np.int64))
         assert table.count_candidate_rows(people, (0, 1), 10**9).tolist() == expected
-        assert table.combinations((0, 1)).size.sum() == sum(times[: len(shown)])
+        assert table.combinations((0, 1)).size.sum() == sum(times[: len(labels)])
 
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 5)), min_size=1, max_size=12), st.integers(1, 7), st.data())
-def test_so_many_entries_are_needed_for_so_many_people(pairs, least, data):
+def test_entries_needed_for_a_number_of_people(pairs, least, data):
     pairs = sorted(set(pairs))
     have = np.asarray(data.draw(st.lists(st.booleans(), min_size=5, max_size=5)))
     order = np.asarray(data.draw(st.permutations([entry for entry in range(5) if not have[entry]])), np.int64)
@@ -64,13 +70,17 @@ def test_so_many_entries_are_needed_for_so_many_people(pairs, least, data):
     facts = SubsetCounter(np.zeros((5, 1), np.int64), (1,), np.ones(5, np.int64), Owners(entry, person, 6))
 
     def people(added):
-        return len({who for what, who in pairs if have[what] or what in order[:added]})
+        return len({owner for fact, owner in pairs if have[fact] or fact in order[:added]})
 
     enough = (added for added in range(len(order) + 1) if people(added) >= least)
     assert min(facts.needed(have, order, least), len(order)) == next(enough, len(order))
 
 
-def test_a_person_of_one_name_has_the_pseudonym_of_that_name_and_several_names_are_kept_apart():
+def test_pseudonyms_of_people_with_one_or_several_names():
+    """A person of one name has the pseudonym of that name.
+
+    Combinations of several names stay distinct.
+    """
     key = b"k" * 16
     (alone,) = name_people([("Rick",)], "who", key)["label"].to_pylist()
     assert alone == pseudonym(key, "who", "Rick")
@@ -79,7 +89,7 @@ def test_a_person_of_one_name_has_the_pseudonym_of_that_name_and_several_names_a
     assert several["v"].to_pylist() == [0, 1, 2]
 
 
-def test_a_moment_of_eleven_signs_keeps_its_hour():
+def test_timestamp_of_eleven_characters_has_an_hour():
     read, write = _reader(Column(Role.OTHER))
     assert read("20200101T10") == datetime(2020, 1, 1, 10)
     assert write(datetime(2020, 2, 1, 10), "20200101T10") == "2020-02-01T10:00:00"
@@ -89,40 +99,44 @@ def test_a_moment_of_eleven_signs_keeps_its_hour():
     assert _reader(dotted)[1](datetime(2020, 2, 1), "01.01.2020") == "01.02.2020"
 
 
-def labels_of(texts, by_value, kept, missing=False):
+def labels_of(texts, by_value, released, missing=False):
     dictionary = Dictionary("x", 0, pa.array(texts), tuple(texts), missing)
-    return _label_positions(dictionary, np.asarray(by_value, np.int32), np.asarray(kept, np.int32)).tolist()
+    return _label_positions(dictionary, np.asarray(by_value, np.int32), np.asarray(released, np.int32)).tolist()
 
 
-def test_labels_are_ordered_by_the_released_values_beneath_them_and_missing_is_the_last():
+def test_labels_are_ordered_by_released_values_missing_last():
     assert labels_of(["a", "b", "c"], [1, 0, 1], [0, 1, 2]) == [0, 1, 0]
     assert labels_of(["a", "b", "c"], [1, 0, 1], [1, 2]) == [1, 0, 1]  # without a, the label of b comes first
     assert labels_of(["a", "b"], [0, 0, 1], [0, 1, 2], missing=True) == [0, 0, 1]
-    assert labels_of(["a", "b"], [1, 0, 1], [0, 1, 2], missing=True) == [0, 1, 0]  # missing under a label of others
+    assert labels_of(["a", "b"], [1, 0, 1], [0, 1, 2], missing=True) == [
+        0,
+        1,
+        0,
+    ]  # missing under the label of another value
     assert labels_of(["10", "9"], [0, 1], [0, 1]) == [1, 0]  # numbers by size
 
 
-def test_whole_numbers_of_any_size_and_none_at_all():
+def test_integers_of_any_size_and_an_empty_array():
     assert _array(()).dtype == np.int64
     assert _array((3, -(2**57))).dtype == np.int64
     assert _array((3, -(2**58))).tolist() == [3, -(2**58)]
     assert _array((3, -(2**58))).dtype == object
 
 
-def test_a_place_is_held_well_where_no_row_or_enough_rows_of_a_group_are_at_it():
-    held = np.asarray([1, 4, 12]), np.asarray([3, 1, 2])  # group 0 at places 1 and 4, group 1 at place 2
-    group, place = np.asarray([0, 0, 0, 1, 1, 9]), np.asarray([1, 4, 5, 2, 9, 9])
+def test_safe_end_has_no_row_or_enough_rows_of_a_group():
+    counts = np.asarray([1, 4, 12]), np.asarray([3, 1, 2])  # group 0 at positions 1 and 4, group 1 at position 2
+    group, position = np.asarray([0, 0, 0, 1, 1, 9]), np.asarray([1, 4, 5, 2, 9, 9])
     column = SimpleNamespace(positions=10)
-    assert _is_safe_end(column, held, group, place, 2).tolist() == [True, False, True, True, True, True]
-    assert _is_safe_end(column, held, group, place, 3).tolist() == [True, False, True, False, True, True]
+    assert _is_safe_end(column, counts, group, position, 2).tolist() == [True, False, True, True, True, True]
+    assert _is_safe_end(column, counts, group, position, 3).tolist() == [True, False, True, False, True, True]
 
 
-def test_a_text_that_is_not_in_canonical_form_is_found_in_a_part_of_a_table():
+def test_noncanonical_text_is_found_in_part_of_a_table():
     part = pa.table({"c0": ["Wien", None, "Graz"], "c1": ["Wien", None, "Graz "]})
-    assert [Strange(place)(part) for place in (0, 1)] == [False, True]
+    assert [HasNoncanonicalText(position)(part) for position in (0, 1)] == [False, True]
 
 
-def test_people_are_divided_into_parts_that_can_be_counted_exactly(monkeypatch):
+def test_people_are_divided_into_exactly_countable_parts(monkeypatch):
     sets = ValueSets(np.asarray([0, 2, 5, 5]), np.asarray([0, 1, 0, 1, 2], np.int32))  # two values, three, none
     people = np.asarray([0, 1, 2, 0, 1])
     monkeypatch.setattr(encoded_people, "LARGEST_KEY", 61)
@@ -132,14 +146,14 @@ def test_people_are_divided_into_parts_that_can_be_counted_exactly(monkeypatch):
         encoded_people._parts(sets, people, "s")
 
 
-def test_nothing_but_whose_rows_they_are_is_taken_from_a_release():
+def test_only_people_are_taken_from_a_release():
     def table(secrets, numbers):
         empty = np.zeros((len(secrets), 0), np.int32)
-        who = Dictionary("who", 1, pa.array(numbers), tuple(map(str, numbers)), False)
+        person = Dictionary("who", 1, pa.array(numbers), tuple(map(str, numbers)), False)
         illness = Dictionary("s", 0, pa.array(["u", "v"]), ("u", "v"), False)
         domains = Domain("s", 2), Domain("who", len(numbers))
         count = np.ones(len(secrets), np.int64)
-        return FrequencySet((), (illness, who), domains, empty, np.asarray(secrets, np.int32), count)
+        return FrequencySet((), (illness, person), domains, empty, np.asarray(secrets, np.int32), count)
 
     source = table([[0, 0], [1, 1], [0, 2]], [0, 1, 2])
     found = encoded_people.with_source_people(table([[0, 0], [1, 1]], [1, 2]), source)
@@ -151,15 +165,15 @@ def test_nothing_but_whose_rows_they_are_is_taken_from_a_release():
         encoded_people.with_source_people(table([[0, 0]], [7]), source)
 
 
-def test_who_can_be_whom_where_a_column_shows_nothing_at_all():
+def test_candidates_if_a_column_is_fully_suppressed():
     known = np.asarray([[0, 1], [3, 1], [3, 0]], np.int32)
-    shown = np.asarray([[-1, 1], [-1, 0], [-1, -1]], np.int32)
-    rows, people = count_candidates(known, np.asarray([1, 2, 3]), shown, np.asarray([5, 7, 11]))
+    labels = np.asarray([[-1, 1], [-1, 0], [-1, -1]], np.int32)
+    rows, people = count_candidates(known, np.asarray([1, 2, 3]), labels, np.asarray([5, 7, 11]))
     assert rows.tolist() == [16, 16, 18]
     assert people.tolist() == [3, 3, 6]
 
 
-def test_numbers_are_no_formulas_and_stay_numbers():
+def test_numbers_are_not_neutralized_as_formulas():
     table = pa.table({"=n": [-5, 3], "x": [-0.5, None], "t": ["=cmd()", "-5"]})
     with DuckDBEngine() as engine:
         made = neutralize(engine, engine.read(Source(frame=table)))
@@ -172,7 +186,7 @@ def test_numbers_are_no_formulas_and_stay_numbers():
     assert sorted(again.column("c2").to_pylist()) == ["-5", "=cmd()"]
 
 
-def test_lists_of_sensitive_values_tell_spellings_and_codes():
+def test_sensitive_lists_map_spellings_to_codes():
     written = Dictionary("s", 0, pa.array(["HIV", "flu", "hiv"]), ("HIV", "flu", "hiv"), True)
     counted = Dictionary("s", 0, pa.array(["HIV", "flu"]), ("HIV", "flu"), True)
     value = np.asarray([0, 1, 0, -1], np.int32)
@@ -186,30 +200,30 @@ def test_lists_of_sensitive_values_tell_spellings_and_codes():
     assert (none.folded, none.written(table).shape, none.codes(table).shape) == ({}, (4, 0), (4, 0))
 
 
-def test_numbers_without_a_distance_are_refused_and_it_is_said_why():
-    for number, said in ((np.inf, "infinite"), (1e151, "beyond 10")):
+def test_numbers_without_a_distance_are_refused():
+    for number, message in ((np.inf, "infinite"), (1e151, "beyond 10")):
         values = pa.array([1.0, number])
-        with pytest.raises(PlanError, match=said):
+        with pytest.raises(PlanError, match=message):
             dictionary_numbers(Dictionary("x", 0, values, ("1", "far"), False))
 
 
-def test_entries_are_ordered_by_what_they_show_and_equal_ones_are_repeated_as_one():
+def test_entries_are_ordered_by_labels_and_equal_ones_merged():
     numbers = PublishedColumn(3, np.asarray([0, 2, 1, 2, 0, 1]), pa.array([5, 7, None]))
-    assert numbers.order().tolist() == [1, 0, 2, 0, 1, 2]  # what is missing comes first
+    assert numbers.order().tolist() == [1, 0, 2, 0, 1, 2]  # missing comes first
     assert PublishedColumn(3, np.asarray([1, 0]), pa.array([5, 7])).order().tolist() == [1, 0]
     texts = PublishedColumn(4, np.asarray([0, 0, 1, 0, 0, 1]), pa.array(["b", "a"]))
-    asked = []
-    engine = SimpleNamespace(repeat=lambda *arguments: asked.append(arguments))
+    calls = []
+    engine = SimpleNamespace(repeat=lambda *arguments: calls.append(arguments))
     key, count = np.asarray([1, 1, 0, 1, 1, 0]), np.asarray([1, 2, 4, 8, 16, 32])
     repeat_entries(engine, "table", [numbers, texts, ConstantColumn(1, "*")], key, count)
-    ((table, positions, rows, constants, own),) = asked
+    ((table, positions, rows, constants, own),) = calls
     assert (table, positions, constants, own) == ("table", [3, 4, 1], {1: "*"}, [])
     assert rows.to_pylist() == [
         {"n": 36, "c3": 7, "c4": "a"}, {"n": 10, "c3": None, "c4": "b"}, {"n": 17, "c3": 5, "c4": "b"},
     ]  # fmt: skip
 
 
-def test_as_many_entries_are_needed_as_bring_the_rows_that_lack():
+def test_entries_needed_for_a_number_of_rows():
     facts = SubsetCounter(np.zeros((4, 1), np.int64), (1,), np.array([3, 1, 2, 4]))
     have, order = np.array([True, False, False, False]), np.array([1, 2, 3])
     assert [facts.needed(have, order, least) for least in (2, 3, 4, 5, 6, 7, 10)] == [0, 0, 1, 2, 2, 3, 3]

@@ -1,4 +1,4 @@
-"""Databases that are reached by a driver of somebody else's: SQLite stands for them."""
+"""Databases read through third-party drivers, with SQLite as example."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def rows_of(**given):
         return engine.to_arrow(table).to_pylist()
 
 
-def test_a_table_and_a_query_are_read_by_a_driver(clinic):
+def test_table_and_query_are_read_by_a_driver(clinic):
     assert rows_of(table='"vis""its"')[0] == {"name": "p0", "age": 20, "weight": 0.0}
     assert rows_of(query='SELECT max(age) AS "o""ld" FROM "vis""its"') == [{'o"ld': 49}]
 
 
-def test_a_release_is_made_of_what_a_driver_reads(clinic):
+def test_release_from_a_driver(clinic):
     plan = {
         "source": {"database": "env:CLINIC", "driver": "sqlite", "table": '"vis""its"'},
         "columns": {"name": "identifier", "age": "quasi-identifier", "weight": "drop"},
@@ -53,9 +53,9 @@ def test_a_release_is_made_of_what_a_driver_reads(clinic):
     assert "geheim" not in done.certificate.to_json()
 
 
-def test_nothing_is_written_by_a_driver(clinic):
+def test_driver_writes_nothing(clinic):
     before = (clinic / "geheim.db").read_bytes()
-    with contextlib.suppress(TableError):  # it is refused, or answered and undone
+    with contextlib.suppress(TableError):  # refused, or answered and rolled back
         rows_of(query='DELETE FROM "vis""its" RETURNING name')
     assert (clinic / "geheim.db").read_bytes() == before
 
@@ -68,15 +68,15 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_a_driver_says_is_not_repeated(clinic, fault):
+def test_messages_of_a_driver_are_not_repeated(clinic, fault):
     given = FAULTS[fault]
-    with pytest.raises(TableError, match="cannot be read by the driver 'sqlite'") as told:
+    with pytest.raises(TableError, match="cannot be read by the driver 'sqlite'") as caught:
         rows_of(**given)
-    assert "geheim" not in str(told.value)
-    assert "secret" not in str(told.value)
+    assert "geheim" not in str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
-def test_a_driver_that_is_not_there_is_told_by_its_name(clinic):
+def test_missing_driver_is_named(clinic):
     with pytest.raises(PlanError, match="pip install adbc-driver-nowhere"):
         rows_of(driver="nowhere", table="t")
     with pytest.raises(PlanError, match="pip install arrow-odbc"):
@@ -86,17 +86,20 @@ def test_a_driver_that_is_not_there_is_told_by_its_name(clinic):
             rows_of(driver=name, table="t")
 
 
-def test_a_driver_is_for_a_database():
+def test_driver_needs_a_database():
     with pytest.raises(PlanError, match="A driver is for a database"):
         Source(driver="sqlite")
 
 
-def test_odbc_is_asked_with_the_address_of_the_environment(clinic, monkeypatch):
-    """The package itself needs a driver manager of the system; here its one function is stood in for."""
-    asked = {}
+def test_odbc_gets_the_address_of_the_environment(clinic, monkeypatch):
+    """Pass the address of the environment variable to ODBC.
+
+    The package itself needs a driver manager of the system; here its one function is replaced.
+    """
+    received = {}
 
     def read(**given):
-        asked.update(given)
+        received.update(given)
         return pa.table({"a": [1, 2]}).to_reader()
 
     package = ModuleType("arrow_odbc")
@@ -104,4 +107,4 @@ def test_odbc_is_asked_with_the_address_of_the_environment(clinic, monkeypatch):
     monkeypatch.setitem(sys.modules, "arrow_odbc", package)
     monkeypatch.setattr(adbc, "find_spec", lambda name: True)
     assert rows_of(driver="odbc", table="s.t") == [{"a": 1}, {"a": 2}]
-    assert (asked["query"], asked["connection_string"]) == ('SELECT * FROM "s"."t"', str(clinic / "geheim.db"))
+    assert (received["query"], received["connection_string"]) == ('SELECT * FROM "s"."t"', str(clinic / "geheim.db"))
