@@ -1,4 +1,7 @@
-"""The search of lattices that cannot be exhausted: looks at sizes, boxes of nodes, and what two threads find."""
+"""Search of lattices that are too large for a complete search.
+
+Covers evaluations of group sizes, boxes of nodes, and the results of one and two threads.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from tests.reference import full_domain as slow
 
 @settings(max_examples=20)
 @given(st.integers(0, 1000), st.integers(2, 9), st.data())
-def test_sizes_by_keys_are_those_of_groups(seed, least, data):
+def test_group_sizes_by_keys(seed, least, data):
+    """Rows in small groups by keys equal the reference and exact evaluation."""
     problem = wide_table(150, (6, 4, 9, 3), (2, 2, 3, 1), least, seed)
     measure = FullDomain().measure(problem)
     sizes, exact = Sizes(problem, measure, least), NodeEvaluator(problem, measure)
@@ -40,7 +44,8 @@ def test_sizes_by_keys_are_those_of_groups(seed, least, data):
 
 @settings(max_examples=60)
 @given(st.data())
-def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
+def test_boxes_cover_open_nodes_once(data):
+    """Boxes cover every node once that is not below a failing node."""
     highest = tuple(data.draw(st.integers(0, 3)) for _ in range(data.draw(st.integers(1, 4))))
     node = st.tuples(*(st.integers(0, high) for high in highest))
     failed = data.draw(st.lists(node, max_size=5))
@@ -55,42 +60,45 @@ def test_boxes_hold_every_node_once_that_is_below_no_failing_one(data):
     steps = np.asarray([data.draw(st.lists(st.integers(0, 5), min_size=5, max_size=5)) for _ in highest], float)
     parts = np.cumsum(steps, axis=1)
     best = data.draw(st.sampled_from([math.inf, 6.5, 12.5]))
-    room = 4000
+    capacity = 4000
     boxes = branch_and_bound.NodeBoxes(
-        np.zeros((room, len(highest)), np.int16),
-        np.zeros((room, len(highest)), np.int16),
-        np.zeros(room),
-        np.arange(room, dtype=np.int32),
+        np.zeros((capacity, len(highest)), np.int16),
+        np.zeros((capacity, len(highest)), np.int16),
+        np.zeros(capacity),
+        np.arange(capacity, dtype=np.int32),
         np.ones(1, np.int64),
     )
     boxes.high[0] = highest
     boxes.bound[0] = branch_and_bound.bound_of(boxes.low[0], parts, branch_and_bound.ADDED)
-    looked = set()
+    evaluated = set()
 
-    def of_interest():
-        """What may be better than the best, does not fail and was not looked at, with its bound."""
+    def open_nodes():
+        """Return open nodes and their bounds.
+
+        They may be better than the best node, do not fail, and were not evaluated.
+        """
         lost = {
             node: sum(parts[a, level] for a, level in enumerate(node))
-            for node in slow.not_below([0] * len(highest), highest, failed) - looked
+            for node in slow.not_below([0] * len(highest), highest, failed) - evaluated
         }
         return {node: loss for node, loss in lost.items() if loss < best}
 
     status = branch_and_bound.MORE if boxes.bound[0] < best else branch_and_bound.DONE
     while status == branch_and_bound.MORE:
         status = branch_and_bound.tighten(boxes, rows, known, parts, branch_and_bound.ADDED, best, 3)
-        held = list(_inside(boxes))
-        assert len(set(held)) == len(held)
-        assert of_interest().keys() <= set(held)
+        covered = list(_inside(boxes))
+        assert len(set(covered)) == len(covered)
+        assert open_nodes().keys() <= set(covered)
         if status == branch_and_bound.LOOK:
             first = boxes.low[boxes.heap[0]].astype(np.int64)
             node = tuple(first.tolist())
-            assert of_interest()[node] == min(of_interest().values())
-            assert boxes.bound[boxes.heap[0]] == pytest.approx(of_interest()[node], abs=1e-9)
-            looked.add(node)
+            assert open_nodes()[node] == min(open_nodes().values())
+            assert boxes.bound[boxes.heap[0]] == pytest.approx(open_nodes()[node], abs=1e-9)
+            evaluated.add(node)
             branch_and_bound.split_first(boxes, first, 0.0, parts, branch_and_bound.ADDED, best)
             status = branch_and_bound.MORE
     assert status == branch_and_bound.DONE
-    assert not of_interest()
+    assert not open_nodes()
 
 
 def _inside(boxes):
@@ -99,7 +107,8 @@ def _inside(boxes):
         yield from itertools.product(*ranges)
 
 
-def test_no_room_for_boxes_ends_the_bound_and_not_the_search(monkeypatch):
+def test_full_box_table_ends_only_the_bound(monkeypatch):
+    """Without space for boxes the bound stops, and the search goes on."""
     from shoal.methods.full_domain import branch_and_bound
 
     monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 0)
@@ -129,7 +138,7 @@ def test_one_thread_or_two_prove_the_same_optimum(threads, seed, loss):
         assert found.best.node == expected.best.node
 
 
-def test_a_fault_of_the_thread_that_bounds_is_raised(monkeypatch):
+def test_exception_of_the_bounding_thread_is_raised(monkeypatch):
     from shoal.methods.full_domain import branch_and_bound
 
     def fails(*_):
@@ -143,8 +152,8 @@ def test_a_fault_of_the_thread_that_bounds_is_raised(monkeypatch):
         exhaustive.find_optimum(problem, method.measure(problem), 0.0, *method.bounds(problem))
 
 
-def test_a_wide_lattice_is_bounded_and_searched_as_well_as_by_a_plain_best_first_search():
-    """15 columns and 16 million nodes, by looks and not by time: a plain search has as many."""
+def test_wide_lattice_against_best_first_search():
+    """15 columns and 16 million nodes: not worse than best-first search."""
     problem = wide_table(
         600, (12, 9, 6, 5, 8, 7, 4, 10, 6, 3, 9, 5, 4, 3, 6), (3, 3, 2, 2, 3, 2, 2, 3, 2, 1, 3, 2, 1, 1, 2)
     )

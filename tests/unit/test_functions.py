@@ -1,4 +1,7 @@
-"""Whatever the command line does is a documented function, and the command line is thin over it."""
+"""Every command of the command line is a documented public function.
+
+The command line is a thin layer over these functions.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def commands() -> set[str]:
     return named | {group.name for group in app.app.registered_groups}
 
 
-def test_every_command_is_listed_with_the_functions_that_do_its_work():
+def test_every_command_is_listed_with_its_functions():
     assert commands() == set(COMMANDS)
 
 
@@ -39,34 +42,37 @@ def test_every_function_of_a_command_is_public_and_documented(name):
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"version"}))
 def test_a_command_calls_its_function(command):
-    """Of what a command stands for, its file uses every name: of shoal itself, or from the module of that function."""
+    """The file of a command uses every function listed for it.
+
+    A function is an attribute of shoal itself, or is imported from its module.
+    """
     file = Path(app.__file__).with_name(f"{FILES.get(command, command)}.py")
     used = {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.ImportFrom):
             used |= {part.name for part in node.names}
-    done = set(COMMANDS[command]) - {"profile"}  # a draft has looked at the table
+    done = set(COMMANDS[command]) - {"profile"}  # a draft includes the profile
     assert done <= used
 
 
-def test_functions_say_in_their_signature_what_they_take():
+def test_functions_annotate_every_parameter():
     for name in {name for names in COMMANDS.values() for name in names} - {"__version__"}:
         for parameter in inspect.signature(getattr(shoal, name)).parameters.values():
             assert parameter.annotation is not inspect.Parameter.empty, f"{name}: {parameter.name}"
 
 
-def test_a_draft_of_a_frame_is_a_plan_that_runs(tmp_path):
+def test_draft_of_a_frame_runs(tmp_path):
     drafted = shoal.draft(FRAME, k=3)
     assert drafted.plan.source is None
     assert drafted.plan.schema.sensitive == ("illness",)
     assert shoal.anonymize(FRAME, drafted.plan).certificate["smallest_group"] >= 3
-    place = drafted.save(tmp_path / "plan.toml")
-    assert place.read_text() == drafted.text == str(drafted)
+    path = drafted.save(tmp_path / "plan.toml")
+    assert path.read_text() == drafted.text == str(drafted)
     with pytest.raises(shoal.OutputError, match="exists"):
-        drafted.save(place)
+        drafted.save(path)
 
 
-def test_a_draft_of_a_file_names_it_from_where_the_plan_will_stand(tmp_path):
+def test_draft_of_a_file_has_a_path_relative_to_the_plan(tmp_path):
     FRAME.to_csv(tmp_path / "table.csv", index=False)
     drafted = shoal.draft(tmp_path / "table.csv", k=3, folder=tmp_path)
     drafted.save(tmp_path / "plan.toml")
@@ -75,7 +81,8 @@ def test_a_draft_of_a_file_names_it_from_where_the_plan_will_stand(tmp_path):
     assert release.path.name == "table-released.csv"
 
 
-def test_texts_for_missing_that_a_draft_found_count_as_missing():
+def test_draft_declares_detected_missing_texts():
+    """Texts that a draft detects as missing are missing in its plan."""
     frame = pd.DataFrame({"size": ["10", "?", "30", "?", "10", "30"] * 4})
     drafted = shoal.draft(frame, k=2)
     assert drafted.profile.missing == ("?",)
@@ -103,7 +110,7 @@ def test_attack_assess_and_compare_take_names_or_plans(tmp_path):
         shoal.attack(release.table)
 
 
-def test_locality_is_an_attack_of_the_function_too():
+def test_locality_attack_by_function():
     release = shoal.anonymize(FRAME, PLAN)
     found = shoal.attack(release.table, PLAN, original=FRAME, locality=True)
     assert found.results[-1].name == "locality"

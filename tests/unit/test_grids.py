@@ -1,4 +1,7 @@
-"""The methods population-grid and sampled-grid: what they publish, what they keep silent, what they refuse."""
+"""The methods population-grid and sampled-grid.
+
+Covers what they publish, what they withhold and what they refuse.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def people(rows: int, seed: int = 1) -> pa.Table:
         {
             "name": [f"person {row}" for row in range(rows)],
             "age": random.integers(18, 80, rows),
-            "town": [towns[place] for place in random.integers(0, 5, rows)],
+            "town": [towns[index] for index in random.integers(0, 5, rows)],
         }
     )
 
@@ -129,7 +132,7 @@ def test_a_sampled_release_by_plan(tmp_path: Path) -> None:
     assert set(counts) <= set(cells)
     assert all(66 <= count <= cells[cell] for cell, count in counts.items())  # type: ignore[index]
     assert 800 < len(rows) < 1150
-    assert rows == sorted(rows)  # the order says nothing that the rows do not say
+    assert rows == sorted(rows)  # the order reveals nothing beyond the rows
     content = json.loads((tmp_path / "released.certificate.json").read_text())
     assert [(model["name"], model["parameters"], model["holds"]) for model in content["models"]] == [
         ("k-anonymity", {"k": 66}, True)
@@ -148,19 +151,22 @@ def test_a_sampled_release_by_plan(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [SAMPLED, POPULATION])
-def test_nothing_is_told_about_the_source(tmp_path: Path, method: str) -> None:
-    """The number of rows is chosen so that it would be seen, whatever key it stood under."""
+def test_certificate_withholds_source_facts(tmp_path: Path, method: str) -> None:
+    """No key of the certificate reveals the number of rows.
+
+    The number is chosen so that it would be recognized under any key.
+    """
     prepare(tmp_path, method, rows=787)
     result = shoal.release(tmp_path / "plan.toml")
     (tmp_path / "released.csv").unlink()
-    told = json.loads((tmp_path / "released.certificate.json").read_text())
+    certificate = json.loads((tmp_path / "released.certificate.json").read_text())
     answer = result.to_dict()
-    for content in (told, answer):
+    for content in (certificate, answer):
         assert {"source", "rows", "suppressed", "loss", "risk"}.isdisjoint(content)
         assert {"released", "groups", "smallest_group", "models", "levels", "guarantee", "method"} <= set(content)
     if method == SAMPLED:
-        assert "787" not in json.dumps({key: value for key, value in told.items() if key != "output"})
-    assert str(tmp_path) not in json.dumps(told)
+        assert "787" not in json.dumps({key: value for key, value in certificate.items() if key != "output"})
+    assert str(tmp_path) not in json.dumps(certificate)
     assert (result.utility, result.risk) == ({}, {})
 
 
@@ -172,7 +178,7 @@ def test_two_releases_differ_and_both_are_booked(tmp_path: Path) -> None:
     assert ledger.status().bound == 4**3
 
 
-def test_the_kind_of_table_is_kept(tmp_path: Path) -> None:
+def test_type_of_table_is_preserved(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     prepare(tmp_path)
     frame = shoal.anonymize(people(800).to_pandas(), tmp_path / "plan.toml").table
@@ -180,8 +186,8 @@ def test_the_kind_of_table_is_kept(tmp_path: Path) -> None:
     assert list(frame.columns) == ["age", "town"]
 
 
-def test_a_draw_is_its_definition(tmp_path: Path) -> None:
-    """The same coins, given to the cells that Python counts, keep the same rows of each cell."""
+def test_draw_matches_its_definition(tmp_path: Path) -> None:
+    """The same coins on cells counted in Python keep the same rows."""
     ledger = Ledger.create(tmp_path / "l", m=10**6, k=2, delta_limit="0.9")
     method = SampledGrid(k=5, ledger=ledger, levels={"age": 2, "town": 1}, beta="1/4", bound=2)
     table = people(200)
@@ -199,8 +205,8 @@ def test_a_draw_is_its_definition(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 60), st.integers(0, 10**6), st.integers(2, 6))
-def test_what_is_published_of_each_combination(rows: int, seed: int, k: int) -> None:
-    """No combination gives more rows than it has, and no group is smaller than k."""
+def test_published_rows_per_combination(rows: int, seed: int, k: int) -> None:
+    """No combination gives more rows than it has; no group is below k."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -220,12 +226,17 @@ def test_what_is_published_of_each_combination(rows: int, seed: int, k: int) -> 
     assert sizes.min() >= k
     for row, group in zip(recoding.row, recoding.group, strict=True):
         codes = problem.frequencies.codes[row]
-        shown = [ladder.labels[2][ladder.codes[2][code]] for ladder, code in zip(problem.ladders, codes, strict=True)]
-        assert shown == [labels[group] for labels in recoding.labels]
+        expected = [
+            ladder.labels[2][ladder.codes[2][code]] for ladder, code in zip(problem.ladders, codes, strict=True)
+        ]
+        assert expected == [labels[group] for labels in recoding.labels]
 
 
-def test_cells_are_kept_as_a_binomial(tmp_path: Path) -> None:
-    """One cell of 12 rows, rate 1/3: how often j rows are published, for j = 4 .. 12, and how often none."""
+def test_sampled_cells_are_binomial(tmp_path: Path) -> None:
+    """Distribution of the published rows of a cell of 12 at rate 1/3.
+
+    For j = 4 .. 12 it counts how often j rows are published, and how often none.
+    """
     table = pa.table({"name": ["x"] * 12, "age": [30] * 12, "town": ["Ayr"] * 12})
     problem = problem_of(table)
     found = np.zeros(13)
@@ -246,14 +257,14 @@ def test_cells_are_kept_as_a_binomial(tmp_path: Path) -> None:
     assert ((seen - expected) ** 2 / expected).sum() < 18.47  # chi-square of 4 degrees, once in a thousand
 
 
-def test_a_missing_value_is_a_label_of_its_own(tmp_path: Path) -> None:
+def test_missing_value_is_a_separate_label(tmp_path: Path) -> None:
     table = people(3000)
     gaps = [None if row % 3 == 0 else age for row, age in enumerate(table["age"].to_pylist())]
     prepare(tmp_path)
     plan = Plan.read(tmp_path / "plan.toml")
-    shown = set(shoal.anonymize(table.set_column(1, "age", pa.array(gaps)), plan).table["age"].to_pylist())
-    assert None in shown
-    assert len(shown) > 1
+    labels = set(shoal.anonymize(table.set_column(1, "age", pa.array(gaps)), plan).table["age"].to_pylist())
+    assert None in labels
+    assert len(labels) > 1
 
 
 def test_no_cell_is_large_enough(tmp_path: Path) -> None:
@@ -275,7 +286,7 @@ def test_models_of_the_plan_leave_cells_out(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, 80), st.integers(0, 10**6), st.integers(2, 6))
-def test_scores_are_their_definition(rows: int, seed: int, k: int) -> None:
+def test_scores_match_their_definition(rows: int, seed: int, k: int) -> None:
     problem = problem_of(people(rows + 1, seed))
     counts = np.random.default_rng(seed).integers(0, problem.frequencies.count + 1)
     candidates = [(age, town) for age in range(4) for town in range(3)]
@@ -316,8 +327,8 @@ def test_levels_chosen_within_bounds(tmp_path: Path) -> None:
     assert levels["town"] == 1
 
 
-def test_rho_of_all_of_it(tmp_path: Path) -> None:
-    """Where ρ is given, E is what remains of it after the choice."""
+def test_rho_of_choice_and_release(tmp_path: Path) -> None:
+    """For a given ρ, the release gets the E that the choice leaves."""
     prepare(tmp_path, PRIVATE.replace("bound = 2", 'rho = "12/100011"'), rows=5000)
     promise = shoal.release(tmp_path / "plan.toml").certificate["guarantee"]
     assert promise["rho_exact"] == str(Fraction(12, 100011))
@@ -366,7 +377,7 @@ def test_models_of_a_population_release(tmp_path: Path) -> None:
     assert len(set(released(tmp_path))) < len(cells)
 
 
-def test_in_python(tmp_path: Path) -> None:
+def test_population_grid_in_python(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l", m=10_000, k=20)
     method = PopulationGrid(20, ledger, {"age": 2, "town": 1}, universe=1000)
     release = shoal.anonymize(people(700), Plan(SCHEMA, (), method))
@@ -378,14 +389,17 @@ def test_in_python(tmp_path: Path) -> None:
 
 
 def audit(method: Method, rows: int = 400, k: int = 5) -> release_audits.Locality:
-    """Rerun a method on random subsets of the rows; every row is its own combination or shares its labels."""
+    """Rerun a method on random subsets of the rows.
+
+    Every row is its own combination or shares its labels.
+    """
     table = people(rows)
     texts = [list(map(str, table[name].to_pylist())) for name in ("age", "town")]
 
     def publish(chosen: NDArray[np.int64]) -> tuple[list[NDArray[Any]], NDArray[np.bool_]]:
         problem = problem_of(table.take(pa.array(chosen)), model=combine([KAnonymity(k)]))
         recoding = method.decide(problem)
-        shown: dict[tuple[str, ...], tuple[str | None, ...]] = {}
+        published_labels: dict[tuple[str, ...], tuple[str | None, ...]] = {}
         frequencies = problem.frequencies
         if isinstance(recoding, ByGroup):
             entries = zip(recoding.row.tolist(), recoding.group.tolist(), strict=True)
@@ -403,8 +417,8 @@ def audit(method: Method, rows: int = 400, k: int = 5) -> release_audits.Localit
                 dictionary.text[code]
                 for dictionary, code in zip(frequencies.quasi, frequencies.codes[row], strict=True)
             )
-            shown[key] = label
-        found = [shown.get((texts[0][row], texts[1][row])) for row in chosen.tolist()]
+            published_labels[key] = label
+        found = [published_labels.get((texts[0][row], texts[1][row])) for row in chosen.tolist()]
         published = np.asarray([label is not None for label in found])
         columns = [np.asarray([None if label is None else label[j] for label in found], object) for j in range(2)]
         return columns, published
@@ -419,7 +433,10 @@ def test_the_grids_pass_locality(tmp_path: Path) -> None:
     assert sampled.compared > 300
 
     class Repeated(PopulationGrid):
-        """A ledger of its own for each run: the audit is about the recoding, not about the budget."""
+        """Create a separate ledger for each run.
+
+        The audit is about the recoding, not about the budget.
+        """
 
         def open_ledger(self) -> Ledger:
             path = tmp_path / f"run {len(list(tmp_path.iterdir()))}"
@@ -445,14 +462,14 @@ def test_the_attack_audits_a_grid_and_spends_nothing(
     assert ledger.status().entries == 1
 
 
-def test_a_private_choice_cannot_be_rehearsed(tmp_path: Path) -> None:
+def test_private_choice_has_no_dry_run(tmp_path: Path) -> None:
     prepare(tmp_path, PRIVATE)
     with pytest.raises(shoal.PlanError, match="differ from run to run"):
         Plan.read(tmp_path / "plan.toml").method.dry_run_variant()
 
 
 @pytest.mark.parametrize("name", ["mondrian", "mdav", "top-down", "k-first"])
-def test_methods_that_look_at_the_data_fail_locality(name: str) -> None:
+def test_data_dependent_methods_fail_locality(name: str) -> None:
     if name not in METHODS:
         pytest.skip(f"the method {name} does not exist yet; its twin in tests/reference is audited elsewhere")
     parameters = {"k": 5} if "k" in METHODS[name].__dataclass_fields__ else {}
@@ -461,7 +478,7 @@ def test_methods_that_look_at_the_data_fail_locality(name: str) -> None:
     assert not found.holds
 
 
-# -- what is refused, and leaves the ledger as it was ----------------------------------------------------
+# -- refusals, which leave the ledger unchanged ----------------------------------------------------------
 
 
 @pytest.fixture
@@ -530,16 +547,16 @@ REFUSED: dict[str, tuple[str, int, str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(tmp_path: Path, shoal_command: Callable[..., Any], case: str) -> None:
-    method, status, kind, says = REFUSED[case]
+    method, status, kind, message = REFUSED[case]
     prepare(tmp_path, method)
-    assert_refused(tmp_path, shoal_command, status, kind, says)
+    assert_refused(tmp_path, shoal_command, status, kind, message)
 
 
-def assert_refused(folder: Path, call: Callable[..., Any], status: int, kind: str, says: str) -> None:
+def assert_refused(folder: Path, call: Callable[..., Any], status: int, kind: str, message: str) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     code, answer, printed = call("release", "plan.toml")
     assert (code, answer["kind"]) == (status, kind), answer
-    assert says in answer["error"]
+    assert message in answer["error"]
     assert printed.count("\n") == 1
     assert "person 1" not in printed
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -561,19 +578,19 @@ def test_a_raw_column_is_refused(tmp_path: Path, shoal_command: Callable[..., An
 
 @pytest.mark.parametrize("method", [SAMPLED, POPULATION])
 @pytest.mark.parametrize(
-    ("hierarchy", "says"),
+    ("hierarchy", "message"),
     [("{ prefix = true }", "length = 5"), ("{ order = { fanout = [2] } }", "values = [...]")],
 )
-def test_labels_that_follow_the_data_are_refused(
-    tmp_path: Path, shoal_command: Callable[..., Any], method: str, hierarchy: str, says: str
+def test_data_dependent_labels_are_refused(
+    tmp_path: Path, shoal_command: Callable[..., Any], method: str, hierarchy: str, message: str
 ) -> None:
     prepare(tmp_path, method)
     tree = '{ tree = { north = ["Ayr", "Bute"], south = ["Cove", "Dell", "Esk"] } }'
     change(tmp_path, tree, hierarchy)
-    assert_refused(tmp_path, shoal_command, 2, "RecodingNotPublicError", says)
+    assert_refused(tmp_path, shoal_command, 2, "RecodingNotPublicError", message)
 
 
-def test_a_hierarchy_of_the_users_own_is_refused(tmp_path: Path) -> None:
+def test_custom_hierarchy_is_refused(tmp_path: Path) -> None:
     class Own:
         def bind(self, values: Any, missing: bool, *, column: str = "") -> Any:
             return Tree(AREAS).bind(values, missing, column=column)
@@ -586,9 +603,10 @@ def test_a_hierarchy_of_the_users_own_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hierarchy", ["{ intervals = [10, 20] }", "{ cuts = [[20, 40], [40]] }"])
 @pytest.mark.parametrize("method", [SAMPLED, POPULATION])
-def test_broken_numbers_would_change_the_labels_of_all(
+def test_fractional_values_are_refused(
     tmp_path: Path, shoal_command: Callable[..., Any], method: str, hierarchy: str
 ) -> None:
+    """One fractional value would change the labels of all rows."""
     prepare(tmp_path, method)
     change(tmp_path, "{ intervals = [10, 20] }", hierarchy)
     with (tmp_path / "people.csv").open("a") as file:
@@ -597,8 +615,8 @@ def test_broken_numbers_would_change_the_labels_of_all(
 
 
 @pytest.mark.parametrize("widths", ["[0.5, 2.5]", "[10, 20], origin = 0.5"])
-def test_broken_ends_take_broken_numbers(tmp_path: Path, widths: str) -> None:
-    """The form of the labels is then that of broken numbers, whatever the data."""
+def test_fractional_bounds_accept_fractional_values(tmp_path: Path, widths: str) -> None:
+    """Labels then have the form of fractional numbers for any data."""
     prepare(tmp_path, POPULATION)
     change(tmp_path, "intervals = [10, 20]", f"intervals = {widths}")
     without = set(shoal.anonymize(people(400), Plan.read(tmp_path / "plan.toml")).table["age"].to_pylist())
@@ -635,7 +653,7 @@ def test_a_second_population_release(tmp_path: Path, shoal_command: Callable[...
 
 
 @pytest.mark.parametrize(
-    ("census", "m", "status", "kind", "says"),
+    ("census", "m", "status", "kind", "message"),
     [
         (CENSUS.replace("9000", "810", 1), 50_000, 3, "UniverseTooSmallError", "1 of 8 cells below this"),
         (CENSUS.replace("north", "North"), 50_000, 2, "UniverseError", "4 cells of the table"),
@@ -656,14 +674,14 @@ def test_a_second_population_release(tmp_path: Path, shoal_command: Callable[...
         ("town,age,count\n", 50_000, 3, "UniverseTooSmallError", "smallest has 0"),
     ],
 )
-def test_a_universe_that_does_not_fit(
-    tmp_path: Path, shoal_command: Callable[..., Any], census: str, m: int, status: int, kind: str, says: str
+def test_unsuitable_universe_is_refused(
+    tmp_path: Path, shoal_command: Callable[..., Any], census: str, m: int, status: int, kind: str, message: str
 ) -> None:
     by_census(tmp_path, census, m)
-    assert_refused(tmp_path, shoal_command, status, kind, says)
+    assert_refused(tmp_path, shoal_command, status, kind, message)
 
 
-def test_the_column_of_counts_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_configured_count_column(tmp_path: Path) -> None:
     by_census(tmp_path, CENSUS.replace("count", "people"))
     change(tmp_path, "k = 20", 'k = 20\ncount_column = "people"')
     assert shoal.release(tmp_path / "plan.toml").certificate["released"] == 800
@@ -672,14 +690,14 @@ def test_the_column_of_counts_has_a_name_of_its_own(tmp_path: Path) -> None:
         shoal.release(tmp_path / "plan.toml", overwrite=True)
 
 
-def test_a_lattice_that_is_too_large(tmp_path: Path) -> None:
+def test_too_large_lattice_is_refused(tmp_path: Path) -> None:
     columns = {f"c{number}": Column(Role.QUASI_IDENTIFIER, Widths((1, 2, 4, 8))) for number in range(8)}
     with pytest.raises(shoal.PlanError, match="at most 50000 recodings; these levels allow 1679616"):
         Plan(Schema(columns), (), SampledGrid(66, "l", beta="1/2", bound=2, choose="private", choice=2))
 
 
 def test_a_check_needs_no_ledger(tmp_path: Path, shoal_command: Callable[..., Any]) -> None:
-    """Whoever receives a release can check it against the plan without the ledger."""
+    """A recipient can check a release against the plan without the ledger."""
     prepare(tmp_path)
     assert shoal_command("release", "plan.toml")[0] == 0
     (tmp_path / "people.ledger").unlink()
@@ -687,7 +705,9 @@ def test_a_check_needs_no_ledger(tmp_path: Path, shoal_command: Callable[..., An
     assert (code, answer["holds"]) == (0, True)
 
 
-def test_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_output_of_a_grid_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from shoal.cli.app import run
 
     prepare(tmp_path)
@@ -701,11 +721,12 @@ def test_for_people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "It does not say" in printed
 
 
-def test_a_release_is_refused_where_its_ledger_does_not_go_on_from_a_head(tmp_path: Path) -> None:
+def test_release_expecting_an_unknown_ledger_head_is_refused(tmp_path: Path) -> None:
+    """The ledger must continue from the expected head."""
     ledger = prepare(tmp_path, rows=100)
     method = Plan.read(tmp_path / "plan.toml").method
     assert isinstance(method, SampledGrid)
     method.expecting(ledger.status().head).preflight()
     with pytest.raises(errors.LedgerHeadError):
         method.expecting("0" * 64).preflight()
-    assert method.expecting("0" * 64).parameters == method.parameters  # the certificate tells of no head but its own
+    assert method.expecting("0" * 64).parameters == method.parameters  # the certificate has no head but its own

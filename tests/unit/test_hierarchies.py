@@ -1,4 +1,4 @@
-"""Hierarchies: what every builder makes of values, and what it refuses."""
+"""Hierarchies: the ladders of every builder, and what it refuses."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ from shoal.schema.tree_hierarchies import MissingFromHierarchy
 INF = float("inf")
 
 
-def shown(ladder: Ladder, level: int) -> list[str | None]:
-    """What is published for each value at a level."""
+def labels_at(ladder: Ladder, level: int) -> list[str | None]:
+    """Return the published label of each value at a level."""
     return [ladder.labels[level][code] for code in ladder.codes[level]]
 
 
 def assert_sound(ladder: Ladder, values: int, missing: bool) -> None:
-    """Each level is a coarsening of the one below, covers the domain, and the last is one label."""
+    """Check that a ladder is sound.
+
+    Each level is a coarsening of the one below, covers the domain, and the last is one label.
+    """
     assert len(ladder.labels) == len(ladder.codes) == len(ladder.share)
     assert ladder.size(0) == values + missing
     for level in range(ladder.height + 1):
@@ -86,7 +89,7 @@ def test_a_column_of_missing_values_only_still_has_a_ladder() -> None:
         assert ladder.size(ladder.height) == 1
 
 
-def test_the_share_is_of_what_the_hierarchy_declares() -> None:
+def test_share_of_declared_values() -> None:
     table = Table((("a", "A"), ("b", "A"), ("c", "B"), ("d", "B")))
     ladder = table.bind(["a", "c"], missing=False)
     assert ladder.share[0].tolist() == [0.25, 0.25]
@@ -116,14 +119,14 @@ def test_arx_file_with_commas_or_one_column(tmp_path: Path) -> None:
     assert read_table(path).bind(["b"], False).labels == (("b",), ("*",))
 
 
-def test_a_quoted_value_of_a_file_may_hold_a_line_end_and_odd_separators(tmp_path: Path) -> None:
+def test_quoted_values_with_line_ends_and_odd_separators(tmp_path: Path) -> None:
     path = tmp_path / "h.csv"
     path.write_text('"two\nlines";A\nnext\u2028line;A\n', encoding="utf-8")
     assert read_table(path).rows == (("two\nlines", "A"), ("next\u2028line", "A"))
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"", "at least one row"),
         (b"a;A;*\nb;A\n", "found 2 to 3"),
@@ -132,10 +135,10 @@ def test_a_quoted_value_of_a_file_may_hold_a_line_end_and_odd_separators(tmp_pat
         (b'"' + b"a" * 200_000 + b'";A\n', "cannot be read as CSV"),
     ],
 )
-def test_files_that_are_no_hierarchy(tmp_path: Path, content: bytes, says: str) -> None:
+def test_invalid_hierarchy_files(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "h.csv"
     path.write_bytes(content)
-    with pytest.raises(HierarchyError, match=says):
+    with pytest.raises(HierarchyError, match=message):
         read_table(path)
     with pytest.raises(HierarchyError, match="cannot be read"):
         read_table(tmp_path / "absent.csv")
@@ -151,9 +154,9 @@ def test_a_level_must_be_a_coarsening_of_the_one_below() -> None:
 def test_tree_with_leaves_of_different_depth() -> None:
     tree = Tree({"America": {"North": ["USA", "Canada"]}, "Asia": ["India"], "Sea": [{"Deep": ["Fish"]}, "Ship"]})
     ladder = tree.bind(["Canada", "Fish", "India", "Ship", "USA"], missing=False)
-    assert shown(ladder, 1) == ["North", "Deep", "India", "Ship", "North"]
-    assert shown(ladder, 2) == ["America", "Sea", "Asia", "Sea", "America"]
-    assert shown(ladder, 3) == ["*"] * 5
+    assert labels_at(ladder, 1) == ["North", "Deep", "India", "Ship", "North"]
+    assert labels_at(ladder, 2) == ["America", "Sea", "Asia", "Sea", "America"]
+    assert labels_at(ladder, 3) == ["*"] * 5
 
 
 def test_a_tree_may_name_its_own_root() -> None:
@@ -165,7 +168,7 @@ def test_a_tree_may_name_its_own_root() -> None:
 @pytest.mark.parametrize(
     "tree", [{}, {"A": []}, {"A": "text"}, {"A": {"B": 5}}, {"A": ["x"], "B": ["x"]}, {"A": {"B": ["x"]}, "C": ["B"]}]
 )
-def test_trees_that_are_wrong(tree: dict[str, object]) -> None:
+def test_invalid_trees(tree: dict[str, object]) -> None:
     with pytest.raises(HierarchyError, match=r"'c'|must be made of tables"):
         Tree(tree).bind(["x"], missing=False, column="c")
 
@@ -182,7 +185,8 @@ def test_trees_that_are_wrong(tree: dict[str, object]) -> None:
         (Calendar(), ["2024-01-01", "secret"], 1),
     ],
 )
-def test_a_value_that_the_hierarchy_lacks(hierarchy: Hierarchy, values: list[str], lacking: int) -> None:
+def test_values_missing_from_the_hierarchy(hierarchy: Hierarchy, values: list[str], lacking: int) -> None:
+    """The error counts values missing from the hierarchy and prints none."""
     with pytest.raises(MissingFromHierarchy, match=f"{lacking} distinct value") as caught:
         hierarchy.bind(values, missing=False, column="c")
     message = str(caught.value)
@@ -191,7 +195,7 @@ def test_a_value_that_the_hierarchy_lacks(hierarchy: Hierarchy, values: list[str
     assert len(caught.value.lacking) == lacking
 
 
-def test_rows_that_hold_lacking_values_are_named(tmp_path: Path) -> None:
+def test_rows_with_missing_hierarchy_values_are_listed(tmp_path: Path) -> None:
     from shoal.pipeline.run import release
 
     (tmp_path / "s.csv").write_text("age,x\n21,1\nSECRET,1\n22,1\nSECRET,1\nHIDDEN,1\n")
@@ -212,37 +216,37 @@ def test_rows_that_hold_lacking_values_are_named(tmp_path: Path) -> None:
 
 def test_widths_of_whole_numbers() -> None:
     ladder = Widths((5, 10, 20)).bind(["-3", "0", "4", "5", "19", "20"], missing=False)
-    assert shown(ladder, 1) == ["-5..-1", "0..4", "0..4", "5..9", "15..19", "20..24"]
-    assert shown(ladder, 2) == ["-10..-1", "0..9", "0..9", "0..9", "10..19", "20..29"]
-    assert shown(ladder, 3) == ["-20..-1", "0..19", "0..19", "0..19", "0..19", "20..39"]
-    assert shown(ladder, 4) == ["*"] * 6
+    assert labels_at(ladder, 1) == ["-5..-1", "0..4", "0..4", "5..9", "15..19", "20..24"]
+    assert labels_at(ladder, 2) == ["-10..-1", "0..9", "0..9", "0..9", "10..19", "20..29"]
+    assert labels_at(ladder, 3) == ["-20..-1", "0..19", "0..19", "0..19", "0..19", "20..39"]
+    assert labels_at(ladder, 4) == ["*"] * 6
 
 
-def test_an_interval_holds_its_lower_end_only() -> None:
-    assert shown(Widths((5,)).bind(["15", "19", "20"], False), 1) == ["15..19", "15..19", "20..24"]
+def test_interval_includes_its_lower_end_only() -> None:
+    assert labels_at(Widths((5,)).bind(["15", "19", "20"], False), 1) == ["15..19", "15..19", "20..24"]
 
 
 def test_widths_of_reals_are_exact() -> None:
     ladder = Widths((0.1, 0.2)).bind(["0.1", "0.2", "0.3", "0.30000000000000004"], missing=False)
-    assert shown(ladder, 1) == ["0.1..<0.2", "0.2..<0.3", "0.3..<0.4", "0.3..<0.4"]
-    assert shown(ladder, 2) == ["0..<0.2", "0.2..<0.4", "0.2..<0.4", "0.2..<0.4"]
+    assert labels_at(ladder, 1) == ["0.1..<0.2", "0.2..<0.3", "0.3..<0.4", "0.3..<0.4"]
+    assert labels_at(ladder, 2) == ["0..<0.2", "0.2..<0.4", "0.2..<0.4", "0.2..<0.4"]
 
 
 def test_width_one_of_whole_numbers_is_the_number() -> None:
-    assert shown(Widths((1, 5), origin=2).bind(["7", "6"], False), 1) == ["7", "6"]
-    assert shown(Widths((5,), origin=2).bind(["7", "6"], False), 1) == ["7..11", "2..6"]
+    assert labels_at(Widths((1, 5), origin=2).bind(["7", "6"], False), 1) == ["7", "6"]
+    assert labels_at(Widths((5,), origin=2).bind(["7", "6"], False), 1) == ["7..11", "2..6"]
 
 
-def test_tails_swallow_whole_intervals() -> None:
+def test_tails_include_whole_intervals() -> None:
     ladder = Widths((5, 10), bottom=22, top=68).bind(["3", "23", "25", "30", "64", "66", "120"], missing=False)
-    assert shown(ladder, 1) == ["<25", "<25", "25..29", "30..34", "60..64", ">=65", ">=65"]
-    assert shown(ladder, 2) == ["<30", "<30", "<30", "30..39", ">=60", ">=60", ">=60"]
+    assert labels_at(ladder, 1) == ["<25", "<25", "25..29", "30..34", "60..64", ">=65", ">=65"]
+    assert labels_at(ladder, 2) == ["<30", "<30", "<30", "30..39", ">=60", ">=60", ">=60"]
 
 
-def test_tails_that_meet_make_one_label() -> None:
+def test_adjacent_tails_become_one_label() -> None:
     ladder = Widths((50, 100), bottom=18, top=65).bind(["1", "60", "120"], missing=False)
-    assert shown(ladder, 1) == ["<50", ">=50", ">=50"]
-    assert shown(ladder, 2) == ["*", "*", "*"]
+    assert labels_at(ladder, 1) == ["<50", ">=50", ">=50"]
+    assert labels_at(ladder, 2) == ["*", "*", "*"]
     assert ladder.height == 2
 
 
@@ -264,14 +268,14 @@ def test_tails_that_meet_make_one_label() -> None:
         {"widths": (5,), "bottom": 60, "top": 20},
     ],
 )
-def test_widths_that_are_wrong(arguments: dict[str, object]) -> None:
+def test_invalid_widths(arguments: dict[str, object]) -> None:
     with pytest.raises(HierarchyError):
         Widths(**arguments)  # type: ignore[arg-type]
 
 
-def test_numbers_in_any_writing() -> None:
+def test_numbers_in_any_notation() -> None:
     ladder = Widths((10,)).bind([" 7 ", "7.0", "1e1", "+12", "0E+999", "007"], missing=False)
-    assert shown(ladder, 1) == ["0..9", "0..9", "10..19", "10..19", "0..9", "0..9"]
+    assert labels_at(ladder, 1) == ["0..9", "0..9", "10..19", "10..19", "0..9", "0..9"]
 
 
 def test_a_number_of_a_billion_digits_does_no_harm() -> None:
@@ -279,7 +283,8 @@ def test_a_number_of_a_billion_digits_does_no_harm() -> None:
         Widths((5,)).bind(["1", "1e999999999", "1e-999999999"], missing=False)
 
 
-def test_a_column_without_numbers_is_told_from_one_with_a_few_bad_values() -> None:
+def test_column_without_numbers_has_a_separate_error() -> None:
+    """It differs from the error for a few bad values in a column of numbers."""
     with pytest.raises(HierarchyError, match=r"must hold numbers.*2 of its 2 distinct") as caught:
         Widths((5,)).bind(["anna", "bob"], missing=False, column="name")
     assert "anna" not in str(caught.value)
@@ -287,14 +292,14 @@ def test_a_column_without_numbers_is_told_from_one_with_a_few_bad_values() -> No
 
 def test_cuts() -> None:
     ladder = Cuts(((20, 30.5, 40), (30.5,))).bind(["19", "20", "30.5", "40"], missing=True)
-    assert shown(ladder, 1) == ["<20", "20..<30.5", "30.5..<40", ">=40", None]
-    assert shown(ladder, 2) == ["<30.5", "<30.5", ">=30.5", ">=30.5", None]
+    assert labels_at(ladder, 1) == ["<20", "20..<30.5", "30.5..<40", ">=40", None]
+    assert labels_at(ladder, 2) == ["<30.5", "<30.5", ">=30.5", ">=30.5", None]
 
 
 @pytest.mark.parametrize(
     "levels", [(), ((),), ((30, 20),), ((20, 20),), ((20,), (25,)), ((20, INF),), (("20",),), ((True,),)]
 )
-def test_cuts_that_are_wrong(levels: tuple[tuple[float, ...], ...]) -> None:
+def test_invalid_cuts(levels: tuple[tuple[float, ...], ...]) -> None:
     with pytest.raises(HierarchyError):
         Cuts(levels)
 
@@ -302,14 +307,14 @@ def test_cuts_that_are_wrong(levels: tuple[tuple[float, ...], ...]) -> None:
 def test_explicit_intervals_in_any_order_with_open_ends() -> None:
     levels = (((20, 30), (-INF, 20), (30, INF)), ((-INF, 30), (30, INF)), ((-INF, INF),))
     ladder = Intervals(levels).bind(["-1000", "20", "29", "30"], missing=False)
-    assert shown(ladder, 1) == ["<20", "20..29", "20..29", ">=30"]
-    assert shown(ladder, 2) == ["<30", "<30", "<30", ">=30"]
-    assert shown(ladder, 3) == ["*"] * 4
+    assert labels_at(ladder, 1) == ["<20", "20..29", "20..29", ">=30"]
+    assert labels_at(ladder, 2) == ["<30", "<30", "<30", ">=30"]
+    assert labels_at(ladder, 3) == ["*"] * 4
     assert ladder.height == 3
 
 
 @pytest.mark.parametrize(
-    ("levels", "says"),
+    ("levels", "message"),
     [
         ((((0, 10), (20, 30)),), "10 and 20 leave a gap"),
         ((((0, 15), (10, 30)),), "15 and 10 overlap"),
@@ -323,8 +328,8 @@ def test_explicit_intervals_in_any_order_with_open_ends() -> None:
         ((((-INF, 10), (10, INF)), ((0, 10), (10, 20))), "Level 2.*nest"),
     ],
 )
-def test_intervals_that_are_wrong(levels: tuple[tuple[tuple[float, float], ...], ...], says: str) -> None:
-    with pytest.raises(HierarchyError, match=says):
+def test_invalid_intervals(levels: tuple[tuple[tuple[float, float], ...], ...], message: str) -> None:
+    with pytest.raises(HierarchyError, match=message):
         Intervals(levels)
 
 
@@ -335,23 +340,23 @@ def test_calendar_units() -> None:
     ladder = Calendar(("day", "month", "quarter", "year", "decade")).bind(
         ["1999-12-31", "2000-01-01T10:30:00", "2000-03-31"], missing=True
     )
-    assert shown(ladder, 1) == ["1999-12-31", "2000-01-01", "2000-03-31", None]
-    assert shown(ladder, 2) == ["1999-12", "2000-01", "2000-03", None]
-    assert shown(ladder, 3) == ["1999-Q4", "2000-Q1", "2000-Q1", None]
-    assert shown(ladder, 4) == ["1999", "2000", "2000", None]
-    assert shown(ladder, 5) == ["1990s", "2000s", "2000s", None]
-    assert shown(ladder, 6) == ["*"] * 4
+    assert labels_at(ladder, 1) == ["1999-12-31", "2000-01-01", "2000-03-31", None]
+    assert labels_at(ladder, 2) == ["1999-12", "2000-01", "2000-03", None]
+    assert labels_at(ladder, 3) == ["1999-Q4", "2000-Q1", "2000-Q1", None]
+    assert labels_at(ladder, 4) == ["1999", "2000", "2000", None]
+    assert labels_at(ladder, 5) == ["1990s", "2000s", "2000s", None]
+    assert labels_at(ladder, 6) == ["*"] * 4
 
 
 def test_calendar_with_a_format() -> None:
-    assert shown(Calendar(("year",), "%d.%m.%Y").bind(["29.02.2024", " 1.3.2023 "], False), 1) == ["2024", "2023"]
+    assert labels_at(Calendar(("year",), "%d.%m.%Y").bind(["29.02.2024", " 1.3.2023 "], False), 1) == ["2024", "2023"]
     with pytest.raises(HierarchyError, match="2 of its 2") as caught:
         Calendar(("year",), "%d.%m.%Y").bind(["2024-02-29", "2024-01-01"], False, column="born")
     assert "2024" not in str(caught.value)
 
 
 @pytest.mark.parametrize("units", [(), ("week",), ("year", "month"), ("month", "month"), tuple("month")])
-def test_units_that_are_wrong(units: tuple[str, ...]) -> None:
+def test_invalid_units(units: tuple[str, ...]) -> None:
     with pytest.raises(
         HierarchyError, match=r"Units of dates|'units' must be a list, each item day, month, quarter, year or decade"
     ):
@@ -362,25 +367,25 @@ def test_units_that_are_wrong(units: tuple[str, ...]) -> None:
 
 def test_prefix() -> None:
     ladder = Prefix().bind(["01234", "01239", "99999"], missing=True)
-    assert shown(ladder, 0) == ["01234", "01239", "99999", None]
-    assert shown(ladder, 1) == ["0123*", "0123*", "9999*", None]
-    assert shown(ladder, 4) == ["0****", "0****", "9****", None]
-    assert shown(ladder, 5) == ["*"] * 4
+    assert labels_at(ladder, 0) == ["01234", "01239", "99999", None]
+    assert labels_at(ladder, 1) == ["0123*", "0123*", "9999*", None]
+    assert labels_at(ladder, 4) == ["0****", "0****", "9****", None]
+    assert labels_at(ladder, 5) == ["*"] * 4
 
 
 def test_prefix_with_steps_and_values_of_different_length() -> None:
-    assert [shown(Prefix((1, 3)).bind(["12345", "12399"], False), level) for level in (1, 2)] == [
+    assert [labels_at(Prefix((1, 3)).bind(["12345", "12399"], False), level) for level in (1, 2)] == [
         ["1234*", "1239*"],
         ["12***", "12***"],
     ]
     ladder = Prefix().bind(["12", "123", "1234"], missing=False)
-    assert shown(ladder, 1) == ["12*", "123*", "123*"]
-    assert shown(ladder, 2) == ["12**", "12**", "12**"]
+    assert labels_at(ladder, 1) == ["12*", "123*", "123*"]
+    assert labels_at(ladder, 2) == ["12**", "12**", "12**"]
     assert_sound(ladder, 3, False)
 
 
 @pytest.mark.parametrize("steps", [(), (0,), (-1,), (2, 1), (1, 1), (1.5,), (True,), ("1",)])
-def test_steps_that_are_wrong(steps: tuple[int, ...]) -> None:
+def test_invalid_steps(steps: tuple[int, ...]) -> None:
     with pytest.raises(
         HierarchyError, match=r"masked characters|'steps' must be a list, each item a whole number of at least 1"
     ):
@@ -390,14 +395,14 @@ def test_steps_that_are_wrong(steps: tuple[int, ...]) -> None:
 def test_order_by_fan_out() -> None:
     values = ("none", "primary", "secondary", "bachelor", "master")
     ladder = Ordered((2, 2), values).bind(["bachelor", "master", "none", "primary"], missing=False)
-    assert shown(ladder, 1) == ["secondary..bachelor", "master", "none..primary", "none..primary"]
-    assert shown(ladder, 2) == ["none..bachelor", "master", "none..bachelor", "none..bachelor"]
-    assert shown(ladder, 3) == ["*"] * 4
+    assert labels_at(ladder, 1) == ["secondary..bachelor", "master", "none..primary", "none..primary"]
+    assert labels_at(ladder, 2) == ["none..bachelor", "master", "none..bachelor", "none..bachelor"]
+    assert labels_at(ladder, 3) == ["*"] * 4
     assert ladder.share[1].tolist() == pytest.approx([0.4, 0.2, 0.4])
 
 
 @pytest.mark.parametrize("fanout", [(), (1,), (2, 1), (2.5,), ("2",), (True,)])
-def test_fan_outs_that_are_wrong(fanout: tuple[int, ...]) -> None:
+def test_invalid_fan_outs(fanout: tuple[int, ...]) -> None:
     with pytest.raises(HierarchyError, match="'fanout' must be a list, each item a whole number of at least 2"):
         Ordered(fanout)
 
@@ -410,7 +415,7 @@ def test_an_order_lists_each_value_once() -> None:
 # -- columns ---------------------------------------------------------------------------------------
 
 
-def test_a_hierarchy_belongs_to_a_column_that_is_generalized() -> None:
+def test_hierarchy_needs_a_generalized_column() -> None:
     for role in (Role.OTHER, Role.IDENTIFIER):
         with pytest.raises(PlanError, match="Change its role"):
             Column(role, Flat())
@@ -492,7 +497,7 @@ def test_widths_give_sound_ladders(
     bottom: int | None,
     top: int | None,
 ) -> None:
-    widths = [first, *(first * int(np.prod(factors[: place + 1])) for place in range(len(factors)))]
+    widths = [first, *(first * int(np.prod(factors[: index + 1])) for index in range(len(factors)))]
     ladder = Widths(tuple(widths), origin, bottom, top).bind(values, missing)
     assert_sound(ladder, len(values), missing)
     assert_shares_sum_to_one(ladder)
@@ -509,7 +514,7 @@ def test_cuts_and_intervals_agree(values: list[str], missing: bool, cuts: list[i
     assert one.labels == other.labels
     assert_sound(one, len(values), missing)
     assert_shares_sum_to_one(one)
-    for value, label in zip(values, shown(one, 1), strict=False):
+    for value, label in zip(values, labels_at(one, 1), strict=False):
         assert label is not None
         if label.startswith("<"):
             assert Fraction(value) < Fraction(label[1:])
@@ -542,6 +547,6 @@ def test_random_tables_are_refused_or_sound(rows: list[list[str]], missing: bool
     assert_shares_sum_to_one(ladder)
 
 
-def test_build_ladder_refuses_levels_that_split() -> None:
+def test_build_ladder_refuses_splitting_levels() -> None:
     with pytest.raises(HierarchyError, match="level 1 must be a coarsening of level 0"):
         build_ladder([["a", "a"], ["x", "y"]], False)

@@ -1,4 +1,7 @@
-"""Hostile names and values do no harm in the table, the terminal, or the files beside the table."""
+"""Hostile names and values are harmless in every output.
+
+The outputs are the table, the terminal, and the files next to the table.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ VALUES = [
 
 
 @given(st.lists(st.text(alphabet="'=+-@\t\r0159.eabc ", max_size=6), unique=True))
-def test_what_is_neutral(texts):
+def test_neutralized_texts(texts):
     made = [neutralize_text(text) for text in texts]
     assert len(set(made)) == len(made)  # different stay different
     for text, after in zip(texts, made, strict=True):
@@ -84,15 +87,18 @@ def test_formulas_are_neutralised_on_request(tmp_path):
     assert sorted({row[0] for row in rows}) == sorted({neutralize_text(value) for value in VALUES})
 
 
-def test_and_left_as_they_are_otherwise(tmp_path):
+def test_formulas_are_unchanged_by_default(tmp_path):
     shoal.release(write_plan(tmp_path, False))
     header, *rows = read(tmp_path)
     assert header == NAMES[:3]
     assert sorted({row[0] for row in rows}) == sorted(set(VALUES))
 
 
-def test_the_terminal(tmp_path, monkeypatch, capsys):
-    """No control character of a name or value reaches the terminal, and no markup is obeyed."""
+def test_terminal_output_of_hostile_names(tmp_path, monkeypatch, capsys):
+    """No control character reaches the terminal, and no markup is obeyed.
+
+    This applies to names and values.
+    """
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
@@ -108,9 +114,9 @@ def test_the_terminal(tmp_path, monkeypatch, capsys):
         ["explore", "plan.toml", "--method", "full-domain", "--k", "2", "--workers", "1"],
     ):
         app(command, standalone_mode=False)
-        shown = capsys.readouterr().out
-        assert "\x1b" not in shown
-        assert "‮" not in shown
+        printed = capsys.readouterr().out
+        assert "\x1b" not in printed
+        assert "‮" not in printed
     page = (tmp_path / "source-released.report.html").read_text(encoding="utf-8")
     assert "\x1b" not in page
     assert "‮" not in page

@@ -35,7 +35,7 @@ def test_rho_and_bound_are_inverse(bound: Fraction, m: int) -> None:
     assert arithmetic.compose(Fraction(1, m), bound) == rho
 
 
-def test_a_large_rho_among_many_candidates_is_weak() -> None:
+def test_large_rho_among_a_million_candidates_is_weak() -> None:
     assert round(arithmetic.epsilon(arithmetic.bound_from_rho(0.1, 10**6)), 1) == 11.6
 
 
@@ -55,7 +55,7 @@ def test_composition(rho: str, m: int, rho_of_query: str, composed: str, paper: 
     assert arithmetic.compose_as_in_paper(rho, rho_of_query, m) == Fraction(paper)
 
 
-def test_what_is_certain_stays_certain() -> None:
+def test_certainty_stays_certain() -> None:
     assert arithmetic.compose(1, 4) == 1
 
 
@@ -125,14 +125,14 @@ def test_arx_is_one_above_the_exact_crowd(epsilon: float, delta: str, k_of_arx: 
 @pytest.mark.parametrize("bound", [Fraction(3, 2), Fraction(2), Fraction(7, 2)])
 @pytest.mark.parametrize("k", [1, 2, 3, 5, 6, 8])
 @pytest.mark.parametrize("part", [Fraction(1, 3), Fraction(1)])
-def test_delta_is_its_definition(bound: Fraction, k: int, part: Fraction) -> None:
+def test_delta_matches_its_definition(bound: Fraction, k: int, part: Fraction) -> None:
     beta = part * (1 - 1 / bound)
     assert arithmetic.sampling_delta(bound, k, beta) == max(
         reference.delta(bound, k, beta, last=80), reference.delta(bound, k, beta, last=100)
     )
 
 
-def test_delta_where_the_third_threshold_is_the_worst() -> None:
+def test_delta_with_the_third_threshold_as_the_worst() -> None:
     beta = Fraction(1, 2)
     delta = arithmetic.sampling_delta(4, 6, beta)
     assert delta == Fraction(5, 256) == reference.delta(Fraction(4), 6, beta, last=100)
@@ -185,7 +185,7 @@ def test_no_root_of_a_high_degree() -> None:
 def test_rounding_is_to_the_safe_side(numerator: int, power: int) -> None:
     value = Fraction(numerator, 7**power)
     rounded = arithmetic.round_up(value)
-    smallest = Fraction(1, 2**4096)  # what is less becomes that: it must not take as many digits to write
+    smallest = Fraction(1, 2**4096)  # smaller values become this, which takes fewer digits to write
     assert value <= rounded <= max(value * (1 + Fraction(1, 2**200)), value + smallest)
     assert len(str(rounded)) < 2 * 4300
     if math.log10(numerator) - power * math.log10(7) > -300:
@@ -218,12 +218,13 @@ def test_bad_parameters(call, error, words) -> None:  # type: ignore[no-untyped-
     assert isinstance(caught.value, InputError)
 
 
-def test_a_float_is_the_decimal_it_prints_as() -> None:
+def test_float_is_read_as_its_printed_decimal() -> None:
     assert arithmetic.check_crowd(0.1, 10) == Fraction(1, 10)
     assert arithmetic.check_crowd(0.2, 5) == Fraction(1, 5)
 
 
-def test_a_logarithm_is_never_told_too_large_be_it_by_a_part_of_its_last_unit() -> None:
+def test_logarithm_in_units_is_never_too_large() -> None:
+    """Not even by a part of its last unit."""
     tangent = Fraction(2**15 - 1, 2**80)  # of 0.99997 units
     assert arithmetic._log_units((1 + tangent) / (1 - tangent), 64) == 0
     tangent = Fraction(2**15, 2**80)
@@ -231,13 +232,13 @@ def test_a_logarithm_is_never_told_too_large_be_it_by_a_part_of_its_last_unit() 
 
 
 @pytest.mark.parametrize("value", [Fraction(1, 3**2000), Fraction(7**900, 3**800), 1 + Fraction(1, 3**3000)], ids="abc")
-def test_what_is_rounded_up_is_short_and_next_to_what_it_was(value: Fraction) -> None:
+def test_round_up_is_short_and_close(value: Fraction) -> None:
     rounded = arithmetic.round_up(value)
     assert value < rounded < value * (1 + Fraction(1, 2**250))
     assert max(rounded.numerator.bit_length(), rounded.denominator.bit_length()) <= 4 * 1024
 
 
-def test_a_fraction_is_shown_exactly_where_its_numbers_have_up_to_63_bits() -> None:
+def test_fractions_up_to_63_bits_are_printed_exactly() -> None:
     assert arithmetic.format_fraction(Fraction(1, 2**63 - 1)) == f"1/{2**63 - 1} (1.0842e-19)"
     assert arithmetic.format_fraction(Fraction(2**63 - 1, 2)) == f"{2**63 - 1}/2 (4.61169e+18)"
     assert arithmetic.format_fraction(Fraction(2**63 + 1, 2)) == "4.61169e+18"

@@ -1,4 +1,7 @@
-"""Each whole number that a function of identifiability takes: the least that it takes, and one less is refused."""
+"""Minimum of each whole number that functions of identifiability take.
+
+The minimum is accepted, and one less is refused.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,14 @@ from tests.reference.identifiability import SeededSource
 
 SOURCE = SeededSource(5)
 SPAN = mechanisms.Span.of(0, 4)
-TAKEN: list[tuple[str, int, Callable[[int], object]]] = [
+MINIMA: list[tuple[str, int, Callable[[int], object]]] = [
     ("m", 2, lambda m: arithmetic.bound_from_rho("2/3", m)),
     ("m", 2, lambda m: arithmetic.rho_from_bound(2, m)),
     ("m", 2, lambda m: arithmetic.compose_as_in_paper("1/2", "1/2", m)),
     ("k", 1, lambda k: arithmetic.check_crowd("1/2", k)),
     ("k", 1, lambda k: arithmetic.sampling_delta(2, k, "1/2")),
-    ("rows", 1, lambda rows: release_audits.locality(_nothing_moves, rows, np.random.default_rng(1), runs=1)),
-    ("runs", 1, lambda runs: release_audits.locality(_nothing_moves, 9, np.random.default_rng(1), runs=runs)),
+    ("rows", 1, lambda rows: release_audits.locality(_publish_constant, rows, np.random.default_rng(1), runs=1)),
+    ("runs", 1, lambda runs: release_audits.locality(_publish_constant, 9, np.random.default_rng(1), runs=runs)),
     ("k", 1, lambda k: release_audits.extreme_values([1], [1], [1], [0], k=k)),
     ("rows", 2, lambda rows: release_audits.expected_crowd(1, 1, rows)),
     ("first", 1, lambda first: release_audits.expected_crowd(first, 2, 10)),
@@ -40,12 +43,12 @@ TAKEN: list[tuple[str, int, Callable[[int], object]]] = [
 ]
 
 
-def _nothing_moves(values: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+def _publish_constant(values: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
     return [np.zeros_like(values)], np.ones(len(values), dtype=np.bool_)
 
 
-@pytest.mark.parametrize(("name", "least", "call"), TAKEN)
-def test_the_least_is_taken_and_one_less_is_refused(name: str, least: int, call: Callable[[int], object]) -> None:
+@pytest.mark.parametrize(("name", "least", "call"), MINIMA)
+def test_minimum_is_accepted_and_one_less_is_refused(name: str, least: int, call: Callable[[int], object]) -> None:
     call(least)
     with pytest.raises(errors.ParameterError, match=f"^{name} must be at least {least}"):
         call(least - 1)

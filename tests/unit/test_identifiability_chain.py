@@ -1,4 +1,7 @@
-"""The chain of a ledger: an edit of any field, a lost, moved or forged entry, a state set back, an old copy."""
+"""Tampering with the hash chain of a ledger.
+
+Covers an edit of any field; a lost, moved or forged entry; a state set back; an old copy.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ FIELDS = (
     "number", "at", "kind", "label", "base", "factor", "delta", "rho_after", "total_base", "total_bound", "total_delta",
     "population_released", "head",
 )  # fmt: skip
-# plausible values, and values that are none: other kinds, other spellings, too much, not UTF-8
+# plausible values, and implausible ones: other types, other spellings, too large, not UTF-8
 VALUES: tuple[object, ...] = (
     0, 1, 2, 3, 7, 999, 10**18, 1.5, -1, "", "0", "1", "2", "1/2", "1/999", "1/1000", "2/1000", "02/9", "1.0", "1e-3",
     "-1/3", "nan", "NaN", "inf", "1/0", "many", "x" * 64, "a" * 64, "9" * 4000, "1/" + "9" * 4000, " 1", "1\n",
@@ -45,7 +48,10 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def tamper(ledger: Ledger, *statements: tuple[str, Sequence[object]] | str) -> None:
-    """Change the file as someone with an editor for SQLite would: triggers taken off and put back."""
+    """Change the file as with an editor for SQLite.
+
+    Triggers are removed and restored.
+    """
     with closing(sqlite3.connect(ledger.path)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN")
@@ -70,14 +76,17 @@ def everything(ledger: Ledger, table: str) -> list[Any]:
         return connection.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
 
 
-def refused(call: Callable[[], object], says: str = "ledger") -> None:
-    with pytest.raises(errors.LedgerUnreadableError, match=says) as caught:
+def refused(call: Callable[[], object], message: str = "ledger") -> None:
+    with pytest.raises(errors.LedgerUnreadableError, match=message) as caught:
         call()
     assert caught.value.exit_status == 2
 
 
 def edits(ledger: Ledger, table: str, field: str, which: str) -> Callable[[Callable[[Ledger], None]], int]:
-    """Try all values in one field, each in a copy of the ledger, and count those that the file takes."""
+    """Try all values in one field and count those that the file accepts.
+
+    Each is tried in a copy of the ledger.
+    """
 
     def each(judge: Callable[[Ledger], None]) -> int:
         was = row(ledger, f"SELECT {field} FROM {table} WHERE {which}")[0]
@@ -104,7 +113,9 @@ def edits(ledger: Ledger, table: str, field: str, which: str) -> Callable[[Calla
 
 
 @pytest.mark.parametrize("field", STATE)
-def test_every_field_of_the_state_is_chained_and_looked_at_before_each_booking(ledger: Ledger, field: str) -> None:
+def test_every_field_of_the_state_is_chained(ledger: Ledger, field: str) -> None:
+    """Every field of the state is also checked before each booking."""
+
     def judge(copy: Ledger) -> None:
         before = copy.path.read_bytes()
         for call in (copy.verify, copy.status, copy.entries, lambda: copy.book_query("1/900")):
@@ -126,8 +137,11 @@ def test_every_field_of_every_entry_is_chained(ledger: Ledger, field: str, numbe
     assert edits(ledger, "entries", field, f"number = {number}")(judge) > least
 
 
-def test_a_state_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
-    """The whole state of an earlier day, its head included: told ρ = 0.002, true 0.031."""
+def test_state_set_back_is_noticed(tmp_path: Path) -> None:
+    """Restore the whole state of an earlier day, with its head.
+
+    It would report ρ = 0.002 where the true value is 0.031.
+    """
     ledger = Ledger.create(tmp_path / "l", m=1000, k=5)
     ledger.book_query("1/500")
     early = row(ledger, "SELECT * FROM state")
@@ -142,30 +156,30 @@ def test_a_state_that_was_set_back_is_not_believed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_deleted_entry_is_noticed_even_with_a_matching_state(ledger: Ledger, number: int) -> None:
     entries = ledger.entries()
-    kept = [entry for entry in entries if entry.number != number]
+    remaining = [entry for entry in entries if entry.number != number]
     totals = hash_chain.Totals.empty(hash_chain.Terms("", "", 1000, 5, Fraction(0)))
-    for entry in kept:
+    for entry in remaining:
         totals = totals.after(entry.base, entry.factor, entry.delta)
     tamper(
         ledger,
         f"DELETE FROM entries WHERE number = {number}",
         (
             "UPDATE state SET entries = ?, base = ?, bound = ?, delta = ?, population_released = ?, head = ?",
-            (*totals.written(), kept[-1].head),
+            (*totals.written(), remaining[-1].head),
         ),
     )
     refused(ledger.verify)
     refused(lambda: ledger.book_query("1/900"))
 
 
-def test_a_deleted_entry_in_the_middle_is_noticed_with_the_state_as_it_was(ledger: Ledger) -> None:
+def test_deleted_middle_entry_is_noticed_with_unchanged_state(ledger: Ledger) -> None:
     ledger.book_query("1/900")
     tamper(ledger, "DELETE FROM entries WHERE number = 2")
     assert ledger.status().entries == 4  # the totals are still those of the last entry, and are right
     refused(ledger.verify, "totals of an entry|head")
 
 
-def test_entries_that_changed_places_are_noticed(ledger: Ledger) -> None:
+def test_swapped_entries_are_noticed(ledger: Ledger) -> None:
     tamper(
         ledger,
         "UPDATE entries SET number = 99 WHERE number = 1",
@@ -177,7 +191,10 @@ def test_entries_that_changed_places_are_noticed(ledger: Ledger) -> None:
 
 
 def test_an_entry_of_another_ledger_is_noticed(tmp_path: Path) -> None:
-    """The same booking, at the same time, in a ledger with the same terms, is another link."""
+    """The same booking in another ledger is another link.
+
+    This holds even at the same time and with the same terms.
+    """
     one, two = (Ledger.create(tmp_path / name, m=1000, k=5) for name in "ab")
     one.book_query("1/500")
     two.book_query("1/500")
@@ -187,7 +204,11 @@ def test_an_entry_of_another_ledger_is_noticed(tmp_path: Path) -> None:
     refused(lambda: one.book_query("1/900"), "head")
 
 
-def test_a_history_cut_short_with_its_state_is_noticed_by_the_count_of_what_ever_was(ledger: Ledger) -> None:
+def test_truncated_history_is_noticed_by_the_entry_count(ledger: Ledger) -> None:
+    """A history cut short with its state differs from the count of entries.
+
+    That count includes all entries ever made.
+    """
     early = ledger.path.with_name("early")
     shorter = Ledger.create(early, m=1000, k=5)
     shorter.book_query("1/500")
@@ -202,7 +223,7 @@ def test_a_history_cut_short_with_its_state_is_noticed_by_the_count_of_what_ever
     refused(lambda: shorter.book_query("1/500"), "number of entries")
 
 
-def test_an_old_copy_is_noticed_by_the_head_that_was_noted(ledger: Ledger, tmp_path: Path) -> None:
+def test_old_copy_is_noticed_by_a_noted_head(ledger: Ledger, tmp_path: Path) -> None:
     old = tmp_path / "backup"
     shutil.copy(ledger.path, old)
     first = ledger.entries()[0].head
@@ -222,12 +243,12 @@ def test_an_old_copy_is_noticed_by_the_head_that_was_noted(ledger: Ledger, tmp_p
             call()
         assert caught.value.exit_status == 2
     assert ledger.path.read_bytes() == before
-    ledger.book_query("1/900")  # and the same after it was gone on from
+    ledger.book_query("1/900")  # the same after a further booking
     with pytest.raises(errors.LedgerHeadError):
         Ledger.open(ledger.path, expected=newest)
 
 
-def test_a_head_is_not_found_in_a_chain_that_is_broken(ledger: Ledger) -> None:
+def test_head_is_not_found_in_a_broken_chain(ledger: Ledger) -> None:
     """The text of a noted head, planted in an entry, is not enough."""
     ledger.book_query("1/900")
     tamper(ledger, ("UPDATE entries SET head = ? WHERE number = 1", ("b" * 64,)))
@@ -246,13 +267,13 @@ def test_the_head_of_a_new_ledger_can_be_expected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["", "12", "g" * 64, "a" * 63, "a" * 65, "A" * 64, "a" * 64 + "\n"])
-def test_what_is_no_head_is_refused_by_itself(ledger: Ledger, head: str) -> None:
+def test_malformed_head_is_refused(ledger: Ledger, head: str) -> None:
     with pytest.raises(errors.ParameterError, match="64 digits"):
         Ledger.open(ledger.path, expected=head)
 
 
-def test_heads_are_those_of_the_definition(ledger: Ledger) -> None:
-    """The same hashes from the raw file, by code of its own."""
+def test_heads_match_their_definition(ledger: Ledger) -> None:
+    """Compute the same hashes from the raw file with separate code."""
 
     def digest(*fields: object) -> str:
         return hashlib.sha256(json.dumps(["shoal ledger 2", *fields]).encode()).hexdigest()
@@ -260,11 +281,11 @@ def test_heads_are_those_of_the_definition(ledger: Ledger) -> None:
     connection = sqlite3.connect(ledger.path)
     terms = connection.execute("SELECT salt, name, m, k, delta_limit FROM state").fetchone()
     first = head = digest("terms", *terms)
-    for *fields, told in connection.execute(f"SELECT {', '.join(FIELDS)} FROM entries ORDER BY number"):
+    for *fields, stored in connection.execute(f"SELECT {', '.join(FIELDS)} FROM entries ORDER BY number"):
         head = digest("entry", first, head, *fields)
-        assert told == head
+        assert stored == head
     assert ledger.status().head == head
-    assert len(terms[0]) == 32  # so that a head that is published tells nothing of labels
+    assert len(terms[0]) == 32  # a salt, so that a published head reveals nothing about labels
 
 
 @pytest.mark.parametrize(
@@ -287,7 +308,8 @@ def test_other_tables_and_triggers_are_noticed(ledger: Ledger, statement: str) -
     refused(ledger.verify, "tables")
 
 
-def test_what_does_not_stay_as_it_was_written_is_not_committed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_write_is_not_committed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A booking is not committed if it does not stay as it was written."""
     from shoal.budget import ledger as module
 
     before = ledger.path.read_bytes()
@@ -329,7 +351,7 @@ def test_the_check_before_a_booking_does_not_grow_with_the_ledger(
     assert cost[0] == cost[1]
 
 
-def test_a_ledger_of_the_old_form_is_refused_with_a_word_for_it(ledger: Ledger) -> None:
+def test_ledger_of_format_1_is_refused(ledger: Ledger) -> None:
     connection = sqlite3.connect(ledger.path)
     connection.execute("PRAGMA user_version = 1")
     connection.close()
@@ -341,8 +363,8 @@ def test_a_ledger_without_a_state_is_refused(ledger: Ledger) -> None:
     refused(lambda: ledger.book_query("1/900"), "not one row")
 
 
-def test_entries_that_no_booking_makes_are_refused_though_their_heads_fit(tmp_path: Path) -> None:
-    """Whoever computes the heads anew can still not write what the rules forbid."""
+def test_impossible_entries_with_valid_heads_are_refused(tmp_path: Path) -> None:
+    """Recomputed heads do not make entries valid that the rules forbid."""
     terms = hash_chain.Terms("s", "n", 1000, 5, Fraction(1, 10))
     empty = hash_chain.Totals.empty(terms)
 
@@ -376,7 +398,7 @@ def sealed_end(entries: Sequence[hash_chain.Entry]) -> tuple[hash_chain.Totals, 
     return entries[-1].totals, entries[-1].head
 
 
-def test_terms_that_cannot_have_been_declared_are_refused() -> None:
+def test_impossible_terms_are_refused() -> None:
     hash_chain.Terms.read("s", "n", 3, 2, "0")
     for m, k, limit in ((2, 2, "0"), (3, 1, "0"), (5, 9, "0"), (9, 2, "1"), (9, 2, "3/2"), (2**63, 2, "0")):
         refused(lambda: hash_chain.Terms.read("s", "n", m, k, limit))  # noqa: B023
@@ -388,11 +410,11 @@ def test_terms_that_cannot_have_been_declared_are_refused() -> None:
         "0.5",
         "1/0",
         " 0",
-    ):  # a half and nothing, otherwise than a booking writes them
+    ):  # one half and zero, in other notations than those of bookings
         refused(lambda: hash_chain.Terms.read("s", "n", 9, 2, written))  # noqa: B023
 
 
-def test_totals_that_cannot_come_from_bookings_are_refused() -> None:
+def test_impossible_totals_are_refused() -> None:
     hash_chain.Totals.read(0, "1/9", "1", "0", 0)
     for base, bound, delta in (("0", "1", "0"), ("1", "1", "0"), ("1/9", "8/9", "0"), ("1/9", "1", "1")):
         refused(lambda: hash_chain.Totals.read(0, base, bound, delta, 0), "totals")  # noqa: B023
@@ -402,7 +424,10 @@ def test_totals_that_cannot_come_from_bookings_are_refused() -> None:
 
 
 def test_every_commit_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite's own word for it, at the moment of each commit: FULL is 2, EXTRA is 3, OFF would be 0."""
+    """Read SQLite's level of synchronization at the moment of each commit.
+
+    FULL is 2, EXTRA is 3, OFF would be 0.
+    """
     levels: list[int] = []
 
     class Watched(sqlite3.Connection):
@@ -454,14 +479,14 @@ def test_a_delta_of_thousands_of_digits_can_be_booked(tmp_path: Path) -> None:
     assert len(str(booking.delta)) < 2000
 
 
-def test_what_is_tiny_is_rounded_up_to_a_number_that_can_be_written() -> None:
+def test_tiny_numbers_are_rounded_up_to_a_writable_one() -> None:
     tiny = Fraction(1, 3**100_000)
     assert tiny < round_up(tiny) == Fraction(1, 2**4096)
     assert round_up(Fraction(1, 2**1024 - 1)) == Fraction(1, 2**1024 - 1)
     assert round_up(Fraction(1, 2**1024)) >= Fraction(1, 2**1024)
 
 
-def test_a_booking_tells_its_head_and_what_is_spent(ledger: Ledger) -> None:
+def test_booking_reports_its_head_and_the_spent_budget(ledger: Ledger) -> None:
     booking = ledger.book_query("1/900", "again")
     status, last = ledger.verify(), ledger.entries()[-1]
     assert (booking.head, booking.number, booking.rho) == (status.head, status.entries, status.rho)

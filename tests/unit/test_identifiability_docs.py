@@ -1,4 +1,7 @@
-"""The docs page: its examples run, its tables and pictures are what the formulas say."""
+"""Documentation page on identifiability.
+
+Its examples run, and its tables and pictures match the formulas.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ MODULES = sorted(path.stem for path in Path(shoal.budget.__file__).parent.glob("
 
 
 def rows_of_table(first_cell: str) -> list[list[str]]:
-    """Return the cells of the table whose header starts so, without the header."""
+    """Return the cells of a table without its header.
+
+    ``first_cell`` is the beginning of the header.
+    """
     table = PAGE.read_text().split(f"| {first_cell} |", 1)[1].split("\n\n", 1)[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.split("\n")[2:]]
 
@@ -66,12 +72,12 @@ def test_table_of_costs() -> None:
         assert [f"± {half_width(calibrate(bound, sensitivity))}" for sensitivity in (1, 2, 100)] == widths
 
 
-def test_claim_about_telling_how_many_were_dropped() -> None:
-    told = [
-        reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), tell)[1]
-        for tell in (False, True)
+def test_claim_about_publishing_the_dropped_count() -> None:
+    posteriors = [
+        reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), publish_dropped)[1]
+        for publish_dropped in (False, True)
     ]
-    assert [f"{float(100 * share):.2g}" for share in told] == ["1.6", "17"]
+    assert [f"{float(100 * share):.2g}" for share in posteriors] == ["1.6", "17"]
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda path: path.stem)

@@ -1,4 +1,7 @@
-"""Small universes, enumerated: the worst posterior of each mechanism is what it promises."""
+"""Small universes, enumerated.
+
+The worst posterior of each mechanism is what it promises.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ M = 9
 HALF = Fraction(1, 2)
 
 
-def few(individual: int) -> bool:
+def is_among_first_four(individual: int) -> bool:
     return individual < 4
 
 
@@ -43,19 +46,19 @@ def test_population_grid_with_a_small_cell_breaks_its_promise() -> None:
 def test_geometric_count() -> None:
     ratio = calibrate(arithmetic.bound_from_rho("1/5", M), 1).ratio
     assert ratio == HALF
-    assert worst(reference.geometric_count(ratio, few, window=3)) == Fraction(1, 5)
+    assert worst(reference.geometric_count(ratio, is_among_first_four, window=3)) == Fraction(1, 5)
 
 
 def test_geometric_histogram() -> None:
     ratio = calibrate(arithmetic.bound_from_rho("1/3", M), 2).ratio
     assert ratio == HALF
-    assert worst(reference.geometric_histogram(ratio, few, cells=2, window=1)) == Fraction(1, 3)
+    assert worst(reference.geometric_histogram(ratio, is_among_first_four, cells=2, window=1)) == Fraction(1, 3)
 
 
 def test_histogram_with_the_noise_of_a_count_would_break_its_promise() -> None:
     ratio = calibrate(arithmetic.bound_from_rho("1/5", M), 1).ratio
     assert ratio is not None
-    assert worst(reference.geometric_histogram(ratio, few, cells=2, window=1)) > Fraction(1, 5)
+    assert worst(reference.geometric_histogram(ratio, is_among_first_four, cells=2, window=1)) > Fraction(1, 5)
 
 
 def test_best_of_several() -> None:
@@ -97,12 +100,12 @@ def test_proposition_5_as_printed_is_false() -> None:
 
 def test_mixture_and_post_processing_keep_the_promise() -> None:
     release = reference.grid(lambda individual: individual // 6)
-    query = reference.geometric_count(Fraction(1, 4), few, window=1)
+    query = reference.geometric_count(Fraction(1, 4), is_among_first_four, window=1)
     assert worst(query) == Fraction(1, 3)
     assert worst(reference.mixture(Fraction(1, 3), release, query)) <= Fraction(1, 3)
 
 
-def test_an_uninformed_intruder_is_another_matter() -> None:
+def test_uninformed_intruder() -> None:
     assert reference.worst_posterior(range(10), 8, reference.constant) == Fraction(1, 3)
     assert reference.worst_uninformed_posterior(range(10), 8, reference.constant) == Fraction(4, 5)
 
@@ -130,7 +133,7 @@ def test_sampled_grid_keeps_its_promise(cells: tuple[int, int], rows: int, k: in
     assert beyond <= arithmetic.sampling_delta(bound, k, beta)
 
 
-def test_telling_how_many_were_dropped_breaks_the_promise() -> None:
+def test_publishing_the_dropped_count_breaks_the_promise() -> None:
     _, beyond = reference.sampled_grid_posterior((8, 40), 10, 3, Fraction(1, 4), Fraction(2, 21), publish_dropped=True)
     assert beyond > 10 * Fraction(1, 64)
 

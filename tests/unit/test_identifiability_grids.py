@@ -1,4 +1,4 @@
-"""The cores of the grid releases, the guarantees, and the private choice of the recoding."""
+"""Grid releases, guarantees and the private choice of the recoding."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_private_choice_prefers_the_better_recoding() -> None:
         query_guarantee("1/20", m=1000, k=5),
     ],
 )
-def test_a_guarantee_says_everything(promise) -> None:  # type: ignore[no-untyped-def]
+def test_guarantee_is_complete(promise) -> None:  # type: ignore[no-untyped-def]
     plain = json.loads(json.dumps(promise.to_dict()))
     for key in ("kind", "rho", "delta", "E", "epsilon", "m", "k"):
         assert plain[key] is not None

@@ -1,7 +1,9 @@
-"""The ledger: exact balances, refusals that change nothing, many processes at once, kills at any point.
+"""The ledger: balances, refusals, concurrent processes and kills.
 
-Run as a program, this file is the parent of the processes of the last two tests: one light process that has
-imported the ledger and forks the others.
+Balances are exact, refusals change nothing, and neither many processes at once nor kills at any point do harm.
+
+Run as a program, this file is the parent of the processes of the last two tests: one light process that has imported
+the ledger and forks the others.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ def test_worked_example_within_the_budget(path: Path) -> None:
     assert booking.bound == bound_from_rho("1/2500", 10**4)
 
 
-def test_worked_example_that_spends_everything(path: Path) -> None:
+def test_worked_example_spending_everything(path: Path) -> None:
     ledger = Ledger.create(path, m=10**4, k=5)
     ledger.book_population_release(20)
     booking = ledger.book_query("19/40015")
@@ -62,7 +64,7 @@ def test_worked_example_that_spends_everything(path: Path) -> None:
         ledger.book_query("1001/10000000")
 
 
-def test_worked_example_that_is_refused_the_second_time(path: Path) -> None:
+def test_worked_example_refused_the_second_time(path: Path) -> None:
     ledger = Ledger.create(path, m=100, k=5)
     ledger.book_population_release(10)
     before = ledger.status(), bytes_of(ledger)
@@ -89,7 +91,7 @@ def test_worked_example_of_a_small_universe(path: Path) -> None:
     assert ledger.book_query("1/5").rho == Fraction(1, 2)
 
 
-def test_what_remains_can_be_asked_for(path: Path) -> None:
+def test_remaining_rho_can_be_spent(path: Path) -> None:
     ledger = Ledger.create(path, m=1000, k=7)
     ledger.book_query("1/90")
     remaining = ledger.status().remaining_rho
@@ -97,7 +99,7 @@ def test_what_remains_can_be_asked_for(path: Path) -> None:
     assert ledger.book_query(remaining).rho == Fraction(1, 7)
 
 
-def test_the_decimal_that_is_shown_can_be_asked_for(path: Path) -> None:
+def test_printed_remaining_rho_can_be_spent(path: Path) -> None:
     ledger = Ledger.create(path, m=1000, k=7)
     ledger.book_query("1/90")
     ledger.book_query(str(ledger.status().to_dict()["remaining_rho"]))
@@ -151,9 +153,9 @@ def test_long_histories_stay_small(path: Path) -> None:
         rho = Fraction(1, 10**9 - 10**6 - 7 * i)
         bound *= bound_from_rho(rho, 10**9)
         ledger.book_query(rho)
-    kept = ledger.verify().bound
-    assert bound < kept < bound * (1 + Fraction(1, 2**200))
-    assert len(str(kept)) < 700
+    total = ledger.verify().bound
+    assert bound < total < bound * (1 + Fraction(1, 2**200))
+    assert len(str(total)) < 700
     ledger.book_choice(1 + Fraction(1, 3**3000))  # more digits than Python would print
     ledger.verify()
 
@@ -215,14 +217,14 @@ def test_the_file_is_private_and_never_replaced(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_creation_that_was_killed_can_be_repeated(path: Path) -> None:
+def test_killed_creation_can_be_repeated(path: Path) -> None:
     path.touch()
     with pytest.raises(errors.LedgerUnreadableError):
         Ledger.open(path)
     assert Ledger.create(path, m=100, k=5).status().rho == Fraction(1, 100)
 
 
-def test_files_that_are_no_ledger(path: Path, tmp_path: Path) -> None:
+def test_files_other_than_ledgers(path: Path, tmp_path: Path) -> None:
     with pytest.raises(errors.LedgerNotFoundError):
         Ledger.open(path)
     assert not path.exists()
@@ -245,7 +247,7 @@ def test_files_that_are_no_ledger(path: Path, tmp_path: Path) -> None:
         Ledger.create(other, m=100, k=5)
 
 
-def test_a_ledger_that_was_changed_by_hand_is_noticed(path: Path) -> None:
+def test_manual_change_of_a_ledger_is_noticed(path: Path) -> None:
     ledger = Ledger.create(path, m=1000, k=5)
     ledger.book_query("1/100")
     connection = sqlite3.connect(path)
@@ -269,11 +271,12 @@ def test_a_busy_ledger(path: Path) -> None:
     assert ledger.status().entries == 0
 
 
-def test_a_universe_may_be_as_large_as_the_file_can_hold(path: Path) -> None:
+def test_largest_universe_of_the_file_format(path: Path) -> None:
     assert Ledger.create(path, m=2**63 - 1, k=5).status().m == 2**63 - 1
 
 
-def test_a_call_waits_for_others_as_long_as_its_patience_lasts(path: Path) -> None:
+def test_patience_is_the_busy_timeout(path: Path) -> None:
+    """A call waits for others as long as its patience lasts."""
     Ledger.create(path, m=1000, k=5)
     with Ledger(path, patience=0.25)._connection() as connection:
         assert connection.execute("PRAGMA busy_timeout").fetchone() == (250,)
@@ -286,7 +289,7 @@ def test_bad_declarations(path: Path, m: int, k: int, limit: int) -> None:
     assert not path.exists()
 
 
-def test_booking_needs_nothing_that_counts_or_reads_tables() -> None:
+def test_booking_imports_no_table_libraries() -> None:
     package = Path(errors.__file__).parents[1]
     program = (
         "import sys, types\n"
@@ -337,7 +340,7 @@ def test_a_refused_question_does_not_touch_the_data(path: Path) -> None:
     assert ledger.status().entries == 0
 
 
-def test_an_answer_that_fails_is_spent(path: Path) -> None:
+def test_failed_answer_is_spent(path: Path) -> None:
     ledger = Ledger.create(path, m=1000, k=5)
     with pytest.raises(errors.ParameterError, match="declared"):
         ask_histogram(ledger, "1/500", 3, lambda: [1, 2])
@@ -349,7 +352,7 @@ def test_an_answer_that_fails_is_spent(path: Path) -> None:
 
 
 def run_parent(mode: str, ledger: Path, answers: Path) -> list[str]:
-    """Run this file as the parent process, and return the lines that its children wrote."""
+    """Run this file as the parent process; return its children's lines."""
     subprocess.run([sys.executable, __file__, mode, str(ledger), str(answers)], check=True, timeout=300)
     return answers.read_text().split()
 
@@ -389,7 +392,7 @@ def _book_and_answer(ledger: Ledger, rho: Fraction, answers: int) -> None:
 
 
 def _crowd(ledger: Ledger, answers: int) -> None:
-    """100 processes, started together, ask three times each."""
+    """Start 100 processes at once, each asking three times."""
     rho = rho_from_bound(Fraction(11, 10), 10**4)
     waiting, starting = os.pipe()
     children = []
@@ -408,7 +411,10 @@ def _crowd(ledger: Ledger, answers: int) -> None:
 
 
 def _kills(ledger: Ledger, answers: int) -> None:
-    """200 times two processes that ask without end, each killed after the time of 0 to 4 bookings."""
+    """Kill two processes, 200 times, after the time of 0 to 4 bookings.
+
+    Until then they ask without end.
+    """
     rho = rho_from_bound(Fraction(10**4 + 1, 10**4), 10**6)
     generator = random.Random(1)
     start = time.perf_counter()

@@ -1,4 +1,7 @@
-"""Coins, noise and selection: exact probabilities, and fits at a fixed seed."""
+"""Coins, noise and selection.
+
+Checks exact probabilities, and fits at a fixed seed.
+"""
 
 from __future__ import annotations
 
@@ -125,27 +128,27 @@ def test_a_wrong_distribution_is_noticed() -> None:
 @pytest.mark.parametrize(("beta", "seed"), [("1/2", 1), ("1/3", 2), ("0.6321", 3), ("1/1000", 4), ("999/1000", 5)])
 def test_mask_fits_its_rate(beta: str, seed: int) -> None:
     mask = sample_mask(1_000_000, beta, SeededSource(seed))
-    kept, rate = int(mask.sum()), float(Fraction(beta))
-    assert chi_square_passes([kept, len(mask) - kept], [rate, 1 - rate])
+    sampled, rate = int(mask.sum()), float(Fraction(beta))
+    assert chi_square_passes([sampled, len(mask) - sampled], [rate, 1 - rate])
     pairs = Counter((2 * mask[::2] + mask[1::2]).tolist())
     expected = [(1 - rate) ** 2, rate * (1 - rate), rate * (1 - rate), rate**2]
     assert chi_square_passes([pairs[i] for i in range(4)], expected)
 
 
-def test_counts_are_those_of_the_mask(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_match_the_mask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shoal.budget.sampling._ROWS_PER_CHUNK", 64)
     sizes = np.array([0, 3, 0, 200, 1, 64, 0, 17, 0])
-    kept = sample_counts(sizes, "1/3", SeededSource(1))
+    sampled = sample_counts(sizes, "1/3", SeededSource(1))
     mask = sample_mask(int(sizes.sum()), "1/3", SeededSource(1))
-    assert kept.tolist() == np.bincount(np.repeat(np.arange(len(sizes)), sizes)[mask], minlength=9).tolist()
+    assert sampled.tolist() == np.bincount(np.repeat(np.arange(len(sizes)), sizes)[mask], minlength=9).tolist()
 
 
 @given(sizes=st.lists(st.integers(0, 40), max_size=12), seed=st.integers(0, 5))
-def test_counts_are_those_of_the_mask_for_any_sizes(sizes: list[int], seed: int) -> None:
-    kept = sample_counts(np.array(sizes, dtype=np.int64), "1/2", SeededSource(seed))
+def test_counts_match_the_mask_for_any_sizes(sizes: list[int], seed: int) -> None:
+    sampled = sample_counts(np.array(sizes, dtype=np.int64), "1/2", SeededSource(seed))
     mask = sample_mask(sum(sizes), "1/2", SeededSource(seed))
     cells = np.repeat(np.arange(len(sizes)), sizes)
-    assert kept.tolist() == np.bincount(cells[mask], minlength=len(sizes)).tolist()
+    assert sampled.tolist() == np.bincount(cells[mask], minlength=len(sizes)).tolist()
 
 
 def test_selection_fits_its_distribution() -> None:
@@ -167,7 +170,7 @@ def test_the_shipped_source_is_the_system() -> None:
 # --------------------------------------------------------------------------------------------------
 
 
-def test_noise_is_geometric_where_the_root_is_rational() -> None:
+def test_noise_is_geometric_for_a_rational_root() -> None:
     assert calibrate("9/4", 1) == Noise(Fraction(4, 9), None)
     assert calibrate("9/4", 2) == Noise(Fraction(2, 3), None)
     assert calibrate(2, 2).ratio is None
@@ -217,14 +220,12 @@ def test_span() -> None:
 @given(
     values=st.lists(st.floats(allow_nan=True), min_size=1, max_size=20),
     other=st.floats(allow_nan=True),
-    place=st.integers(0, 19),
+    index=st.integers(0, 19),
 )
-def test_replacing_a_value_changes_a_sum_by_the_sensitivity_at_most(
-    values: list[float], other: float, place: int
-) -> None:
+def test_replaced_value_changes_a_sum_within_the_sensitivity(values: list[float], other: float, index: int) -> None:
     span = Span.of(-3, 8, "1/4")
     changed = list(values)
-    changed[place % len(values)] = other
+    changed[index % len(values)] = other
     assert abs(span.total(values) - span.total(changed)) <= span.sensitivity(filtered=False)
 
 

@@ -1,4 +1,4 @@
-"""What importing shoal brings in, and which way imports point inside it."""
+"""Modules that importing shoal loads, and the order of its packages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import shoal
 
 PACKAGE = Path(shoal.__file__).parent
-# what may be imported by what: a module uses only what stands before it
+# permitted imports: a module uses only packages that are listed before its own
 ORDER = (
     "errors", "runtime", "schema", "hierarchies", "datasets", "verification.independent", "io", "render", "table",
     "kernels", "models", "utility", "budget", "risk", "bounds", "verification", "methods", "budget.methods",
@@ -33,7 +33,10 @@ def test_import_loads_nothing_heavy():
 
 
 def test_a_check_loads_no_optional_package(tmp_path):
-    """Arrow and DuckDB themselves look for an installed pandas; nothing else comes in."""
+    """Nothing optional is loaded except pandas.
+
+    Arrow and DuckDB themselves look for an installed pandas.
+    """
     (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n")
     code = f"import sys, shoal; shoal.check({str(tmp_path / 't.csv')!r}, ['k-anonymity k=2', 'p-sensitive p=2'], "
     loaded = run(code + "quasi_identifiers=['a'], sensitive=['b']); print(' '.join(sys.modules))").split()
@@ -61,7 +64,7 @@ UNUSED = {
 
 
 def command(folder, *arguments):
-    """The command line in a process of its own, and what it loaded."""
+    """Run the command line in a new process; return the loaded modules."""
     code = (
         "import sys\nfrom shoal.cli import main\ntry:\n    main()\nexcept SystemExit as end:\n    status = end.code\n"
         "print(status, ' '.join(sys.modules))"
@@ -74,8 +77,11 @@ def command(folder, *arguments):
     return loaded
 
 
-def test_a_release_on_the_command_line_loads_nothing_it_does_not_use(tmp_path):
-    """Arrow and Numba look for pandas and SciPy; where nobody else's code runs, they are not let."""
+def test_release_command_loads_no_unused_modules(tmp_path):
+    """Arrow and Numba do not get pandas and SciPy, which they look for.
+
+    They are blocked in a process that runs only shoal's code.
+    """
     (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
     (tmp_path / "plan.toml").write_text(PLAN.format(name="out.csv"))
     loaded = command(tmp_path, "release", "plan.toml", "--quiet")
@@ -84,18 +90,21 @@ def test_a_release_on_the_command_line_loads_nothing_it_does_not_use(tmp_path):
     assert UNUSED.isdisjoint(loaded)
 
 
-def test_kept_code_is_loaded_without_the_compiler(tmp_path):
-    """What was compiled once needs none of the tables by which Numba compiles; nor is Arrow's help taken apart."""
+def test_cached_code_loads_without_the_compiler(tmp_path):
+    """Cached code needs none of the tables by which Numba compiles.
+
+    Arrow's help texts are not parsed either.
+    """
     (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
     (tmp_path / "plan.toml").write_text(PLAN.format(name="out.csv"))
-    for _ in range(2):  # the first one may be the first of this machine
+    for _ in range(2):  # the first run may have to compile on this machine
         loaded = command(tmp_path, "release", "plan.toml", "--quiet", "--overwrite")
     compiler = {"numba.np.linalg", "numba.np.arraymath", "numba.typed.typeddict"}
     assert {*compiler, "pyarrow.dataset", "pyarrow.parquet"}.isdisjoint(loaded)
 
 
-def test_code_is_compiled_after_kept_code_was_loaded():
-    """The tables are filled when something must be compiled after all."""
+def test_compilation_after_loading_cached_code():
+    """The tables are filled as soon as something must be compiled."""
     code = """
 import numba, numpy as np
 from shoal.methods import FullDomain
@@ -115,7 +124,7 @@ print(before, product(np.ones((2, 2)))[0, 0])
     assert run(code) == "False 3.0"
 
 
-def test_arrow_without_its_help_works_as_ever():
+def test_arrow_works_without_its_help_texts():
     code = "import sys\nfrom shoal.runtime import lean_imports as lean\n"
     code += "lean.assume_dedicated_process(); lean.load_arrow()\nimport pyarrow as pa\n"
     code += "import pyarrow.compute as pc\nfrom pyarrow.vendored import docscrape\n"
@@ -125,7 +134,7 @@ def test_arrow_without_its_help_works_as_ever():
     assert run(code) == "[1, 0, 2] [{'a': 1, 'b_count': 1}, {'a': 2, 'b_count': 1}] NumpyDocString"
 
 
-def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
+def test_blocked_packages_load_on_demand(tmp_path):
     """A format that is written through pandas still is, in the same process."""
     pytest.importorskip("pyreadstat")
     (tmp_path / "t.csv").write_text("a,b\n1,x\n1,y\n2,x\n2,y\n")
@@ -134,7 +143,7 @@ def test_what_is_not_looked_for_is_there_for_who_asks(tmp_path):
     assert (tmp_path / "out.sav").is_file()
 
 
-def test_other_people_keep_their_pandas_and_scipy():
+def test_other_processes_find_pandas_and_scipy():
     """In a process that is not shoal's own, libraries find what is installed."""
     code = "import sys\nfrom shoal.runtime import lean_imports as lean\n{}lean.load_arrow(); lean.load_compiler()\n"
     looked = "import numba.np.arraymath; print('pandas' in sys.modules, 'scipy' in sys.modules)"
@@ -144,15 +153,18 @@ def test_other_people_keep_their_pandas_and_scipy():
     assert run(code.format("lean.assume_dedicated_process(); ") + found) == "pandas scipy"
 
 
-@pytest.mark.parametrize(("before", "told"), [("", "1"), ("os.environ['OPENBLAS_NUM_THREADS'] = '3'; ", "3")])
-def test_numpy_starts_no_threads_where_nobody_else_is(before, told):
-    """To start them is half of what loading it takes; who has said how many there should be is heard."""
+@pytest.mark.parametrize(("before", "threads"), [("", "1"), ("os.environ['OPENBLAS_NUM_THREADS'] = '3'; ", "3")])
+def test_numpy_starts_no_threads_in_a_dedicated_process(before, threads):
+    """Starting threads takes half the time of loading NumPy.
+
+    A number of threads that was set before is respected.
+    """
     code = f"import os; os.environ.pop('OPENBLAS_NUM_THREADS', None); {before}from shoal.runtime import lean_imports; "
-    assert run(code + "lean_imports.assume_dedicated_process(); print(os.environ['OPENBLAS_NUM_THREADS'])") == told
+    assert run(code + "lean_imports.assume_dedicated_process(); print(os.environ['OPENBLAS_NUM_THREADS'])") == threads
 
 
-def test_a_package_is_hidden_from_the_thread_alone_that_does_not_want_it():
-    """A reader may load pandas in one thread while compiled code is loaded in another."""
+def test_package_is_blocked_in_one_thread_only():
+    """A reader may load pandas while another thread loads compiled code."""
     from shoal.runtime.lean_imports import _BlockingFinder
 
     refusing = _BlockingFinder("pandas")
@@ -171,13 +183,19 @@ def test_every_public_name_is_there():
 
 
 def test_no_module_hides_a_public_function():
-    """A submodule that is imported becomes an attribute of the package, in place of a function of its name."""
+    """No submodule has the name of a public function.
+
+    A submodule that is imported becomes an attribute of the package and would replace the function.
+    """
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.name for path in PACKAGE.iterdir() if path.is_dir()}
     assert modules.isdisjoint(shoal.__all__)
 
 
 def package_of(module):
-    """Return the entry of ORDER that a module below shoal belongs to: the longest one that begins its name."""
+    """Return the entry of ORDER that a module below shoal belongs to.
+
+    It is the longest entry with which the module's name begins.
+    """
     while module and module not in ORDER:
         module = module.rpartition(".")[0]
     return module
@@ -205,8 +223,11 @@ def test_imports_point_one_way(path):
         assert not package or ORDER.index(package) <= own, f"{module} must not use {used}"
 
 
-def test_the_command_line_is_a_module_too():
-    """``python -m shoal`` where the script is not on the path, with the same exit statuses."""
+def test_command_line_as_a_module():
+    """``python -m shoal`` works if the script is not on the path.
+
+    The exit statuses are the same.
+    """
     done = subprocess.run([sys.executable, "-m", "shoal", "version"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == shoal.__version__
     done = subprocess.run([sys.executable, "-m", "shoal", "release", "none.toml"], capture_output=True, text=True)

@@ -1,4 +1,7 @@
-"""All recodings of a small lattice: held against the method that is told its levels, and against the minimal ones."""
+"""Lists of all recodings of a small lattice.
+
+They are compared with releases at fixed levels and with the minimal recodings.
+"""
 
 from __future__ import annotations
 
@@ -29,35 +32,38 @@ def problem_of(plan):
 
 
 @pytest.mark.parametrize("suppression", [0.0, 0.25])
-def test_every_recoding_is_what_its_levels_release(suppression):
+def test_recodings_match_releases_at_their_levels(suppression):
     method = FullDomain(suppression=suppression)
     plan = replace(Plan.read(FOLDER / "patients.toml"), method=method)
     problem = problem_of(plan)
     found = list_recodings(problem, method)
     assert len(found.levels) == 4 * 3 * 6
-    for place in range(0, len(found.levels), 5):
-        levels = dict(zip(found.columns, found.levels[place], strict=True))
+    for index in range(0, len(found.levels), 5):
+        levels = dict(zip(found.columns, found.levels[index], strict=True))
         try:
             loss = dry_run(replace(plan, method=Levels(levels=levels, suppression=suppression))).utility["ncp"]
         except InfeasibleError:
             loss = None
-        assert (loss is not None) == found.holds[place]
-        assert found.loss[place] == (loss if loss is None else pytest.approx(loss))
+        assert (loss is not None) == found.holds[index]
+        assert found.loss[index] == (loss if loss is None else pytest.approx(loss))
     finest = {tuple(one.levels.values()) for one in list_minimal(problem, method)}
-    assert {found.levels[place] for place in minimal_nodes(found.to_dict())} == finest
+    assert {found.levels[index] for index in minimal_nodes(found.to_dict())} == finest
 
 
-def test_with_few_known_columns_fewer_nodes_fail():
-    """Every pair of values occurs once, each value twice: who knows one fact finds two rows, who knows both one."""
+def test_fewer_nodes_fail_with_partial_knowledge():
+    """Every pair of values occurs once, each value twice.
+
+    An intruder with one fact finds two rows, one with both facts one row.
+    """
     table = pa.table({"a": [1, 1, 2, 2], "b": [1, 2, 1, 2]})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "ab"})
     plan = Plan(schema, (KAnonymity(2),), FullDomain(), source=Source(frame=table))
-    few = replace(plan, models=(Known(KAnonymity(2), 1),))
+    partial = replace(plan, models=(Known(KAnonymity(2), 1),))
     assert list_recodings(problem_of(plan), FullDomain()).holds == (False, True, True, True)
-    assert list_recodings(problem_of(few), FullDomain()).holds == (True, True, True, True)
+    assert list_recodings(problem_of(partial), FullDomain()).holds == (True, True, True, True)
 
 
-SOME = {
+CASES = {
     "one fact": {"models": (Known(KAnonymity(6), 1),)},
     "two facts, and all": {"models": (Known(KAnonymity(3), 2), KAnonymity(2))},
     "values of two facts": {"models": (Known(PSensitive(3), 2),)},
@@ -68,16 +74,16 @@ SOME = {
 }
 
 
-@pytest.mark.parametrize("asked", SOME)
-def test_minimal_recodings_are_the_finest_that_a_release_at_their_levels_would_pass(asked):
-    """Each node is released, or refused, by the method that is told its levels."""
-    who, *others = SOME[asked].get("who", "drop"), *(SOME[asked].get(name, ()) for name in ("models", "keys"))
+@pytest.mark.parametrize("case", CASES)
+def test_minimal_recodings_are_the_finest_passing_levels(case):
+    """Each node is released or refused by the method with fixed levels."""
+    role, *others = CASES[case].get("who", "drop"), *(CASES[case].get(name, ()) for name in ("models", "keys"))
     dice = random.Random(5)
     columns = {name: [dice.choice(values) for _ in range(24)] for name, values in
                {"a": "1234", "b": "12", "c": "123", "illness": "xyz", "who": range(14)}.items()}  # fmt: skip
     ages = Tree({"1-2": ["1", "2"], "3-4": ["3", "4"]})
     schema = Schema({"a": Column("quasi-identifier", ages), "b": Column("quasi-identifier"),
-                     "c": Column("quasi-identifier"), "illness": Column("sensitive"), "who": Column(who)})  # fmt: skip
+                     "c": Column("quasi-identifier"), "illness": Column("sensitive"), "who": Column(role)})  # fmt: skip
     plan = Plan(schema, others[0], FullDomain(), source=Source(frame=pa.table(columns)), keys=others[1])
     passed = []
     for levels in itertools.product(range(3), range(2), range(2)):
@@ -103,7 +109,8 @@ def test_a_large_lattice_is_not_listed(monkeypatch):
     assert list_recodings(problem_of(plan), FullDomain()) is None
 
 
-def test_the_picture_has_every_node_once_and_takes_only_those_that_hold():
+def test_picture_has_every_node_and_offers_passing_ones():
+    """Every node is drawn once, and only those that hold can be chosen."""
     lattice = {
         "columns": ["<b>", "y"],
         "levels": [[0, 0], [0, 1], [1, 0], [1, 1]],

@@ -1,7 +1,9 @@
-"""No value of a record is printed, raised, logged or written, whatever is wrong with the input, by any command.
+"""No value of a record leaks, whatever is wrong with the input.
+
+None is printed, raised, logged or written by any command.
 
 A secret stands in one cell after the other of tables that are wrong in every way that was thought of. The only files
-that may hold it are the input and a released table.
+that may contain it are the input and a released table.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ def text_of(rows: list[list[str]], header: list[str] | None = HEADER) -> bytes:
 
 
 def ragged(rows: list[list[str]]) -> bytes:
-    return text_of([[*row, "more"] if place in (0, 3, 5) else row for place, row in enumerate(rows)])
+    return text_of([[*row, "more"] if index in (0, 3, 5) else row for index, row in enumerate(rows)])
 
 
 def open_quote(rows: list[list[str]]) -> bytes:
@@ -78,7 +80,7 @@ def loose_quote(rows: list[list[str]]) -> bytes:
     return text_of(rows) + b'a"b,' + ",".join(rows[0][1:]).encode() + b'"\n'
 
 
-# what is wrong, as the bytes of the table made of rows
+# faults of a table, as functions from rows to bytes
 TABLES: dict[str, Callable[[list[list[str]]], bytes]] = {
     "nothing": text_of,
     "ragged rows": ragged,
@@ -103,7 +105,7 @@ TABLES: dict[str, Callable[[list[list[str]]], bytes]] = {
     "a Parquet that is none": lambda rows: b"PAR1" + text_of(rows) + b"PAR1",
 }
 
-# what is wrong with the plan, as what is replaced
+# faults of a plan, as the text replaced and its replacement
 PLANS: dict[str, tuple[str, str]] = {
     "nothing": ("", ""),
     "dates of no dates": ("{ intervals = [10, 20] }", '{ dates = ["month", "year"] }'),
@@ -160,8 +162,11 @@ def planted(secret: str, row: int, column: int) -> list[list[str]]:
     return rows
 
 
-def assert_told_nothing(folder: Path, secrets: list[str], arguments: list[str], forms: Sequence[int] = (0, 1)) -> int:
-    """Run a command both ways; the secrets are nowhere but where they were, and in a released table."""
+def assert_no_leak(folder: Path, secrets: list[str], arguments: list[str], forms: Sequence[int] = (0, 1)) -> int:
+    """Run a command in both forms and search for the secrets.
+
+    They may be only in the input and in a released table.
+    """
     statuses = set()
     for form in ([[], ["--json"]][number] for number in forms):
         with within(folder):
@@ -179,13 +184,16 @@ def assert_told_nothing(folder: Path, secrets: list[str], arguments: list[str], 
         assert find_leaks(secrets, written) == []
         for path in folder.glob("released*"):
             path.unlink()
-    assert len(statuses) == 1  # both ways are one command
+    assert len(statuses) == 1  # both forms are one command
     return statuses.pop()
 
 
 @pytest.mark.parametrize("wrong", TABLES)
-def test_no_cell_of_a_bad_table_is_told(tmp_path: Path, wrong: str) -> None:
-    """A row holds secrets in all its cells, which are told apart; it stands first, within, and last."""
+def test_no_cell_of_a_bad_table_leaks(tmp_path: Path, wrong: str) -> None:
+    """One row has a different secret in each cell.
+
+    It is the first row, one within, or the last.
+    """
     cells = list(SECRETS.values())
     for number, (name, arguments) in enumerate(COMMANDS.items()):
         rows = [list(record) for record in ROWS]
@@ -194,11 +202,11 @@ def test_no_cell_of_a_bad_table_is_told(tmp_path: Path, wrong: str) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         prepare(folder, PLAN, TABLES[wrong](rows))
-        assert_told_nothing(folder, cells, arguments, forms=(number % 2,)), name
+        assert_no_leak(folder, cells, arguments, forms=(number % 2,)), name
 
 
 @pytest.mark.parametrize("wrong", PLANS)
-def test_no_cell_is_told_where_the_plan_does_not_fit(tmp_path: Path, wrong: str) -> None:
+def test_no_cell_leaks_with_an_unsuitable_plan(tmp_path: Path, wrong: str) -> None:
     old, new = PLANS[wrong]
     assert old in PLAN
     kinds = list(SECRETS.values())
@@ -208,37 +216,38 @@ def test_no_cell_is_told_where_the_plan_does_not_fit(tmp_path: Path, wrong: str)
         secret = kinds[(number + column) % 4]
         prepare(folder, PLAN.replace(old, new) if old else PLAN, text_of(planted(secret, row, column)))
         command = ("release", "minimal", "check by a plan", "release by a recoding")[number % 4]
-        assert_told_nothing(folder, [secret], COMMANDS["release"], forms=(0,))
-        assert_told_nothing(folder, [secret], COMMANDS[command], forms=(1,))
+        assert_no_leak(folder, [secret], COMMANDS["release"], forms=(0,))
+        assert_no_leak(folder, [secret], COMMANDS[command], forms=(1,))
 
 
-def test_a_table_without_header_tells_its_first_record_to_nobody(tmp_path: Path) -> None:
-    """The first record is taken for names; only `shoal plan`, whose answer is the names, shows what it took."""
+def test_first_record_without_a_header_does_not_leak(tmp_path: Path) -> None:
+    """The first record is taken for names.
+
+    Only ``shoal plan`` prints what it took, as names are its answer.
+    """
     for number, secret in enumerate(SECRETS.values()):
         folder = tmp_path / str(number)
         folder.mkdir()
         prepare(folder, PLAN, text_of([["Ann", "old", secret, "flu"], *ROWS[1:]], None))
         for arguments in COMMANDS.values():
-            assert assert_told_nothing(folder, [secret], arguments, forms=(number % 2,)) == 2
+            assert assert_no_leak(folder, [secret], arguments, forms=(number % 2,)) == 2
 
 
 @pytest.mark.parametrize("kind", SECRETS)
-def test_a_drafted_plan_holds_no_value(tmp_path: Path, kind: str) -> None:
-    """Names, kinds and counts stand in it; not even the lowest and the highest value do."""
+def test_drafted_plan_has_no_value(tmp_path: Path, kind: str) -> None:
+    """It has names, kinds and counts, but no lowest or highest value."""
     for number, (row, column) in enumerate(CELLS):
         folder = tmp_path / str(number)
         folder.mkdir()
         prepare(folder, PLAN, text_of(planted(SECRETS[kind], row, column)))
-        outputs = assert_told_nothing(
-            folder, [SECRETS[kind]], ["plan", "source.csv", "--overwrite"], forms=(number % 2,)
-        )
+        outputs = assert_no_leak(folder, [SECRETS[kind]], ["plan", "source.csv", "--overwrite"], forms=(number % 2,))
         assert outputs == 0
         assert (folder / "plan.toml").read_text() != PLAN
 
 
 @pytest.mark.parametrize("command", ["release", "check", "attack", "query", "compare"])
-def test_every_command_says_where_a_column_is_and_not_its_name(tmp_path: Path, command: str) -> None:
-    """The name that is asked for is near to a cell of the first record."""
+def test_commands_give_positions_instead_of_column_names(tmp_path: Path, command: str) -> None:
+    """The requested name is similar to a cell of the first record."""
     prepare(
         tmp_path,
         PLAN.replace("columns.age", "columns.Schmidtqv"),
@@ -251,10 +260,11 @@ def test_every_command_says_where_a_column_is_and_not_its_name(tmp_path: Path, c
         "query": ["query", "count", "source.csv", *LEDGER, "--where", "Schmidtqv=1"],
         "compare": ["compare", "good.csv", "source.csv", "-q", "age", "--target", "Schmidtqv"],
     }[command]  # fmt: skip
-    assert assert_told_nothing(tmp_path, ["Schmidtqvx"], arguments) == 2
+    assert assert_no_leak(tmp_path, ["Schmidtqvx"], arguments) == 2
 
 
-def test_names_that_are_known_to_be_names_are_told() -> None:
+def test_certain_column_names_are_printed() -> None:
+    """Names that are certainly names are printed."""
     sure = Relation("t", ("age", "zip"), ("VARCHAR", "VARCHAR"), named=True)
     with pytest.raises(ShoalError, match="Did you mean 'age'"):
         require_columns(sure, ["agee"])
@@ -266,7 +276,8 @@ def test_names_that_are_known_to_be_names_are_told() -> None:
         shoal.check(pa.table({"agee": ["1"]}), ["k-anonymity k=2"], quasi_identifiers=["age"])
 
 
-def test_names_that_may_be_a_record_are_not() -> None:
+def test_uncertain_column_names_are_not_printed() -> None:
+    """Names that may be a record are replaced by positions."""
     unsure = Relation("t", ("age", "zip"), ("VARCHAR", "VARCHAR"))
     with pytest.raises(ShoalError, match=r"'agee'\. Did you mean column 1 of 2\?"):
         require_columns(unsure, ["agee"])
@@ -293,7 +304,7 @@ ODD = {
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("method", ["full-domain", "mdav", "mondrian", "top-down"])
-def test_no_value_of_an_odd_column_is_raised_or_told(tmp_path: Path, odd: str, method: str) -> None:
+def test_no_value_of_an_odd_column_leaks(tmp_path: Path, odd: str, method: str) -> None:
     table = pa.table({"name": ["Ann"] * 6, "age": ODD[odd], "zip": ["1", "2"] * 3, "illness": ["flu", "gout"] * 3})
     pq.write_table(table, tmp_path / "source.parquet")
     parameters = "k = 2" if method == "mdav" else ""
@@ -315,12 +326,13 @@ def test_no_value_of_an_odd_column_is_raised_or_told(tmp_path: Path, odd: str, m
     try:
         shoal.anonymize(table, shoal.Plan.read(tmp_path / "plan.toml"))
     except ShoalError as error:
-        shown = "".join(traceback.format_exception(error))
-        assert find_leaks(secrets, {"the trace": shown}) == []
+        trace = "".join(traceback.format_exception(error))
+        assert find_leaks(secrets, {"the trace": trace}) == []
 
 
 @pytest.mark.parametrize("kind", [["release", "plan.toml"], ["release", "plan.toml", "--json"]])
-def test_a_fault_tells_its_kind_and_place_and_how_to_see_more(tmp_path: Path, kind: list[str], monkeypatch) -> None:
+def test_output_of_an_internal_error(tmp_path: Path, kind: list[str], monkeypatch) -> None:
+    """The output has its kind, its location and how to see more."""
     from shoal.api import functions
 
     def fail(*_: object, **__: object) -> None:

@@ -1,4 +1,7 @@
-"""People whose rows can be linked: what is known of several rows, or of all, against brute force; and releases."""
+"""People with linkable rows: models and releases.
+
+An intruder knows several rows of a person, or all. Models are compared with brute force.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +56,13 @@ def linked(known_rows=None, k=3, method=None, models=(), **roles):
         "remark": Column(Role.DROP),
         **roles,
     }
-    asked = (shoal.TrajectoryAnonymity(k, known_rows), *models)
-    return shoal.Plan(Schema(columns), asked, method or shoal.FactsSuppression(suppression=0.5))
+    all_models = (shoal.TrajectoryAnonymity(k, known_rows), *models)
+    return shoal.Plan(Schema(columns), all_models, method or shoal.FactsSuppression(suppression=0.5))
 
 
 @pytest.mark.parametrize("known_rows", [2, 3, None])
-def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine, known_rows):
-    asked = {**MODELS, "trajectory": (shoal.TrajectoryAnonymity(3, known_rows), lambda g, p, e: len(g) >= 3)}
+def test_linked_row_models_match_definition_and_verification(engine, known_rows):
+    cases = {**MODELS, "trajectory": (shoal.TrajectoryAnonymity(3, known_rows), lambda g, p, e: len(g) >= 3)}
 
     @settings(max_examples=12)
     @given(rows=ROWS)
@@ -67,18 +70,18 @@ def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine
         table = read(engine, rows)
         frequencies = read_frequency_set(engine, table, SCHEMA)
         _, people = told_slowly(rows)
-        named = [(who if who is not None else place, group) for place, (who, group, *_) in enumerate(rows)]
+        named = [(person if person is not None else index, group) for index, (person, group, *_) in enumerate(rows)]
         labels = sorted({group for _, group in named})
         _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
         looked_at = table.positions(("group", "who"))
         own = evaluate_people(
-            engine.frequencies(table, looked_at), everybody_of(engine, table, [model for model, _ in asked.values()]),
-            looked_at[:1], looked_at[1], SCHEMA, [model for model, _ in asked.values()], known_rows,
+            engine.frequencies(table, looked_at), everybody_of(engine, table, [model for model, _ in cases.values()]),
+            looked_at[:1], looked_at[1], SCHEMA, [model for model, _ in cases.values()], known_rows,
         )  # fmt: skip
-        groups = [sorted({who for who, label in named if label == one}, key=str) for one in labels]
+        groups = [sorted({person for person, label in named if label == one}, key=str) for one in labels]
         crowds = [*groups, *slow.crowds(named, known_rows)]
         assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups)))
-        for opinion, (name, (model, holds)) in zip(own.evaluations, asked.items(), strict=True):
+        for opinion, (name, (model, holds)) in zip(own.evaluations, cases.items(), strict=True):
             expected = all(holds(crowd, people, list(people)) for crowd in crowds)
             verdict = ByPeople(model, known_rows).assess(found)
             assert verdict.holds.all() == opinion.holds == expected, name
@@ -89,8 +92,12 @@ def test_every_model_of_linked_rows_is_its_definition_and_the_gate_agrees(engine
     check()
 
 
-def test_what_holds_of_linked_rows_holds_where_labels_are_coarser(engine):
-    """So a search without suppression concludes from a node to its generalizations, where a model absorbs."""
+def test_linked_row_models_with_coarser_labels(engine):
+    """Models that hold for labels hold for coarser ones.
+
+    So a search without suppression infers from a node to its generalizations. This is possible with models that are
+    closed under supersets.
+    """
 
     @settings(max_examples=20)
     @given(rows=ROWS, known_rows=st.sampled_from([2, None]), seed=st.integers(0, 2**20))
@@ -98,11 +105,11 @@ def test_what_holds_of_linked_rows_holds_where_labels_are_coarser(engine):
         frequencies = read_frequency_set(engine, read(engine, rows), SCHEMA)
         random = np.random.default_rng(seed)
         number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
-        for asked in (
+        for of_rows in (
             shoal.TrajectoryAnonymity(2),
             *(model for model, _ in MODELS.values() if model.closed_under_superset),
         ):
-            model = ByPeople(asked, known_rows)
+            model = ByPeople(of_rows, known_rows)
             assert (model.closed_under_union, model.closed_under_superset) == (True, False)
             if model.assess(frequencies.groups_of(number, number.max() + 1)).holds.all():
                 assert model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds.all()
@@ -117,15 +124,16 @@ def histories(table, columns=("age", "sex")):
 
 @pytest.mark.parametrize("known_rows", [2, None])
 @pytest.mark.parametrize("method", ["facts-suppression", "full-domain", "levels"])
-def test_a_release_with_pseudonyms_of_people_keeps_everybody_in_a_crowd(key, method, known_rows):
+def test_release_with_pseudonyms_forms_crowds(key, method, known_rows):
+    """Everybody is in a crowd of at least k people."""
     made = {
         "facts-suppression": shoal.FactsSuppression(suppression=0.6),
         "full-domain": shoal.FullDomain(),
         "levels": shoal.Levels({"age": 3, "sex": 1}),
     }
     table = visits(60)
-    if method != "facts-suppression":  # all rows stay, so that as many rows must be those of several people
-        table = table.filter(pa.array([place < 3 for place in _places(table)]))
+    if method != "facts-suppression":  # all rows stay, so several people must have as many rows
+        table = table.filter(pa.array([number < 3 for number in _row_numbers(table)]))
     plan = linked(known_rows, method=made[method], models=(shoal.PSensitive(2),))
     found = shoal.anonymize(table, plan)
     released = found.table
@@ -139,16 +147,16 @@ def test_a_release_with_pseudonyms_of_people_keeps_everybody_in_a_crowd(key, met
     if method == "full-domain" and known_rows is None:
         for crowd in slow.crowds(histories(released), None):
             assert slow.p_sensitive(crowd, has, 2)
-    told = found.certificate["people"]
+    facts = found.certificate["people"]
     smallest = {}
     for crowd in slow.crowds(histories(released), known_rows):
-        for who in crowd:
-            smallest[who] = min(smallest.get(who, len(crowd)), len(crowd))
-    assert told["smallest_crowd"] == min(smallest.values())
+        for person in crowd:
+            smallest[person] = min(smallest.get(person, len(crowd)), len(crowd))
+    assert facts["smallest_crowd"] == min(smallest.values())
     assert found.certificate["risk"]["highest"] == 1 / min(smallest.values())
     assert found.certificate["risk"]["average"] == pytest.approx(sum(1 / n for n in smallest.values()) / len(smallest))
-    assert told["known_rows"] == ("all" if known_rows is None else known_rows)
-    assert told["released"] == len(has)
+    assert facts["known_rows"] == ("all" if known_rows is None else known_rows)
+    assert facts["released"] == len(has)
     assert found.certificate["pseudonyms"] == ["patient"]
     verdict = found.certificate["models"][0]
     assert (verdict["name"], verdict["judged_by"]) == ("trajectory-anonymity", "the model and the gate")
@@ -156,51 +164,53 @@ def test_a_release_with_pseudonyms_of_people_keeps_everybody_in_a_crowd(key, met
     assert shoal.check(released, plan=plan).models[0].counts == "people"
 
 
-def _places(table):
+def _row_numbers(table):
     seen = Counter()
-    for who in table.column("patient").to_pylist():
-        seen[who] += 1
-        yield seen[who] - 1
+    for person in table.column("patient").to_pylist():
+        seen[person] += 1
+        yield seen[person] - 1
 
 
-def test_rows_are_left_out_of_people_and_the_others_are_as_in_the_source(key):
+def test_suppression_of_single_rows_of_people(key):
+    """Rows of people are suppressed; the others are as in the source."""
     table = visits(80, seed=3)
     found = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
     assert 0 < found.certificate["suppressed"] < 0.6 * table.num_rows
     source = Counter()
-    for who, count in Counter(table.column("patient").to_pylist()).items():
+    for person, count in Counter(table.column("patient").to_pylist()).items():
         source[count] += 1
-        assert who not in found.table.column("patient").to_pylist()
-    most = Counter(Counter(found.table.column("patient").to_pylist()).values())
-    assert sum(size * number for size, number in most.items()) == found.certificate["released"]
+        assert person not in found.table.column("patient").to_pylist()
+    row_counts = Counter(Counter(found.table.column("patient").to_pylist()).values())
+    assert sum(size * number for size, number in row_counts.items()) == found.certificate["released"]
     again = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
     assert again.table.equals(found.table)
 
 
 @settings(max_examples=10)
 @given(st.integers(0, 2**20), st.sampled_from([2, 3, None]), st.sampled_from([0.2, 1.0]))
-def test_facts_suppression_finds_crowds_or_says_that_there_are_none(seed, known_rows, share):
-    """Without a pseudonym, too: a plan may say that rows can be linked by something else."""
+def test_facts_suppression_finds_crowds_or_is_infeasible(seed, known_rows, share):
+    """No pseudonym is needed: rows may be linkable by something else."""
     random = np.random.default_rng(seed)
     people = int(random.integers(2, 12))
-    who = np.repeat(np.arange(people), random.integers(1, 5, people))
+    ids = np.repeat(np.arange(people), random.integers(1, 5, people))
     table = pa.table({
-        "patient": pa.array(who), "age": pa.array(random.integers(20, 60, len(who))),
-        "sex": pa.array(random.choice(["f", "m"], len(who))), "illness": pa.array(random.choice(["a", "b"], len(who))),
-        "remark": pa.array(["-"] * len(who)),
+        "patient": pa.array(ids), "age": pa.array(random.integers(20, 60, len(ids))),
+        "sex": pa.array(random.choice(["f", "m"], len(ids))), "illness": pa.array(random.choice(["a", "b"], len(ids))),
+        "remark": pa.array(["-"] * len(ids)),
     })  # fmt: skip
-    asked = linked(known_rows, 2, shoal.FactsSuppression(suppression=share), (shoal.AlphaK(0.7, 2, "illness"),),
+    plan = linked(known_rows, 2, shoal.FactsSuppression(suppression=share), (shoal.AlphaK(0.7, 2, "illness"),),
                    patient=Column(Role.PERSON))  # fmt: skip
     try:
-        found = shoal.anonymize(table, asked)
+        found = shoal.anonymize(table, plan)
     except InfeasibleError as error:
         assert "At the highest levels" in str(error)
         return
-    assert found.certificate["suppressed"] <= share * len(who)
+    assert found.certificate["suppressed"] <= share * len(ids)
     assert found.table.column_names == ["age", "sex", "illness"]
 
 
-def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path, key, monkeypatch):
+def test_written_release_has_the_verified_pseudonyms(tmp_path, key, monkeypatch):
+    """The file is what was verified, pseudonyms included."""
     (tmp_path / "in").mkdir()
     pyarrow.csv.write_csv(visits(40), tmp_path / "in" / "visits.csv")
     text = (
@@ -229,9 +239,9 @@ def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path,
     plan, before = shoal.Plan.read(tmp_path / "plan.toml"), (tmp_path / "out" / "released.csv").read_bytes()
     relabel, name_people = DuckDBEngine.relabel, decide.name_people
 
-    def exchanged(engine, table, place, labels):
+    def exchanged(engine, table, position, labels):
         other = labels.set_column(1, "label", pa.array(labels["label"].to_pylist()[::-1]))
-        return relabel(engine, table, place, other)
+        return relabel(engine, table, position, other)
 
     def of_all(*given):
         made = name_people(*given)
@@ -245,7 +255,8 @@ def test_a_written_release_has_the_pseudonyms_and_is_what_was_verified(tmp_path,
         assert (tmp_path / "out" / "released.csv").read_bytes() == before
 
 
-def test_spellings_of_a_person_have_one_pseudonym_and_nobodys_rows_have_none(key):
+def test_spellings_of_a_person_have_one_pseudonym(key):
+    """Rows without a person have none."""
     names = ["Ann", "ann ", "ANN", "Bob", "bob", "Bob", None, None]
     table = pa.table({
         "patient": names, "age": [30] * 8, "sex": ["f"] * 8, "illness": ["a", "b"] * 4, "remark": ["-"] * 8,
@@ -268,7 +279,7 @@ def test_a_number_and_its_text_have_one_pseudonym(key):
     assert len(set(made[0])) == 2
 
 
-def test_a_pseudonym_of_a_person_needs_the_promise_that_fits_it():
+def test_pseudonym_of_a_person_needs_trajectory_anonymity():
     columns = {"id": PSEUDONYM, "age": Column(Role.QUASI_IDENTIFIER)}
     with pytest.raises(PlanError, match=r"links all rows of it.*trajectory-anonymity"):
         shoal.Plan(Schema(columns), (shoal.KAnonymity(3),))
@@ -286,7 +297,7 @@ def test_a_pseudonym_of_a_person_needs_the_promise_that_fits_it():
         shoal.check(pa.table({"a": [1, 1]}), ["trajectory-anonymity k=2"], quasi_identifiers=["a"])
 
 
-def test_an_identifier_that_repeats_must_not_become_a_pseudonym(key):
+def test_repeated_identifier_cannot_become_a_pseudonym(key):
     table = pa.table({"name": ["Ann", "Ann", "Bob", "Eve"], "age": [1, 1, 1, 1]})
     columns = {"name": Column(Role.IDENTIFIER, pseudonym=True), "age": Column(Role.QUASI_IDENTIFIER)}
     with pytest.raises(PlanError, match=r"3 different values in 4 rows.*role person") as refused:
@@ -295,27 +306,30 @@ def test_an_identifier_that_repeats_must_not_become_a_pseudonym(key):
     assert shoal.anonymize(table.slice(1), shoal.Plan(Schema(columns), (shoal.KAnonymity(2),))).table.num_rows == 3
 
 
-def test_k_people_with_the_same_rows_and_one_illness_hide_nobodys(key):
-    """They pass trajectory-anonymity; every other model is judged on them, and not on the groups of rows alone."""
+def test_models_apply_to_crowds_of_equal_histories(key):
+    """k people with the same rows and one illness do not hide it.
+
+    They pass trajectory-anonymity; every other model is judged on them, and not on the groups of rows alone.
+    """
 
     def table(illness):
         rows = [(f"p{n}", age, illness(n)) for n in range(18) for age in [(30,), (40,), (30, 40)][n % 3]]
-        who, age, value = (list(part) for part in zip(*rows, strict=True))
+        owners, age, value = (list(part) for part in zip(*rows, strict=True))
         none = ["-"] * len(rows)
-        return pa.table({"patient": who, "age": age, "sex": none, "illness": value, "remark": none})
+        return pa.table({"patient": owners, "age": age, "sex": none, "illness": value, "remark": none})
 
     fixed, diverse = shoal.Levels(), (shoal.PSensitive(2),)
-    mixed, telling = table(lambda n: "HIV" if n < 9 else "flu"), table(lambda n: "HIV" if n % 3 == 2 else "flu")
+    mixed, homogeneous = table(lambda n: "HIV" if n < 9 else "flu"), table(lambda n: "HIV" if n % 3 == 2 else "flu")
     assert shoal.anonymize(mixed, linked(method=fixed, models=diverse)).certificate["models"][1]["holds"]
-    assert shoal.anonymize(telling, linked(method=fixed)).certificate["models"][0]["holds"]
+    assert shoal.anonymize(homogeneous, linked(method=fixed)).certificate["models"][0]["holds"]
     by_rows = linked(method=fixed, models=diverse, patient=Column(Role.PERSON)).with_(models=diverse)
-    assert shoal.anonymize(telling, by_rows).certificate["models"][0]["holds"]
+    assert shoal.anonymize(homogeneous, by_rows).certificate["models"][0]["holds"]
     for known_rows in (2, None):
         with pytest.raises(InfeasibleError, match="p-sensitive"):
-            shoal.anonymize(telling, linked(known_rows, method=fixed, models=diverse))
+            shoal.anonymize(homogeneous, linked(known_rows, method=fixed, models=diverse))
 
 
-def test_too_many_sets_of_rows_are_refused(monkeypatch):
+def test_limit_of_row_sets(monkeypatch):
     from shoal.table import linked_rows as module
 
     monkeypatch.setattr(module, "MAX_ROW_SETS", 10)
@@ -325,12 +339,15 @@ def test_too_many_sets_of_rows_are_refused(monkeypatch):
     assert shoal.check(table, ["trajectory-anonymity k=2"], quasi_identifiers=["age"], person=["who"]).holds
 
 
-def test_pairs_are_looked_at_as_multisets():
-    """Who has a label twice is not the same as who has it once, and no set is looked at that nobody has."""
+def test_known_rows_are_multisets():
+    """Having a label twice is not the same as having it once.
+
+    No set is examined that nobody has.
+    """
     for rows, expected in itertools.product(
         [[("a", 1), ("a", 1), ("b", 1), ("c", 1), ("c", 1)]], [(2, {"k": 2}), (3, {"k": 2})]
     ):
-        table = pa.table({"who": [who for who, _ in rows], "age": [age for _, age in rows]})
+        table = pa.table({"who": [person for person, _ in rows], "age": [age for _, age in rows]})
         found = shoal.check(
             table, [f"trajectory-anonymity k=2 known_rows={expected[0]}"], quasi_identifiers=["age"], person=["who"]
         )
@@ -360,7 +377,8 @@ def homes_plan(*models, pseudonym=True, method=None):
     return shoal.Plan(Schema(columns), models, method)
 
 
-def test_the_number_of_a_household_is_published_under_the_promise_about_its_members_alone(key):
+def test_household_pseudonym_needs_trajectory_anonymity(key):
+    """Its number is published only under the promise about its members."""
     with pytest.raises(PlanError, match=r"a person or a household links all rows.*trajectory-anonymity"):
         homes_plan(shoal.KAnonymity(3))
     plan = homes_plan(shoal.TrajectoryAnonymity(3), shoal.PSensitive(2), method=shoal.FactsSuppression(suppression=0.6))
@@ -376,7 +394,8 @@ def test_the_number_of_a_household_is_published_under_the_promise_about_its_memb
     assert shoal.check(found.table, plan=plan).holds
 
 
-def test_without_a_pseudonym_a_household_is_dropped_and_people_are_counted():
+def test_household_without_pseudonym_is_dropped():
+    """People are counted then."""
     found = shoal.anonymize(homes(), homes_plan(shoal.KAnonymity(3), pseudonym=False))
     assert found.table.column_names == ["age", "illness"]
     assert (found.certificate["people"]["unit"], found.certificate["people"]["total"]) == ("people", homes().num_rows)
@@ -395,6 +414,6 @@ def test_households_are_found_by_size_and_by_members(tmp_path):
     assert results["household by size"]["exposed"] == sum(often[n] < 5 for n in size.values())
     assert results["household by its members"]["exposed"] == len(slow.exposed_by_all_rows(rows, 5))
     assert results["household by its members"]["exposed"] > 30
-    told = {one["attack"]: (one["counts"], one["attacked"]) for one in results.values()}
-    assert told["household by size"] == ("households", 40)
-    assert told["homogeneity"] == ("rows", table.num_rows)
+    summary = {one["attack"]: (one["counts"], one["attacked"]) for one in results.values()}
+    assert summary["household by size"] == ("households", 40)
+    assert summary["homogeneity"] == ("rows", table.num_rows)

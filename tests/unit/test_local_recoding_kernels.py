@@ -1,4 +1,7 @@
-"""The kernels of local recoding beside slow definitions: verdicts, regions, cuts, descent, matching."""
+"""Kernels of local recoding against slow definitions.
+
+Covers verdicts, regions, cuts, descent and matching.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from shoal.table import read_frequency_set
 from shoal.table.wildcard_matches import count_certain_candidates
 from tests.reference import local_recoding as slow
 
-PLACES = {"a": ("a", "n", "*"), "b": ("b", "n", "*"), "c": ("c", "s", "*"), "d": ("d", "s", "*"), "e": ("e", "s", "*")}
+TOWNS = {"a": ("a", "n", "*"), "b": ("b", "n", "*"), "c": ("c", "s", "*"), "d": ("d", "s", "*"), "e": ("e", "s", "*")}
 JOBS = {"x": ("x", "*"), "y": ("y", "*"), "z": ("z", "*")}
 COLOURS = {str(i): (str(i), str(i // 2), str(i // 4), "*") for i in range(8)}
-HIERARCHIES = (PLACES, JOBS, COLOURS)
+HIERARCHIES = (TOWNS, JOBS, COLOURS)
 SECRETS = ["u", "v", "w", "x"]
 SCHEMA = Schema(
     {
@@ -108,14 +111,14 @@ def test_a_tally_agrees_with_the_exact_models(models, rows, seed):
     group = np.random.default_rng(seed).integers(0, max(1, n // 4), n)
     group = np.unique(group, return_inverse=True)[1].astype(np.int64)
     groups = int(group.max()) + 1
-    lacks = group_deficits(rules, make_tally(rules), columns, problem.frequencies.count, group, groups)
+    deficits = group_deficits(rules, make_tally(rules), columns, problem.frequencies.count, group, groups)
     exact = problem.model.assess(form_groups(problem.frequencies, np.arange(n), group, problem.frequencies.count))
-    assert ((lacks == 0) == exact.holds).all()
+    assert ((deficits == 0) == exact.holds).all()
 
 
 @settings(max_examples=60)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
-def test_the_loss_of_a_partition_is_that_of_its_labels(rows, seed):
+def test_loss_of_a_partition_matches_its_labels(rows, seed):
     from shoal.methods.local.problem import Pieces, make_local_problem
     from shoal.methods.local.search import loss_of
 
@@ -131,7 +134,7 @@ def test_the_loss_of_a_partition_is_that_of_its_labels(rows, seed):
 
 @settings(max_examples=60)
 @given(rows=ROWS, k=st.integers(2, 4))
-def test_strict_cuts_are_those_of_the_slow_search(rows, k):
+def test_strict_cuts_match_the_slow_search(rows, k):
     from shoal.methods.local.problem import make_local_problem
     from shoal.methods.local.search import cut_pieces
 
@@ -160,17 +163,17 @@ def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
     whole = local.whole()
     setting = local.setting
 
-    def lacking(pieces):
+    def deficits_of(pieces):
         groups = len(pieces.start) - 1
         columns = setting.columns[pieces.item]
         return group_deficits(setting.rules, make_tally(setting.rules), columns, pieces.count, pieces.group, groups)
 
-    if lacking(whole).any():
+    if deficits_of(whole).any():
         return
     pieces = cut_pieces(local, whole, strict=strict, choose="best")
-    assert not lacking(pieces).any()
+    assert not deficits_of(pieces).any()
     refined = refine_pieces(local, pieces)
-    assert not lacking(refined.pieces).any()
+    assert not deficits_of(refined.pieces).any()
     assert loss_of(local, refined.pieces) <= loss_of(local, pieces) + 1e-12
     for found in (pieces, refined.pieces):
         assert (np.bincount(found.item, weights=found.count, minlength=len(local.count)) == local.count).all()
@@ -181,13 +184,16 @@ def test_cuts_and_descent_keep_the_models_and_all_rows(models, rows, strict):
         assert sum(map(len, points)) == len({row[:3] for row in rows})
 
 
-FEW_ROWS = st.lists(st.tuples(*(st.sampled_from(sorted(paths)) for paths in HIERARCHIES)), min_size=4, max_size=7)
+SMALL_TABLES = st.lists(st.tuples(*(st.sampled_from(sorted(paths)) for paths in HIERARCHIES)), min_size=4, max_size=7)
 
 
 @settings(max_examples=30)
-@given(rows=FEW_ROWS)
+@given(rows=SMALL_TABLES)
 def test_refinement_is_near_the_optimum_of_tiny_tables(rows):
-    """Never below the optimum, and with so few rows never more than half the way from it to one group."""
+    """Never below the optimum, and not far above it.
+
+    With so few rows it is never more than half the way from the optimum to one group.
+    """
     from shoal.methods.local.problem import make_local_problem
     from shoal.methods.local.search import cut_pieces, loss_of, refine_pieces
 
@@ -196,8 +202,8 @@ def test_refinement_is_near_the_optimum_of_tiny_tables(rows):
         local, refine_pieces(local, cut_pieces(local, local.whole(), strict=False, choose="best")).pieces
     ) * len(rows)
     least = slow.least_loss(rows, HIERARCHIES, lambda group: len(group) >= 2)
-    most = slow.loss([rows], HIERARCHIES)
-    assert least - 1e-9 <= found <= (least + most) / 2 + 1e-9
+    one_group = slow.loss([rows], HIERARCHIES)
+    assert least - 1e-9 <= found <= (least + one_group) / 2 + 1e-9
 
 
 @settings(max_examples=80)
@@ -206,7 +212,7 @@ def test_refinement_is_near_the_optimum_of_tiny_tables(rows):
         st.tuples(st.sampled_from("ab*"), st.sampled_from("xyz*"), st.sampled_from("12*")), min_size=1, max_size=25
     )
 )
-def test_rows_that_match_whatever_wildcards_stand_for(rows):
+def test_rows_matching_for_any_value_of_wildcards(rows):
     distinct = sorted(set(rows))
     values = [sorted({row[j] for row in rows} - {"*"}) for j in range(3)]
     codes = np.asarray(
@@ -217,7 +223,8 @@ def test_rows_that_match_whatever_wildcards_stand_for(rows):
     assert count_certain_candidates(codes, count).tolist() == [expected[row] for row in distinct]
 
 
-def test_keys_are_packed_with_the_costliest_first_and_the_last_attribute_at_the_end():
+def test_order_of_attributes_in_packed_keys():
+    """The costliest attribute is first, the given last one at the end."""
     from shoal.methods.local.kernels.nearness import _packed
 
     one, two, three = (np.asarray(code, np.int64) for code in ([0, 0, 1, 1], [2, 1, 0, 2], [0, 1, 0, 1]))

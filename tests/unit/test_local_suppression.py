@@ -1,4 +1,4 @@
-"""Local suppression: few stars, under the strict and the loose reading of them."""
+"""Local suppression with few stars, read strictly or loosely."""
 
 from __future__ import annotations
 
@@ -41,26 +41,27 @@ def stars(rows):
 def test_strict_stars_match_only_stars(seed, k):
     table = random_table(seed)
     found = release(table, k)
-    shown = rows_of(found.table)
-    assert min(Counter(shown).values()) >= k
-    assert found.certificate["method"]["suppressed_cells"] == stars(shown)
+    released = rows_of(found.table)
+    assert min(Counter(released).values()) >= k
+    assert found.certificate["method"]["suppressed_cells"] == stars(released)
     by_column = found.certificate["method"]["suppressed_cells_by_column"]
     assert by_column == {name: found.table[name].to_pylist().count("*") for name in SCHEMA.columns}
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("k", [2, 4])
-def test_under_the_loose_reading_k_rows_can_be_everybodys_and_k_people_behind_every_row(seed, k):
+def test_loose_release_has_k_candidate_rows_and_people(seed, k):
+    """k rows can be each person's, and k people are behind each row."""
     table = random_table(seed)
     found = release(table, k, missing="loose")
-    shown = rows_of(found.table)
-    theirs, behind = slow.loose_crowd(rows_of(table), shown)
+    released = rows_of(found.table)
+    theirs, behind = slow.loose_crowd(rows_of(table), released)
     assert min(*theirs, *behind) >= k
     assert found.certificate["smallest_group"] == min(*theirs, *behind)
     assert found.certificate["models"][0]["effective"]["k"] == min(*theirs, *behind)
     assert found.certificate["risk"]["highest"] == 1 / min(*theirs, *behind)
     assert found.certificate["method"]["parameters"]["missing"] == "loose"
-    assert stars(shown) <= stars(rows_of(release(table, k).table))
+    assert stars(released) <= stars(rows_of(release(table, k).table))
 
 
 @settings(deadline=None, max_examples=60)
@@ -68,27 +69,27 @@ def test_under_the_loose_reading_k_rows_can_be_everybodys_and_k_people_behind_ev
     st.lists(st.tuples(*[st.sampled_from("xy")] * 3), min_size=1, max_size=8),
     st.data(),
 )
-def test_who_can_be_whom_is_counted_as_the_slow_twin_counts(people, data):
+def test_candidate_counts_match_the_reference(people, data):
     rows = [tuple(data.draw(st.sampled_from([cell, "*"])) for cell in person) for person in people]
     code = {"*": -1, "x": 0, "y": 1}
     known = np.asarray([[code[cell] for cell in person] for person in people], np.int32)
-    shown = np.asarray([[code[cell] for cell in row] for row in rows], np.int32)
+    released = np.asarray([[code[cell] for cell in row] for row in rows], np.int32)
     one = np.ones(len(people), np.int64)
-    theirs, behind = count_candidates(known, one, shown, one)
+    theirs, behind = count_candidates(known, one, released, one)
     slow_theirs, slow_behind = slow.loose_crowd(people, rows)
     assert (theirs.tolist(), behind.tolist()) == (slow_theirs, slow_behind)
-    least = smallest_candidate_count(known, one, shown, one)
-    for place, row in enumerate(rows):
+    least = smallest_candidate_count(known, one, released, one)
+    for index, row in enumerate(rows):
         can_be = [n for n, person in zip(slow_theirs, people, strict=True) if slow.loose_crowd([person], [row])[0][0]]
-        assert least[place] == min(slow_behind[place], *can_be)
-    assert (count_certain_candidates(shown, one) <= least).all()
+        assert least[index] == min(slow_behind[index], *can_be)
+    assert (count_certain_candidates(released, one) <= least).all()
 
 
-def test_a_row_that_only_stars_of_others_match_is_not_safe():
-    """Two rows neither of which contradicts the other need not be rows of the same person."""
+def test_row_matched_only_by_stars_is_not_safe():
+    """Rows that do not contradict each other may be of different people."""
     people = np.asarray([[0, 0], [1, 1]], np.int32)
-    shown = np.asarray([[0, -1], [-1, 1]], np.int32)
-    assert smallest_candidate_count(people, np.ones(2, np.int64), shown, np.ones(2, np.int64)).tolist() == [1, 1]
+    released = np.asarray([[0, -1], [-1, 1]], np.int32)
+    assert smallest_candidate_count(people, np.ones(2, np.int64), released, np.ones(2, np.int64)).tolist() == [1, 1]
 
 
 def test_a_loose_release_is_checked_loosely_with_its_plan_only():
@@ -101,7 +102,7 @@ def test_a_loose_release_is_checked_loosely_with_its_plan_only():
     assert not shoal.check(starred, plan=plan).holds
 
 
-def test_importance_decides_where_stars_fall():
+def test_importance_decides_the_columns_of_stars():
     table = pa.table({"a": list("xxyy"), "b": list("wzwz"), "c": list("kkkk")})
     for dear, cheap in (("a", "b"), ("b", "a")):
         for missing in ("strict", "loose"):
@@ -136,8 +137,11 @@ def test_wrong_parameters():
 @given(
     st.lists(st.tuples(*[st.sampled_from("xyz")] * 3), min_size=4, max_size=14), st.integers(2, 3), st.integers(0, 2)
 )
-def test_stars_are_taken_back_until_every_one_that_is_left_is_needed(people, k, dear):
-    """From rows that show nothing: k rows can be everybody's, k people are behind every row, and no star less."""
+def test_unneeded_stars_are_removed(people, k, dear):
+    """From rows that show nothing, until every remaining star is needed.
+
+    k rows can be each person's, and k people are behind each row; with any star fewer this fails.
+    """
     codes = np.asarray([["xyz".index(cell) for cell in person] for person in people], np.int32)
     one = np.ones(len(people), np.int64)
     weight = np.asarray([1.0 + (j == dear) for j in range(3)])
@@ -156,7 +160,7 @@ def test_stars_are_taken_back_until_every_one_that_is_left_is_needed(people, k, 
         assert not is_safe(trial)
 
 
-def test_no_star_is_taken_back_when_the_time_is_over():
+def test_no_star_is_removed_after_the_deadline():
     codes = np.zeros((4, 2), np.int32)
     stars = np.ones((4, 2), np.bool_)
     one, weight = np.ones(4, np.int64), np.ones(2)

@@ -1,4 +1,4 @@
-"""The losses that a certificate lists, recomputed from the rows of the original and of the release."""
+"""Losses of a certificate, recomputed from original and released rows."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ METHODS = [
 
 
 def published(label, paths, value):
-    """Levels above the value, and how many of the declared values the label covers."""
+    """Return a label's level and how many declared values it covers."""
     level = paths[value].index(label)
     return level, sum(label in path for path in paths.values())
 
 
 def slow_losses(before, after):
-    """``after`` maps the numbers of released rows to what they show; the others are left out."""
+    """Compute the losses by their definition.
+
+    ``after`` maps the numbers of released rows to what they show; the others are suppressed.
+    """
     rows, heights = len(before), [len(next(iter(paths.values()))) - 1 for paths in PATHS]
     levels, shares = ([[0.0] * rows for _ in PATHS] for _ in range(2))
     for i, row in enumerate(before):
@@ -64,7 +67,7 @@ def slow_losses(before, after):
     st.lists(st.tuples(st.sampled_from(sorted(PATHS[0])), st.sampled_from("xyz")), min_size=4, max_size=25),
     st.sampled_from(METHODS),
 )
-def test_every_loss_of_a_certificate_is_as_its_twin(before, method):
+def test_losses_of_a_certificate_match_the_reference(before, method):
     table = pa.table(
         {"country": [row[0] for row in before], "letter": [row[1] for row in before], "row": range(len(before))}
     )
@@ -81,8 +84,8 @@ def test_every_loss_of_a_certificate_is_as_its_twin(before, method):
         release = shoal.anonymize(table, plan)
     except InfeasibleError:
         return
-    shown = release.table.to_pydict()
-    after = {row: (a, b) for row, a, b in zip(shown["row"], shown["country"], shown["letter"], strict=True)}
+    columns = release.table.to_pydict()
+    after = {row: (a, b) for row, a, b in zip(columns["row"], columns["country"], columns["letter"], strict=True)}
     expected = slow_losses(before, after)
     assert {name: release.utility[name] for name in expected} == pytest.approx(expected)
 

@@ -1,4 +1,7 @@
-"""Microaggregation through the pipeline: the paper's tables, mixed columns, missing values, strata, bad input."""
+"""Microaggregation through the pipeline.
+
+Covers the paper's tables, mixed columns, missing values, strata and bad input.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def release(table, method, *models, sensitive=(), **columns):
 
 @pytest.fixture(scope="module")
 def census(shared_data):
-    """Six key attributes, and three confidential ones cut into 15 categories of equal width."""
+    """Six key attributes, and three confidential ones.
+
+    These are cut into 15 categories of equal width.
+    """
     table = pyarrow.csv.read_csv(shared_data / "casc" / "census.csv")
     columns = {name: table[name] for name in table.column_names[:6]}
     for name in table.column_names[6:9]:
@@ -58,15 +64,18 @@ def test_known_losses_of_the_census(census, method, k, loss):
     ],
 )  # fmt: skip
 def test_table_2_of_the_paper(census, k, p, loss):
-    """Table 2 (cut to two decimals there); rounding what is published to whole numbers costs next to nothing."""
+    """Table 2, which is cut to two decimals there.
+
+    Rounding what is published to whole numbers costs next to nothing.
+    """
     found = release(census, PFirst(refine=False), shoal.KAnonymity(k), shoal.PSensitive(p), sensitive=SECRET)
     assert 100 * found.utility["sse_sst"] == pytest.approx(loss, abs=0.0101)
 
 
-@pytest.mark.parametrize(("p", "most"), [(5, 25.0)])
-def test_refinement_keeps_the_model_and_loses_far_less(census, p, most):
+@pytest.mark.parametrize(("p", "limit"), [(5, 25.0)])
+def test_refinement_keeps_the_model_and_loses_far_less(census, p, limit):
     found = release(census, PFirst(effort=4000), shoal.KAnonymity(p), shoal.PSensitive(p), sensitive=SECRET)
-    assert 100 * found.utility["sse_sst"] <= most
+    assert 100 * found.utility["sse_sst"] <= limit
     assert found.certificate["models"][1]["effective"]["p"] >= p
 
 
@@ -77,7 +86,7 @@ def test_k_first_finds_the_size_of_the_paper(census):
     assert found.certificate["method"]["smallest_size"] is True
 
 
-def test_k_first_passes_over_only_sizes_that_fail():
+def test_k_first_skips_only_failing_sizes():
     random = np.random.default_rng(4)
     table = pa.table({"x": random.normal(size=60), "y": random.normal(size=60), "s": random.choice(list("aabc"), 60)})
     found = release(table, KFirst(), shoal.KAnonymity(3), shoal.PSensitive(3), sensitive=("s",))
@@ -101,7 +110,7 @@ def test_k_first_passes_over_only_sizes_that_fail():
     ],
     ids=lambda model: f"{model.name}-{getattr(model, 'kind', '')}",
 )
-def test_any_model_in_place_of_p_sensitivity(method, model):
+def test_other_models_instead_of_p_sensitivity(method, model):
     random = np.random.default_rng(1)
     table = pa.table(
         {"x": random.normal(size=80), "y": random.integers(0, 5, 80), "s": random.choice(list("abcd"), 80)}
@@ -136,11 +145,11 @@ def test_columns_keep_their_kind():
     ]
 
 
-def test_groups_publish_what_the_plan_says():
+def test_published_statistics_of_groups():
     table = pa.table({"x": [1, 2, 6, 100, 101, 108], "place": ["a", "b", "a", "c", "d", "d"]})
     tree = quasi(hierarchy=Tree({"north": ["a", "b"], "south": ["c", "d"]}))
-    shown = release(table, Mdav(publish={"x": "median"}), shoal.KAnonymity(3), place=tree).table.to_pylist()
-    assert shown == [{"x": 2, "place": "north"}] * 3 + [{"x": 101, "place": "south"}] * 3
+    medians = release(table, Mdav(publish={"x": "median"}), shoal.KAnonymity(3), place=tree).table.to_pylist()
+    assert medians == [{"x": 2, "place": "north"}] * 3 + [{"x": 101, "place": "south"}] * 3
     exact = Mdav(publish={"x": "range", "place": "mode"}, ranges="exact")
     ranges = release(table, exact, shoal.KAnonymity(3), place=tree)
     assert {tuple(row.values()) for row in ranges.table.to_pylist()} == {("1..6", "a"), ("100..108", "d")}
@@ -218,8 +227,8 @@ def test_bad_input(table, models, error):
 def test_degenerate_tables_are_right():
     constant = release(pa.table({"x": [5] * 6}), Mdav(), shoal.KAnonymity(2))
     assert constant.table["x"].to_pylist() == [5] * 6
-    few = release(pa.table({"x": [1.0, 2.0, 3.0]}), Mdav(), shoal.KAnonymity(2))  # fewer than 2k rows: one group
-    assert few.table["x"].to_pylist() == [2.0] * 3
+    short = release(pa.table({"x": [1.0, 2.0, 3.0]}), Mdav(), shoal.KAnonymity(2))  # fewer than 2k rows: one group
+    assert short.table["x"].to_pylist() == [2.0] * 3
     gaps = release(pa.table({"x": pa.array([None] * 4, pa.float64()), "y": [1, 2, 8, 9]}), Mdav(), shoal.KAnonymity(2))
     assert gaps.table["x"].to_pylist() == [None] * 4
     assert gaps.certificate["groups"] == 2

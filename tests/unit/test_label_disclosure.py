@@ -1,4 +1,7 @@
-"""Rows that are left out leave no trace in labels, and no range ends at a value that fewer than k of its rows have."""
+"""Labels disclose neither suppressed rows nor rare values.
+
+Suppressed rows leave no trace in labels, and no range ends at a value that fewer than k of its rows have.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +27,20 @@ from tests.reference import labels as slow
 QUASI = Role.QUASI_IDENTIFIER
 
 
-# -- rows that are left out ----------------------------------------------------------------------------------------
+# -- suppressed rows -----------------------------------------------------------------------------------------------
 
 
-def test_a_value_that_is_left_out_ends_no_range():
+def test_suppressed_value_ends_no_range():
     ages = ["21"] * 3 + ["30"] * 3 + ["59"] * 3 + ["97"]
     table = pa.table({"x": ages, "y": ["a"] * 9 + ["b"]})
-    for ranges, shown in (("exact", "21..30"), ("round", "<50")):
+    for ranges, label in (("exact", "21..30"), ("round", "<50")):
         schema = Schema({"x": Column(QUASI, Ordered((2,), ranges=ranges)), "y": Column(QUASI)})
         method = shoal.Levels({"x": 1, "y": 0}, suppression=0.2)
         found = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(3),), method))
-        assert Counter(found.table["x"].to_pylist()) == {shown: 6, "59": 3}
+        assert Counter(found.table["x"].to_pylist()) == {label: 6, "59": 3}
 
 
-def test_a_value_whose_cells_are_hidden_ends_no_range():
+def test_hidden_value_ends_no_range():
     table = pa.table(
         {"x": ["21"] * 3 + ["30"] * 3 + ["59"] * 3 + ["97"] + ["21"] * 3, "y": ["a"] * 9 + ["b"] * 4}
     )  # fmt: skip
@@ -50,7 +53,8 @@ def test_a_value_whose_cells_are_hidden_ends_no_range():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_which_cells_are_hidden_does_not_hang_on_which_of_identical_rows_has_which_secret(seed):
+def test_hidden_cells_do_not_depend_on_secrets_of_equal_rows(seed):
+    """Identical rows show the same cells, whichever secrets they have."""
     draw = np.random.default_rng(seed)
     columns = {name: draw.choice(list("pqr"), 60) for name in "xy"}
     secrets = draw.choice(list("uvw"), 60)
@@ -58,12 +62,12 @@ def test_which_cells_are_hidden_does_not_hang_on_which_of_identical_rows_has_whi
     models = (shoal.Known(shoal.KAnonymity(5), 2), shoal.Known(shoal.PSensitive(2), 2))
     table = pa.table({**columns, "s": secrets, "row": range(60)})
     found = shoal.anonymize(table, shoal.Plan(Schema(roles), models, shoal.HiddenCells())).table.to_pylist()
-    shown = {}
+    visible = {}
     for row in found:
-        shown.setdefault(tuple(columns[name][row["row"]] for name in "xy"), set()).add((row["x"], row["y"]))
-    assert any("*" in cells for those in shown.values() for cells in those)
+        visible.setdefault(tuple(columns[name][row["row"]] for name in "xy"), set()).add((row["x"], row["y"]))
+    assert any("*" in cells for those in visible.values() for cells in those)
     # each combination shows one thing, whatever the secrets of its rows are
-    assert Counter(len(cells) for cells in shown.values()) == {1: len(shown)}
+    assert Counter(len(cells) for cells in visible.values()) == {1: len(visible)}
 
 
 KINDS = {
@@ -87,16 +91,19 @@ KINDS = {
 @pytest.mark.parametrize("method", ["levels", "anti-unification", "refine", "switching"])
 @settings(deadline=None, max_examples=30)
 @given(data=st.data())
-def test_values_of_rows_that_are_left_out_change_no_byte(method, data):
-    """Rows that are alone in y are left out whatever their x is; the others must show the same whatever that is."""
+def test_values_of_suppressed_rows_change_no_byte(method, data):
+    """Rows that are unique in y are suppressed, whatever their x is.
+
+    The other rows must show the same for any x of these.
+    """
     hierarchy, values = KINDS[data.draw(st.sampled_from(sorted(KINDS)))]
     ordered = isinstance(hierarchy, Ordered)  # which neighbours join is a decision: new values come after all others
-    kept = data.draw(st.lists(st.sampled_from(values[:3] if ordered else values), min_size=3, max_size=5))
+    released = data.draw(st.lists(st.sampled_from(values[:3] if ordered else values), min_size=3, max_size=5))
     more = values[3:] if ordered else values
     tables = []
     for _ in range(2):
         left_out = data.draw(st.lists(st.sampled_from(more), min_size=1, max_size=3))
-        x, y = [*kept, *left_out], [*("p" for _ in kept), *(f"only {i}" for i, _ in enumerate(left_out))]
+        x, y = [*released, *left_out], [*("p" for _ in released), *(f"only {i}" for i, _ in enumerate(left_out))]
         level = 1
         if isinstance(hierarchy, Prefix) and hierarchy.steps is None:  # levels are counted from the longest value
             level = max(map(len, x)) - 1
@@ -120,8 +127,11 @@ def test_values_of_rows_that_are_left_out_change_no_byte(method, data):
 
 
 @pytest.mark.parametrize("left_out", ["0.5", "zz", "-3"])
-def test_the_order_of_rows_does_not_follow_a_value_that_is_left_out(left_out):
-    """One value that is no number, or the first one under a label, would put all rows into another order."""
+def test_row_order_does_not_depend_on_suppressed_values(left_out):
+    """One suppressed value could put all rows into another order.
+
+    It is no number, or the first one under a label.
+    """
     x, y = ["9", "10", "9", "10", left_out], ["p", "p", "p", "p", "only"]
     schema = Schema({"x": Column(QUASI), "y": Column(QUASI)})
     method = shoal.Levels({"x": 0, "y": 0}, suppression=0.5)
@@ -160,7 +170,7 @@ def test_categories_and_metadata_of_frames_do_not_survive():
             assert set(released.dtypes) == {pl.String}
 
 
-def test_a_parquet_release_holds_no_byte_of_rows_that_are_left_out(tmp_path):
+def test_parquet_release_has_no_byte_of_suppressed_rows(tmp_path):
     import pyarrow.parquet as pq
 
     rows = {"x": ["a"] * 3 + ["SECRETX"], "s": ["u"] * 3 + ["SECRETS"], "n": [5] * 3 + [987654321]}
@@ -180,7 +190,7 @@ def test_a_parquet_release_holds_no_byte_of_rows_that_are_left_out(tmp_path):
     assert pq.read_metadata(tmp_path / "out.parquet").metadata is None
 
 
-# -- where ranges end ------------------------------------------------------------------------------------------------
+# -- ends of ranges --------------------------------------------------------------------------------------------------
 
 NUMBERS = st.one_of(
     st.integers(-40, 120).map(str),
@@ -191,8 +201,11 @@ NUMBERS = st.one_of(
 
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
-def test_no_range_ends_at_a_value_that_fewer_than_k_rows_of_its_group_have(data):
-    """By the slow twin, and by the attack that looks for it."""
+def test_no_range_ends_at_a_rare_value(data):
+    """Ranges match the slow reference and withstand the attack on them.
+
+    A value is rare if fewer than k rows of its group have it.
+    """
     values = data.draw(st.lists(NUMBERS, min_size=1, max_size=30))
     distinct = sorted({Fraction(value) for value in values})
     text = {number: next(value for value in values if Fraction(value) == number) for number in distinct}
@@ -202,8 +215,8 @@ def test_no_range_ends_at_a_value_that_fewer_than_k_rows_of_its_group_have(data)
     least = data.draw(st.integers(2, 6))
     ladder = Flat().bind([text[number] for number in distinct], False)
     count = np.ones(len(values), np.int64)
-    shown, _, share = publish_ranges(codes, count, group, int(group.max()) + 1, ladder, RangeEnds(least=least))
-    for number, label in enumerate(shown):
+    labels, _, share = publish_ranges(codes, count, group, int(group.max()) + 1, ladder, RangeEnds(least=least))
+    for number, label in enumerate(labels):
         mine = [distinct[code] for code in codes[group == number]]
         assert label == slow.round_range(mine, distinct, text)
         region = read_label(label)
@@ -230,7 +243,8 @@ def test_steps_and_scales():
     assert as_whole([Fraction(1), Fraction("0.25")]) == ([100, 25], 100)
 
 
-def test_an_order_that_is_declared_ends_where_none_or_enough_rows_are():
+def test_range_ends_of_a_declared_order():
+    """A range ends at a value that no row has, or enough rows."""
     order = ("a", "b", "c", "d", "e", "f")
     schema = Schema({"x": Column(QUASI, order=order)})
     table = pa.table({"x": ["b", "c", "c", "e", "e", "f"]})
@@ -252,11 +266,11 @@ def test_the_attack_finds_no_end_of_a_range_in_a_default_release():
     assert min(flagged["exact", "mondrian"], flagged["exact", "refine"]) > 500
 
 
-# -- what prefixes cost ----------------------------------------------------------------------------------------------
+# -- cost of prefixes ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [5_000, 100_000])
-def test_one_long_cell_does_not_make_prefixes_dear(length):
+def test_one_long_cell_does_not_make_prefixes_expensive(length):
     values = [f"{number:05d}" for number in range(3_000)]
     values[7] = "9" * length
     tracemalloc.start()
@@ -267,12 +281,12 @@ def test_one_long_cell_does_not_make_prefixes_dear(length):
     assert ladder.height <= 64
     present = np.ones(len(values), np.bool_)
     present[7] = False
-    told = ladder.released(present)
-    names = {told.labels[level][told.codes[level][0]] for level in range(ladder.height)}
+    released = ladder.released(present)
+    names = {released.labels[level][released.codes[level][0]] for level in range(ladder.height)}
     assert names == {"00000", "0000*", "000**", "00***", "0****"}
 
 
-def test_prefixes_of_ordinary_columns_are_as_they_were():
+def test_prefixes_of_ordinary_columns():
     values = ["1", "12", "x" * 64]
     ladder = Prefix().bind(values, False)
     assert ladder.height == 64
@@ -281,7 +295,7 @@ def test_prefixes_of_ordinary_columns_are_as_they_were():
         assert names == [value[: 64 - masked] + "*" * masked for value in values]
 
 
-# -- counts of rows that are left out --------------------------------------------------------------------------------
+# -- counts of suppressed rows ---------------------------------------------------------------------------------------
 
 
 def test_the_report_counts_values_of_released_rows_only():
@@ -294,16 +308,16 @@ def test_the_report_counts_values_of_released_rows_only():
     assert facts["s"].values == 2
 
 
-def test_what_makes_rows_rare_is_told_without_counts_below_k():
+def test_reasons_for_rare_rows_have_no_counts_below_k():
     schema = Schema({"a": Column(QUASI), "b": Column(QUASI)})
     table = pa.table({"a": ["x"] * 6 + ["y", "z"], "b": ["u"] * 6 + ["v", "w"]})
     made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.AntiUnification(indifferent=0))
-    told = shoal.anonymize(table, made).certificate["method"]["discarded"]
-    assert told["rare"]
-    assert {each["records"] for each in told["rare"]} == {"fewer than 3"}
+    discarded = shoal.anonymize(table, made).certificate["method"]["discarded"]
+    assert discarded["rare"]
+    assert {each["records"] for each in discarded["rare"]} == {"fewer than 3"}
 
 
-def test_exact_ranges_say_what_they_tell():
+def test_exact_ranges_carry_a_warning():
     table = pa.table({"x": [1, 2, 3, 40, 50, 60]})
     schema = Schema({"x": Column(QUASI)})
     for ranges, warned in (("round", False), ("exact", True)):

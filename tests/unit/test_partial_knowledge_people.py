@@ -1,4 +1,7 @@
-"""An intruder who knows few columns of one row of somebody: counted in people, against the definition."""
+"""Partial knowledge of one row of a person, counted in people.
+
+The intruder knows few columns. Results are compared with the definition.
+"""
 
 from __future__ import annotations
 
@@ -51,21 +54,24 @@ def engine():
 
 
 def released_of(rows):
-    """The rows with some cells hidden: the last number of a row says which; most rows hide none."""
+    """Return the rows with some cells hidden.
+
+    The last number of a row says which; most rows hide none.
+    """
     return [["*" if row[5] >> j & 1 and row[5] >> 3 == 0 else row[1 + j] for j in range(3)] for row in rows]
 
 
-def table_of(rows, cells, who):
-    columns = {"who": who, **{name: [row[j] for row in cells] for j, name in enumerate(NAMES)}}
+def table_of(rows, cells, owners):
+    columns = {"who": owners, **{name: [row[j] for row in cells] for j, name in enumerate(NAMES)}}
     return pa.table({**columns, "secret": pa.array([row[4] for row in rows], pa.string())})
 
 
-def told(engine, rows, part):
-    """The verdicts of the model and of the gate on one part."""
+def evaluate_both_ways(engine, rows, part):
+    """Return the verdicts of the model and of the verification on a part."""
     people = [[*row[1:4]] for row in rows]
     frame = table_of(rows, people, pa.array([row[0] for row in rows], pa.string()))
     source = number_people(engine, engine.read(Source(frame=frame)), SCHEMA.person).table
-    # rows without a name are numbered after those with one, in an order of the engine's: here by their place
+    # rows without a name are numbered after those with one, in the engine's order; here in row order
     numbers = numbers_of(rows)
     numbered = engine.read(Source(frame=table_of(rows, people, pa.array(numbers))))
     released = engine.read(Source(frame=table_of(rows, released_of(rows), pa.array(numbers))))
@@ -83,14 +89,20 @@ def told(engine, rows, part):
 
 def numbers_of(rows):
     names = sorted({row[0] for row in rows if row[0] is not None})
-    nobody = iter(range(len(names), len(names) + len(rows)))
-    return [next(nobody) if row[0] is None else names.index(row[0]) for row in rows]
+    unnamed = iter(range(len(names), len(names) + len(rows)))
+    return [next(unnamed) if row[0] is None else names.index(row[0]) for row in rows]
 
 
 def expected(rows, sets, holds, least):
-    """Whether sets of growing size hold, and the fewest people of whom a row can be somebody's."""
+    """Return the expected verdict and the fewest candidate people of a row.
+
+    Sets are examined by growing size until one fails.
+    """
     owner, released = numbers_of(rows), released_of(rows)
-    has = {who: {row[4] for row, one in zip(rows, owner, strict=True) if one == who} - {None} for who in set(owner)}
+    has = {
+        person: {row[4] for row, one in zip(rows, owner, strict=True) if one == person} - {None}
+        for person in set(owner)
+    }
     fewest = len(has)
     for size in sorted({len(chosen) for chosen in sets}):
         good = True
@@ -105,29 +117,29 @@ def expected(rows, sets, holds, least):
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=st.lists(ROW, min_size=1, max_size=16), most=st.integers(1, 3), name=st.sampled_from(sorted(MODELS)))
-def test_models_and_gate_count_people_of_few_columns_as_the_definition_does(engine, rows, most, name):
+@given(rows=st.lists(ROW, min_size=1, max_size=16), known=st.integers(1, 3), name=st.sampled_from(sorted(MODELS)))
+def test_known_columns_by_people_match_the_definition(engine, rows, known, name):
     model, holds = MODELS[name]
-    parts = {Known(model, most): slow.up_to(range(3), most), KnowsColumns(model, ("c", "a")): slow.up_to((0, 2), 2)}
+    parts = {Known(model, known): slow.up_to(range(3), known), KnowsColumns(model, ("c", "a")): slow.up_to((0, 2), 2)}
     for part, sets in parts.items():
-        found, opinion = told(engine, rows, part)
+        found, opinion = evaluate_both_ways(engine, rows, part)
         good, fewest = expected(rows, sets, holds, getattr(model, "k", 1))
         assert (found.holds, found.counts) == (good, "people")
         assert found.effective["people_per_person"] == fewest
         assert differences(opinion, part, found.holds, found.effective) == []
 
 
-def test_who_has_many_rows_does_not_hide_in_them():
-    """Five rows show the same, all of one person: enough rows for k = 3, but one person."""
-    rows = [("u", "p", "p", "p", "a", 31)] * 5 + [(who, "q", "q", "q", "a", 31) for who in "vwx"]
+def test_rows_of_one_person_are_no_crowd():
+    """Five equal rows of one person: enough rows for k = 3, but one person."""
+    rows = [("u", "p", "p", "p", "a", 31)] * 5 + [(person, "q", "q", "q", "a", 31) for person in "vwx"]
     with DuckDBEngine() as engine:
-        found, opinion = told(engine, rows, Known(shoal.KAnonymity(3), 1))
+        found, opinion = evaluate_both_ways(engine, rows, Known(shoal.KAnonymity(3), 1))
     assert not found.holds
     assert not opinion.holds
     assert found.effective == {"k": 1, "people_per_person": 1}
 
 
-def test_a_model_of_whole_histories_cannot_say_known():
+def test_trajectory_anonymity_takes_no_known():
     with pytest.raises(PlanError, match="all columns of several rows"):
         Known(MODELS_BY_NAME["trajectory-anonymity"](k=3), 2)
 
@@ -136,17 +148,17 @@ def visits(people=60, rows=240):
     import numpy as np
 
     random = np.random.default_rng(4)
-    who = random.integers(0, people, rows)
+    owners = random.integers(0, people, rows)
     columns = {name: [str(v) for v in random.geometric(0.45, rows)] for name in NAMES}
     secret = random.choice(list("abcd"), rows).tolist()
-    return pa.table({"who": [f"p{w}" for w in who], **columns, "secret": secret})
+    return pa.table({"who": [f"p{w}" for w in owners], **columns, "secret": secret})
 
 
 @pytest.mark.parametrize(
     "method", [shoal.HiddenCells(), shoal.LocalSuppression(), shoal.FullDomain()], ids=lambda method: method.name
 )
 @pytest.mark.parametrize("name", ["k", "l", "t"])
-def test_releases_for_few_columns_are_safe_for_people(method, name):
+def test_partial_knowledge_releases_protect_people(method, name):
     model, _ = MODELS[name]
     table = visits()
     models = (Known(shoal.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))

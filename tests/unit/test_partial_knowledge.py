@@ -1,4 +1,7 @@
-"""An intruder who knows few columns: models, gate, methods and plans, against the definition on random tables."""
+"""Intruders with partial knowledge: models, verification, methods, plans.
+
+The intruder knows few columns. All are compared with the definition on random tables.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from shoal.plan.plan import Plan
 from shoal.schema import Column, Role, Schema, Tree, Widths
 from shoal.table import read_frequency_set
 from shoal.table.column_subsets import read_subset_counters
-from shoal.verification.independent import column_subsets as gate_facts
+from shoal.verification.independent import column_subsets as independent_subsets
 from shoal.verification.independent import differences, evaluate_column_sets, list_sensitive_columns, read_released_rows
 from tests.conformance.test_methods import CLASSES, MODELS, SECRETS
 from tests.reference import known as slow
@@ -59,8 +62,8 @@ def releases(draw):
     return people, released, secrets
 
 
-class Places:
-    """A relation of which nothing but the places of its columns is asked."""
+class ColumnPositions:
+    """A relation of which only the positions of columns are used."""
 
     def positions(self, names):
         return tuple(range(len(names)))
@@ -72,40 +75,40 @@ def coded(cells, secrets, schema):
     columns = {f"c{j}": pa.array([row[j] for row, _ in rows], "string") for j in range(len(names))}
     columns[f"c{len(names)}"] = pa.array([secret for _, secret in rows], "string")
     counted = pa.table({**columns, "n": pa.array(rows.values(), "int64")})
-    found = read_frequency_set(None, Places(), schema, ordered=False, counted=counted)
+    found = read_frequency_set(None, ColumnPositions(), schema, ordered=False, counted=counted)
     return found, counted, {name: j for j, name in enumerate(names)}, len(names)
 
 
-def both(people, released, secrets, part, with_source=True):
-    """The verdicts of the model and of the gate."""
+def evaluate_both_ways(people, released, secrets, part, with_source=True):
+    """Return the verdicts of the model and of the verification."""
     schema = schema_of(NAMES[: len(people[0])])
-    frequencies, counted, quasi, place = coded(released, secrets, schema)
+    frequencies, counted, quasi, sensitive_index = coded(released, secrets, schema)
     source, _, _, _ = coded(people, secrets, schema)
-    told = [(*dictionary.text, None) for dictionary in source.quasi]
-    shown, known = read_subset_counters(frequencies, "*", source if with_source else None, told)
-    found = assess_sets(shown, frequencies, part, schema.quasi_identifiers, known)
-    columns = {"s": (place, counted.column(f"c{place}"), counted.column("n"))}
+    labels = [(*dictionary.text, None) for dictionary in source.quasi]
+    visible, known = read_subset_counters(frequencies, "*", source if with_source else None, labels)
+    found = assess_sets(visible, frequencies, part, schema.quasi_identifiers, known)
+    columns = {"s": (sensitive_index, counted.column(f"c{sensitive_index}"), counted.column("n"))}
     crowd = {}
     for person in people:
         crowd[tuple(person)] = crowd.get(tuple(person), 0) + 1
     rows = read_released_rows(counted, quasi, list_sensitive_columns(columns, schema), crowd, "*")
     opinion = evaluate_column_sets(rows, part)
-    # by dictionaries, by some, with room for one column at a time, and two numbers in a sum, the gate says the same
+    # the verification gives the same with all or some columns in dictionaries, one column per field, two addends
     for changed in (
         {"MIN_LABELS_FOR_DICTIONARY": 0, "DICTIONARY_NANOSECONDS_PER_ROW": 0},
         {"MIN_LABELS_FOR_DICTIONARY": 2},
         {"MAX_FIELD_BYTES": 1, "DICTIONARY_NANOSECONDS_PER_ROW": 1e9},
         {"_max_addends": two},
     ):
-        with patch.multiple(gate_facts, **changed):
+        with patch.multiple(independent_subsets, **changed):
             assert evaluate_column_sets(replace(rows, min_rows_per_person={}), part) == opinion
     with patch.object(known_models, "MIN_ENTRIES_TO_COMPILE", 0):  # by compiled code
-        again = assess_sets(shown, frequencies, part, schema.quasi_identifiers, known)
+        again = assess_sets(visible, frequencies, part, schema.quasi_identifiers, known)
     assert (again.holds, again.enough_candidates, again.effective, again.sets, again.facts, again.failing_groups) == (
         found.holds, found.enough_candidates, found.effective, found.sets, found.facts, found.failing_groups,
     )  # fmt: skip
     assert again.failing.tolist() == found.failing.tolist()
-    assert evaluate_column_sets(rows, part) == opinion  # what is kept of the people is told again
+    assert evaluate_column_sets(rows, part) == opinion  # cached facts about people give the same result
     return found, opinion
 
 
@@ -114,7 +117,10 @@ def two(*_):
 
 
 def expected(people, released, secrets, sets, holds, least):
-    """Whether sets of growing size hold, as far as they are looked at, and the fewest rows of a person."""
+    """Return the expected verdict and the fewest rows of a person.
+
+    Sets are examined by growing size until one fails.
+    """
     for size in sorted({len(chosen) for chosen in sets}):
         some = [chosen for chosen in sets if len(chosen) <= size]
         good = slow.row_to_people(released, secrets, some, holds)
@@ -127,7 +133,7 @@ def expected(people, released, secrets, sets, holds, least):
 @settings(max_examples=150, deadline=None)
 @given(releases(), st.integers(1, 3), st.sampled_from(sorted(MODELS)))
 @example(
-    # the only (p, q) shows (p, *), the other p show r, others show q: visible pairs are frequent, yet one row is left
+    # the only (p, q) shows (p, *), other p show r, others show q: visible pairs are frequent, yet one row remains
     (
         [["p", "q"], ["p", "r"], ["p", "r"], ["p", "r"], ["q", "q"], ["q", "q"], ["q", "q"]],
         [["p", "*"], ["p", "r"], ["p", "r"], ["p", "r"], ["q", "q"], ["q", "q"], ["q", "q"]],
@@ -142,25 +148,28 @@ def expected(people, released, secrets, sets, holds, least):
     3,
     "p",
 )
-def test_models_and_gate_say_of_few_columns_what_the_definition_says(release, most, name):
+def test_known_columns_match_the_definition(release, known, name):
     people, released, secrets = release
-    most = min(most, len(people[0]))
-    sets = slow.up_to(range(len(people[0])), most)
-    agree(people, released, secrets, lambda model: Known(model, most), sets, name)
+    known = min(known, len(people[0]))
+    sets = slow.up_to(range(len(people[0])), known)
+    assert_agreement(people, released, secrets, lambda model: Known(model, known), sets, name)
 
 
 @settings(max_examples=60, deadline=None)
 @given(releases(), st.data(), st.sampled_from(sorted(MODELS)))
-def test_models_and_gate_say_of_key_sets_what_the_definition_says(release, data, name):
+def test_key_sets_match_the_definition(release, data, name):
     people, released, secrets = release
     columns = data.draw(st.lists(st.integers(0, len(people[0]) - 1), min_size=1, unique=True))
     sets = slow.up_to(columns, len(columns))
     keys = tuple(NAMES[j] for j in columns)
-    agree(people, released, secrets, lambda model: KnowsColumns(model, keys), sets, name)
+    assert_agreement(people, released, secrets, lambda model: KnowsColumns(model, keys), sets, name)
 
 
-def agree(people, released, secrets, limit, sets, name):
-    """Each model of a combination by itself: MODELS has the definition of the last, after k-anonymity."""
+def assert_agreement(people, released, secrets, limit, sets, name):
+    """Compare each model of a combination with its definition.
+
+    MODELS has the definition of the last one, after k-anonymity.
+    """
     models, holds = MODELS[name]
     for model in models:
         k = getattr(model, "k", 1)
@@ -168,9 +177,9 @@ def agree(people, released, secrets, limit, sets, name):
         if len(models) > 1 and not model.sizes_only:
             k_first = models[0].k
             if any(len(group) < k_first for chosen in sets for group in slow.groups(released, secrets, chosen)):
-                continue  # the definition beside it asks for k as well
+                continue  # the definition includes k-anonymity
         part = limit(model)
-        found, opinion = both(people, released, secrets, part)
+        found, opinion = evaluate_both_ways(people, released, secrets, part)
         good, min_rows_per_person = expected(people, released, secrets, sets, alone, k)
         assert found.holds == good, (part, found)
         assert found.effective["rows_per_person"] == min_rows_per_person
@@ -180,7 +189,7 @@ def agree(people, released, secrets, limit, sets, name):
 @settings(max_examples=60, deadline=None)
 @given(releases(), st.integers(1, 3))
 @example(
-    # one of the two columns is hidden in places: the only (p, *) has no other row for certain
+    # one of the two columns is hidden in some rows: the only (p, *) has no other row for certain
     (
         [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "r"], ["q", "r"], ["q", "r"]],
         [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "*"], ["q", "*"], ["q", "*"]],
@@ -188,24 +197,24 @@ def agree(people, released, secrets, limit, sets, name):
     ),
     2,
 )
-def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, most):
+def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, known):
     people, released, secrets = release
-    most = min(most, len(people[0]))
-    sets = slow.up_to(range(len(people[0])), most)
-    found, _ = both(people, released, secrets, Known(shoal.KAnonymity(2), most), with_source=False)
+    known = min(known, len(people[0]))
+    sets = slow.up_to(range(len(people[0])), known)
+    found, _ = evaluate_both_ways(people, released, secrets, Known(shoal.KAnonymity(2), known), with_source=False)
     if found.facts is None:
-        told = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
-        assert found.effective["rows_per_person"] == told <= slow.fewest_rows(people, released, sets)
+        certain = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
+        assert found.effective["rows_per_person"] == certain <= slow.fewest_rows(people, released, sets)
 
 
 def test_frequent_pairs_alone_do_not_hide_a_person():
     people = [["p", "q"], *[["p", "r"]] * 3, *[["q", "q"]] * 3]
     released = [["p", "*"], *people[1:]]
-    found, opinion = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2))
+    found, opinion = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2))
     assert (found.failing_groups, found.enough_candidates, found.facts) == (0, False, 2)
     assert found.effective["rows_per_person"] == 1
     assert not opinion.holds
-    alone, _ = both(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
+    alone, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
     assert alone.holds
     assert not alone.enough_candidates
 
@@ -236,7 +245,7 @@ METHODS = {
 }
 
 
-def shown(table, names=NAMES):
+def visible_cells(table, names=NAMES):
     return [
         ["" if v is None else str(v) for v in row]
         for row in zip(*(table[name].to_pylist() for name in names), strict=True)
@@ -246,7 +255,8 @@ def shown(table, names=NAMES):
 @pytest.mark.parametrize("name", sorted(MODELS))
 @pytest.mark.parametrize("method", sorted(METHODS))
 @pytest.mark.parametrize("known", [1, 3])
-def test_every_method_that_serves_few_columns_keeps_every_model(name, method, known):
+def test_methods_satisfy_partial_knowledge_models(name, method, known):
+    """Every method that supports partial knowledge satisfies every model."""
     models, holds = MODELS[name]
     table = table_of(150, known)
     plan = plan_of(tuple(Known(model, known) for model in models), METHODS[method])
@@ -256,7 +266,7 @@ def test_every_method_that_serves_few_columns_keeps_every_model(name, method, kn
         assert method == "levels"
         assert "sets of columns" in str(error)
         return
-    cells, secrets = shown(release.table), release.table["s"].to_pylist()
+    cells, secrets = visible_cells(release.table), release.table["s"].to_pylist()
     assert len(cells) == 150
     assert sorted(secrets) == sorted(table["s"].to_pylist())
     sets = slow.up_to(range(4), known)
@@ -267,25 +277,28 @@ def test_every_method_that_serves_few_columns_keeps_every_model(name, method, kn
     assert shoal.anonymize(table, plan).table.equals(release.table)
 
 
-@pytest.mark.parametrize(("seed", "most"), [(seed, most) for seed in range(4) for most in (1, 2, 3)])
-def test_compiled_code_hides_the_cells_that_the_search_would_hide(seed, most, monkeypatch):
+@pytest.mark.parametrize(("seed", "known"), [(seed, known) for seed in range(4) for known in (1, 2, 3)])
+def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
     random = np.random.default_rng(seed)
     table = pa.table({name: pa.array(random.integers(0, 3 + j, 60)) for j, name in enumerate("abcde")})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcde"})
-    asked = shoal.Plan(schema, (Known(shoal.KAnonymity(3), most),), shoal.HiddenCells())
-    slowly = shoal.anonymize(table, asked)
+    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), known),), shoal.HiddenCells())
+    slowly = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", 0)
     monkeypatch.setattr(known_models, "MIN_ENTRIES_TO_COMPILE", 0)
-    for room in (None, 40):  # wider sets are left to the search
-        if room is not None:
-            monkeypatch.setattr("shoal.kernels.column_subsets.max_table_cells", lambda rows, room=room: room)
-            monkeypatch.setattr(hidden_cells_search, "max_table_cells", lambda rows, room=room: room)
-        compiled = shoal.anonymize(table, asked)
+    for capacity in (None, 40):  # wider sets are left to the search
+        if capacity is not None:
+            monkeypatch.setattr(
+                "shoal.kernels.column_subsets.max_table_cells", lambda rows, capacity=capacity: capacity
+            )
+            monkeypatch.setattr(hidden_cells_search, "max_table_cells", lambda rows, capacity=capacity: capacity)
+        compiled = shoal.anonymize(table, plan)
         assert compiled.table.equals(slowly.table)
         assert compiled.certificate.content == slowly.certificate.content
 
 
-def test_auto_tries_what_serves_few_columns_and_takes_what_loses_least():
+def test_auto_with_partial_knowledge():
+    """Auto tries the methods that support it and takes the least loss."""
     table = table_of(150, 2)
     models = (Known(shoal.KAnonymity(3), 2),)
     facts = shoal.anonymize(table, plan_of(models, shoal.Auto())).certificate["method"]
@@ -297,7 +310,7 @@ def test_auto_tries_what_serves_few_columns_and_takes_what_loses_least():
 
 
 def labels_of(table, release):
-    """The labels of the source's rows at the levels that the certificate tells."""
+    """Return the labels of the source's rows at the certificate's levels."""
     return people_at(table, [release.certificate["levels"][name] for name in NAMES])
 
 
@@ -311,11 +324,15 @@ def label_at(value, level):
     return value if width == 1 else f"{low}..{low + width - 1}"
 
 
-def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():
+def test_key_sets_replace_the_set_of_all_columns():
+    """Models apply to key sets instead of all columns.
+
+    A key set may have separate parameters.
+    """
     table = table_of(200, 5)
     keys = (shoal.KeySet(("a", "b"), k=8), shoal.KeySet(("c",)))
     release = shoal.anonymize(table, plan_of((shoal.KAnonymity(3),), shoal.HiddenCells(), keys=keys))
-    cells, secrets = shown(release.table), release.table["s"].to_pylist()
+    cells, secrets = visible_cells(release.table), release.table["s"].to_pylist()
     assert slow.row_to_people(cells, secrets, slow.up_to((0, 1), 2), lambda group, _: len(group) >= 8)
     assert slow.row_to_people(cells, secrets, slow.up_to((2,), 1), lambda group, _: len(group) >= 3)
     assert [(model["parameters"]["k"], model["parameters"]["keys"]) for model in release.certificate["models"]] == [
@@ -326,18 +343,19 @@ def test_key_sets_bind_in_place_of_all_columns_with_demands_of_their_own():
     assert release.certificate["method"]["hidden_cells_by_column"]["d"] == 0
 
 
-# -- the gate before a release -----------------------------------------------------------------------
+# -- verification before a release ------------------------------------------------------------------
 
 
-def test_a_method_that_shows_a_cell_too_many_is_found_out(monkeypatch):
+def test_wrongly_visible_cell_is_noticed(monkeypatch):
+    """A method that shows one cell too many is stopped by verification."""
     from shoal.methods.local import hidden_cells_search
 
     real = hidden_cells_search._recoding
 
-    def careless(problem, table, levels, hidden, told):
+    def careless(problem, table, levels, hidden, labels):
         hidden = hidden.copy()
         hidden[tuple(np.argwhere(hidden)[0])] = False
-        return real(problem, table, levels, hidden, told)
+        return real(problem, table, levels, hidden, labels)
 
     monkeypatch.setattr(hidden_cells_search, "_recoding", careless)
     with pytest.raises(VerificationError):
@@ -358,7 +376,10 @@ def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
 
 
 def wide_table(rows, columns, seed=7):
-    """Numbers that are alike in groups, of which pairs say little and triples say much."""
+    """Numbers that are similar in groups.
+
+    Pairs of columns say little, triples say much.
+    """
     random = np.random.default_rng(seed)
     kind = random.integers(0, 4, rows)
     names = [f"c{j}" for j in range(columns)]
@@ -367,59 +388,60 @@ def wide_table(rows, columns, seed=7):
     return table, schema
 
 
-def test_levels_that_look_well_by_a_part_of_the_sets_are_judged_by_all(monkeypatch):
+def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
+    """Levels that look good by some of the sets are judged by all."""
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
     monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
-    both = {}
-    for many in (0, 10**12):
-        monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", many)
+    results = {}
+    for minimum in (0, 10**12):
+        monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", minimum)
         judged = shoal.anonymize(table, plan)
         with patch.object(hidden_cells_search._Chooser, "_judge_by_all", lambda self: None):
             by_a_part = shoal.anonymize(table, plan)
         assert judged.utility["ncp"] < by_a_part.utility["ncp"]
-        both[many] = judged
-    assert both[0].table.equals(both[10**12].table)
+        results[minimum] = judged
+    assert results[0].table.equals(results[10**12].table)
 
 
-def test_what_was_hidden_when_levels_were_tried_is_not_hidden_again(monkeypatch):
+def test_cells_hidden_in_trials_of_levels_are_reused(monkeypatch):
     table, schema = wide_table(400, 7)
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
     monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
-    kept = shoal.anonymize(table, plan)
+    reused = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search._Chooser, "begun", lambda self: None)
-    assert kept.table.equals(shoal.anonymize(table, plan).table)
+    assert reused.table.equals(shoal.anonymize(table, plan).table)
 
 
-@pytest.mark.parametrize("many", [0, 10**12])
+@pytest.mark.parametrize("minimum", [0, 10**12])
 @pytest.mark.parametrize("ticks", [0, 1, 3, 9, 30])
-def test_hidden_cells_whose_time_is_over_hold_all_the_same(many, ticks, monkeypatch):
-    """At every moment at which the time can be over; verified before it is released, as always."""
+def test_hidden_cells_are_valid_after_a_timeout(minimum, ticks, monkeypatch):
+    """At every moment of a timeout; verified before release, as always."""
     table, schema = wide_table(300, 6)
     left = iter([False] * ticks)
-    monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", many)
+    monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", minimum)
     monkeypatch.setattr(hidden_cells_search, "SETS_PER_TIME_CHECK", 3)
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
     plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
     assert release.certificate["models"][0]["judged_by"] == "the model and the gate"
     assert slow.row_to_people(
-        shown_of(release.table), [0] * 300, slow.up_to(range(6), 3), lambda group, _: len(group) >= 3
+        rows_of(release.table), [0] * 300, slow.up_to(range(6), 3), lambda group, _: len(group) >= 3
     )
 
 
-def shown_of(table):
+def rows_of(table):
     return list(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
 
 
-def test_the_gate_stops_what_the_models_would_let_out(monkeypatch):
+def test_verification_stops_a_release_passed_by_models(monkeypatch):
     from shoal.methods.local import hidden_cells_search
     from shoal.models.partial_knowledge import SetsVerdict
 
     monkeypatch.setattr(hidden_cells_search._Hiding, "run", lambda *_, **__: None)
 
-    def blind(shown, entries, part, names, known):
-        fails = np.zeros(len(shown.count), bool)
+    def blind(visible, entries, part, names, known):
+        fails = np.zeros(len(visible.count), bool)
         return SetsVerdict(True, True, {"k": 4, "rows_per_person": 4}, 1, None, 0, fails)
 
     monkeypatch.setattr(shoal.verification.check, "assess_sets", blind)
@@ -436,7 +458,7 @@ def document(**more):
 
 
 @pytest.mark.parametrize(
-    ("more", "says"),
+    ("more", "message"),
     [
         (
             {"models": [{"name": "k-anonymity", "k": 5, "known": 5}]},
@@ -460,12 +482,12 @@ def document(**more):
         ({"keys": [{"columns": ["a"], "k": 5}], "method": {"name": "mdav"}}, "Use one of: .*hidden-cells"),
     ],
 )
-def test_what_a_plan_cannot_ask_for_is_said_when_it_is_read(more, says):
-    with pytest.raises(PlanError, match=says):
+def test_invalid_partial_knowledge_in_a_plan(more, message):
+    with pytest.raises(PlanError, match=message):
         Plan.from_dict(document(**more))
 
 
-def test_a_plan_with_few_known_columns_and_key_sets_can_be_written_and_read_again():
+def test_round_trip_of_a_plan_with_known_and_keys():
     plan = Plan.from_dict(
         document(
             models=[{"name": "k-anonymity", "k": 5, "known": 2}, {"name": "l-diversity", "l": 2}],
@@ -488,11 +510,12 @@ def test_a_model_on_the_command_line_can_say_known():
     assert parse_model("k-anonymity k=5 known=2") == Known(shoal.KAnonymity(5), 2)
 
 
-def test_check_tells_what_follows_from_the_release_alone():
+def test_check_of_the_release_alone():
+    """Check reports what follows from the release without the original."""
     table = pa.table({"a": list("ppqq"), "b": ["r", "*", "r", "r"]})
-    told = shoal.check(table, ["k-anonymity k=2 known=2"], quasi_identifiers=["a", "b"]).to_dict()
-    assert not told["holds"]
-    assert told["models"][0]["facts"]["fails_at"] == 2
+    answer = shoal.check(table, ["k-anonymity k=2 known=2"], quasi_identifiers=["a", "b"]).to_dict()
+    assert not answer["holds"]
+    assert answer["models"][0]["facts"]["fails_at"] == 2
     good = shoal.check(table, ["k-anonymity k=2 known=1"], quasi_identifiers=["a", "b"]).to_dict()
     assert good["holds"]
     assert good["models"][0]["facts"]["checked_with"] == "the release alone"
@@ -526,8 +549,11 @@ def share_of(table, node):
 
 
 @pytest.mark.parametrize("known", [1, 2, 3])
-def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_feasible_one(known, monkeypatch):
-    """Against all nodes, each asked of the definition."""
+def test_full_domain_optimum_and_descent(known, monkeypatch):
+    """The search finds the least loss, and a descent a feasible node.
+
+    All nodes are compared by the definition.
+    """
 
     from shoal.methods.full_domain import exhaustive as lattice_search
 
@@ -547,25 +573,25 @@ def test_the_full_domain_search_finds_the_node_of_least_loss_and_a_descent_a_fea
     assert descended.utility["ncp"] >= found.utility["ncp"] - 1e-12
 
 
-def test_a_model_for_all_columns_and_one_for_few_are_kept_together():
+def test_models_of_all_and_of_known_columns_combined():
     table = table_of(200, 7)
     release = shoal.anonymize(table, plan_of((shoal.KAnonymity(2), Known(shoal.KAnonymity(9), 1)), shoal.FullDomain()))
-    cells = shown(release.table)
+    cells = visible_cells(release.table)
     assert min(Counter(map(tuple, cells)).values()) >= 2
     assert slow.row_to_people(cells, cells, slow.up_to(range(4), 1), lambda group, _: len(group) >= 9)
 
 
-def test_levels_for_few_columns_leave_no_row_out():
+def test_partial_knowledge_levels_suppress_no_rows():
     with pytest.raises(PlanError, match="suppression must be 0"):
         plan_of((Known(shoal.KAnonymity(4), 2),), shoal.FullDomain(suppression=0.1))
 
 
-# -- attacks and words -------------------------------------------------------------------------------
+# -- attacks and reports ---------------------------------------------------------------------------
 
 
 @settings(max_examples=40, deadline=None)
 @given(releases())
-def test_the_attack_counts_whom_so_many_facts_single_out(release):
+def test_attack_counts_rows_singled_out_by_facts(release):
     from shoal.risk.attacks_facts import facts_needed
     from shoal.utility.coded_tables import open_tables
 
@@ -574,8 +600,8 @@ def test_the_attack_counts_whom_so_many_facts_single_out(release):
     tables = [pa.table({n: [row[j] for row in cells] for j, n in enumerate(names)}) for cells in (released, people)]
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in names})
     with open_tables(None) as reader:
-        shown, behind = (reader.rows(table, names) for table in tables)
-    found = facts_needed(shown, schema, behind)
+        visible, behind = (reader.rows(table, names) for table in tables)
+    found = facts_needed(visible, schema, behind)
     for facts in range(1, min(3, len(names)) + 1):
         sets = slow.up_to(range(len(names)), facts)[1:]
         alone = {
@@ -591,7 +617,7 @@ def test_the_attack_counts_whom_so_many_facts_single_out(release):
         assert found.original_rows[facts - 1] == len(exposed)
 
 
-def test_a_release_for_two_known_columns_stands_the_attack_by_two_facts():
+def test_release_for_two_known_columns_resists_two_facts():
     table = table_of(150, 3)
     plan = plan_of((Known(shoal.KAnonymity(3), 2),), shoal.HiddenCells())
     release = shoal.anonymize(table, plan)
@@ -601,7 +627,8 @@ def test_a_release_for_two_known_columns_stands_the_attack_by_two_facts():
     assert shoal.attack(table, plan).facts.suffice in (1, 2)
 
 
-def test_the_report_says_for_whom_it_holds_and_that_all_at_once_is_not_promised():
+def test_report_limits_the_promise_to_known_columns():
+    """The report states that all columns at once are not promised."""
     from shoal.report.wording import model_sentence
 
     for parameters in ({"k": 5, "known": 2}, {"k": 5, "known": 1}, {"k": 5, "keys": ["a", "b"]}):

@@ -1,4 +1,7 @@
-"""A small table in memory is checked without an engine, with the verdict and the figures of one."""
+"""Checks of small tables in memory without an engine.
+
+The verdict and the figures are those of an engine.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,11 @@ def test_a_table_in_memory_is_checked_as_an_engine_would(columns, as_pandas):
     table = pa.table({name: column.slice(0, rows) for name, column in zip("xys", columns, strict=True)})
     frame = table.to_pandas() if as_pandas else table
     models = ["k-anonymity k=2", "p-sensitive p=2", "t-closeness t=0.5"]
-    asked = {"quasi_identifiers": ["x", "y"], "sensitive": ["s"]}
-    here = shoal.check(frame, models, **asked)
-    told = shoal.check(frame, models, **asked, engine=EngineSettings(name="duckdb"))
-    assert here == told
-    assert here.to_dict() == told.to_dict()
+    roles = {"quasi_identifiers": ["x", "y"], "sensitive": ["s"]}
+    here = shoal.check(frame, models, **roles)
+    by_engine = shoal.check(frame, models, **roles, engine=EngineSettings(name="duckdb"))
+    assert here == by_engine
+    assert here.to_dict() == by_engine.to_dict()
 
 
 def test_a_small_table_in_memory_needs_no_engine(monkeypatch):
@@ -55,7 +58,7 @@ def test_a_small_table_in_memory_needs_no_engine(monkeypatch):
         shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["x"], memory="1GB")
 
 
-def test_bytes_that_are_no_text_are_refused_with_and_without_an_engine():
+def test_invalid_utf8_is_refused_with_and_without_an_engine():
     broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
     table = pa.table({"x": broken})
     for engine in (None, EngineSettings(name="duckdb")):

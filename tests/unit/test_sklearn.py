@@ -27,20 +27,23 @@ def smallest(recoded: np.ndarray) -> int:
     return int(np.unique(recoded.astype(str), axis=0, return_counts=True)[1].min())
 
 
-def test_it_keeps_to_the_rules_of_estimators_where_they_can_hold():
-    """Without verification: with it, a few rows alone are refused, as they should be."""
+def test_estimator_checks():
+    """Run all checks of estimators but those that cannot hold.
+
+    Without verification: with it, a few rows alone are refused, as they should be.
+    """
     made = Anonymizer(k=2, time_limit=1.0, verify=False)
     done = check_estimator(made, expected_failed_checks=FAILS, on_skip=None, on_fail="raise")
     assert {one["check_name"] for one in done if one["status"] == "xfail"} == set(FAILS)
 
 
 @pytest.mark.parametrize("k", [2, 10, 50])
-def test_every_row_looks_like_k_and_rows_stay_in_their_order(k):
+def test_groups_of_k_rows_in_the_original_order(k):
     made = Anonymizer(k=k).fit(X)
-    shown = Anonymizer(k=k, encode="label").fit_transform(X)
+    recoded_labels = Anonymizer(k=k, encode="label").fit_transform(X)
     assert smallest(made.transform(X)) >= k
-    assert smallest(shown) >= k
-    for row, labels in zip(X, shown, strict=True):
+    assert smallest(recoded_labels) >= k
+    for row, labels in zip(X, recoded_labels, strict=True):
         for value, label in zip(row, labels, strict=True):
             assert shoal.utility.labels.read_label(label).covers(str(value), float(value))
 
@@ -51,7 +54,7 @@ def test_the_same_recoding_is_applied_to_further_rows():
     np.testing.assert_array_equal(again, made.transform(X)[:7])
 
 
-def test_rows_that_form_no_group_are_refused():
+def test_rows_without_a_group_are_refused():
     made = Anonymizer(k=5).fit(X)
     with pytest.raises(shoal.InfeasibleError, match="verify=False"):
         made.transform(X[:3])
@@ -63,7 +66,7 @@ def test_it_is_a_step_of_a_pipeline():
     assert clone(steps).get_params()["anonymizer__k"] == 5
 
 
-def test_hierarchies_are_given_by_name_or_number_and_names_come_out():
+def test_hierarchies_by_name_or_number_and_feature_names():
     frame = pd.DataFrame({"age": X[:, 0], "grade": X[:, 1]})
     made = Anonymizer(k=5, hierarchies={"age": shoal.intervals(10, 20)}).fit(frame)
     assert made.plan_.columns["age"].hierarchy == shoal.intervals(10, 20)
@@ -75,12 +78,12 @@ def test_hierarchies_are_given_by_name_or_number_and_names_come_out():
 
 def test_words_are_recoded_as_labels():
     words = np.array([["14248", "f"], ["14247", "f"], ["94107", "m"], ["94108", "m"]] * 3, dtype=object)
-    shown = Anonymizer(k=6, encode="label").fit_transform(words)
-    assert smallest(shown) >= 6
+    recoded_labels = Anonymizer(k=6, encode="label").fit_transform(words)
+    assert smallest(recoded_labels) >= 6
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         ({"hierarchies": {"nothing": shoal.flat()}}, "a column 'nothing'"),
         ({"hierarchies": {0: "sensitive"}}, "quasi-identifier"),
@@ -88,6 +91,6 @@ def test_words_are_recoded_as_labels():
         ({"k": 1}, "at least 2"),
     ],
 )
-def test_what_cannot_be_is_refused(words, says):
-    with pytest.raises(shoal.PlanError, match=says):
+def test_invalid_parameters_of_the_anonymizer(words, message):
+    with pytest.raises(shoal.PlanError, match=message):
         Anonymizer(**words).fit(X)

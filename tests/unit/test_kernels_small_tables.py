@@ -1,4 +1,7 @@
-"""Kernels on tables of a few rows against the plain way: quick without the compiler too, so that faults meet them."""
+"""Kernels on tables of a few rows against slow references.
+
+They are quick without the compiler, too, so that injected faults reach them.
+"""
 
 from __future__ import annotations
 
@@ -31,17 +34,17 @@ from tests.reference import bounds as slow_bounds
 from tests.reference import full_domain as slow_lattice
 from tests.reference import known as slow_facts
 
-few = settings(max_examples=40)
+quick = settings(max_examples=40)
 seeds = st.integers(0, 2**32 - 1)
-wraps = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # keys wrap, as they shall
+wraps = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # keys overflow by design
 
 
 # -- distances -----------------------------------------------------------------------------------------
 
 
-@few
+@quick
 @given(seeds, st.integers(1, 40), st.integers(1, 3), st.integers(1, 5))
-def test_the_nearest_others_are_those_of_all_pairs(seed, rows, columns, others):
+def test_nearest_rows_match_all_pairs(seed, rows, columns, others):
     rng = np.random.default_rng(seed)
     points, copies = rng.integers(0, 6, (rows, columns)).astype(float), rng.integers(1, 4, rows)
     top = rng.choice([1.0, 2.5, 9.0], columns)
@@ -55,8 +58,11 @@ def test_the_nearest_others_are_those_of_all_pairs(seed, rows, columns, others):
 # -- sets of columns -----------------------------------------------------------------------------------
 
 
-def random_facts(rng):
-    """Cells of which the last code of a column shows nothing, with sets of two columns in order."""
+def random_cells(rng):
+    """Random cells, with sets of two columns in order.
+
+    The last code of a column shows nothing.
+    """
     columns, rows = int(rng.integers(2, 5)), int(rng.integers(1, 12))
     sizes = rng.integers(1, 4, columns)
     cells = np.stack([rng.integers(0, size + (rng.random() < 0.6), rows) for size in sizes]).astype(np.int32)
@@ -67,17 +73,17 @@ def as_rows(cells, sizes, nothing):
     return [[nothing if cell == size else int(cell) for cell, size in zip(row, sizes, strict=True)] for row in cells.T]
 
 
-@few
+@quick
 @given(seeds, st.sampled_from([5, 9, 99]))
-def test_sets_of_columns_are_counted_as_by_hand(seed, room):
+def test_counts_of_column_sets_match_the_reference(seed, capacity):
     rng = np.random.default_rng(seed)
-    cells, sizes, counts, sets = random_facts(rng)
+    cells, sizes, counts, sets = random_cells(rng)
     known = np.stack([rng.integers(0, size, 5) for size in sizes]).astype(np.int32)
     smallest, fewest = np.zeros((2, len(sets)), np.int64)
-    count_sets(cells, sizes, counts, known, (cells == sizes[:, None]).any(axis=1), sets, room, smallest, fewest)
+    count_sets(cells, sizes, counts, known, (cells == sizes[:, None]).any(axis=1), sets, capacity, smallest, fewest)
     released = [row for row, n in zip(as_rows(cells, sizes, "*"), counts, strict=True) for _ in range(n)]
     for s, chosen in enumerate(sets.tolist()):
-        if np.prod(sizes[chosen] + 1) > room:
+        if np.prod(sizes[chosen] + 1) > capacity:
             assert (smallest[s], fewest[s]) == (-1, -1)
             continue
         groups = slow_facts.groups(released, released, chosen)
@@ -85,20 +91,23 @@ def test_sets_of_columns_are_counted_as_by_hand(seed, room):
         assert fewest[s] == slow_facts.fewest_rows(known.T.tolist(), released, [chosen])
 
 
-@few
+@quick
 @given(seeds, st.integers(2, 4), st.sampled_from([1, 2, 3]), st.sampled_from([0, 20, 999]), st.sampled_from([1, 3, 99]))
-def test_rare_combinations_are_hidden_as_by_hand(seed, least, width, kept, worth):
-    """Whatever is asked, in whichever order, whoever hides cells in between, and however counts are kept."""
+def test_hidden_rare_combinations_match_the_reference(seed, least, width, stored, divisor):
+    """Any mode in any order, with cells hidden in between.
+
+    The result is the same however counts are stored.
+    """
     rng = np.random.default_rng(seed)
-    codes, sizes, counts, _ = random_facts(rng)
+    codes, sizes, counts, _ = random_cells(rng)
     sets = np.asarray(list(combinations(range(len(sizes)), min(width, len(sizes)))), np.int64)
     cells, clipped = hidings.make_cell_state(codes), hidings.clip_counts(counts, least)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hidings, "MAX_STORED_COUNTS", kept)
-        patch.setattr("shoal.kernels.column_subsets.RECOUNT_DIVISOR", worth)  # heard without the compiler only
-        held = np.full(len(sets), -1, np.int64)
+        patch.setattr(hidings, "MAX_STORED_COUNTS", stored)
+        patch.setattr("shoal.kernels.column_subsets.RECOUNT_DIVISOR", divisor)  # effective without the compiler only
+        slots = np.full(len(sets), -1, np.int64)
         tables = hidings.make_subset_counts(
-            sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, held, 999
+            sizes.tolist(), {tuple(c): s for s, c in enumerate(sets.tolist())}, slots, 999
         )
         often, cost = np.zeros(codes.T.shape, np.float32), rng.choice([1.0, 2.0, 3.0], len(sizes))
         rows, marks = as_rows(codes, sizes, None), often.tolist()
@@ -123,35 +132,37 @@ def test_rare_combinations_are_hidden_as_by_hand(seed, least, width, kept, worth
                 cells.length[j] += 1
 
 
-def test_a_set_whose_table_has_no_room_is_left_to_others():
+def test_set_with_a_too_large_table_is_left_undecided():
+    """The verdict is unknown, so that other code decides."""
     sizes, one = np.asarray([4, 4]), np.ones(1, np.int32)
-    for room, verdict in ((24, UNKNOWN), (25, FAILS)):
-        found, held = np.zeros(1, np.int8), np.full(1, -1, np.int64)
+    for capacity, verdict in ((24, UNKNOWN), (25, FAILS)):
+        found, slots = np.zeros(1, np.int8), np.full(1, -1, np.int64)
         hide_rare(
             hidings.make_cell_state(np.zeros((2, 1), np.int32)), sizes, one, np.asarray([[0, 1]]), np.asarray([0]),
             np.asarray([2]), np.zeros((1, 2), np.float32), np.ones(2), LOOK,
-            hidings.make_subset_counts([4, 4], {(0, 1): 0}, held, room), room, found,
+            hidings.make_subset_counts([4, 4], {(0, 1): 0}, slots, capacity), capacity, found,
         )  # fmt: skip
         assert found.tolist() == [verdict]
 
 
-def test_counts_that_might_run_over_are_not_clipped():
+def test_counts_with_possible_overflow_are_not_clipped():
     assert hidings.clip_counts(np.asarray([1, 7, 10**12]), 5).tolist() == [1, 5, 5]
     assert hidings.clip_counts(np.ones(2, np.int64), 2**29) is None
 
 
 @wraps
-@few
+@quick
 @given(seeds, st.integers(1, 9))
-def test_those_who_agree_with_what_units_show_are_found(seed, rows):
+def test_rows_matching_visible_cells_are_found(seed, rows):
+    """Find the rows that agree with the visible cells of each unit."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, 2, (rows, 3)).astype(np.int32)
     units = np.flatnonzero(rng.random(rows) < 0.8)
-    shown = np.flatnonzero(rng.random(3) < 0.7)
-    found, ends = find_matches(codes, units, shown)
+    visible = np.flatnonzero(rng.random(3) < 0.7)
+    found, ends = find_matches(codes, units, visible)
     for unit, (start, stop) in zip(units, ends, strict=True):
-        alike = (codes[:, shown] == codes[unit, shown]).all(axis=1)
-        assert found[start:stop].tolist() == np.flatnonzero(alike).tolist()
+        matches = (codes[:, visible] == codes[unit, visible]).all(axis=1)
+        assert found[start:stop].tolist() == np.flatnonzero(matches).tolist()
 
 
 # -- lattices ------------------------------------------------------------------------------------------
@@ -166,9 +177,9 @@ def random_node(rng, rows):
     return codes, rng.integers(1, 5, rows), rng.integers(0, 3, len(LADDERS))
 
 
-@few
+@quick
 @given(seeds, st.integers(1, 20))
-def test_groups_of_a_coarser_node_are_those_of_its_labels(seed, rows):
+def test_groups_of_a_coarser_node_match_its_labels(seed, rows):
     codes, counts, node = random_node(np.random.default_rng(seed), rows)
     labels = [tuple(int(LEVELS[a][level][row[a]]) for a, level in enumerate(node)) for row in codes.T]
     expected = {}
@@ -176,16 +187,17 @@ def test_groups_of_a_coarser_node_are_those_of_its_labels(seed, rows):
         expected[label] = expected.get(label, 0) + count
     lifts, scratch = lattice.make_lifts(LEVELS), lattice.make_roll_scratch(rows)
     out_codes, out_counts = np.empty_like(codes), np.empty_like(counts)
-    for _ in range(2):  # what is left behind does not show
+    for _ in range(2):  # leftovers in scratch memory have no effect
         groups = lattice.roll_up(codes, counts, np.zeros(3, np.int64), node, lifts, scratch, out_codes, out_counts)
         assert list(map(tuple, out_codes[:, :groups].T.tolist())) == list(expected)
         assert out_counts[:groups].tolist() == list(expected.values())
 
 
 @wraps
-@few
+@quick
 @given(seeds, st.integers(1, 12), st.integers(1, 9))
-def test_small_groups_are_counted_by_keys_and_what_the_others_lose_is_summed(seed, rows, least):
+def test_small_groups_and_released_losses_by_keys(seed, rows, least):
+    """Count small groups by keys and sum the losses of the others."""
     rng = np.random.default_rng(seed)
     codes, counts, _ = random_node(rng, rows)
     at = np.zeros((3, 3), np.int64)
@@ -208,20 +220,22 @@ def test_small_groups_are_counted_by_keys_and_what_the_others_lose_is_summed(see
         assert small == slow_lattice.rows_in_small_groups(labels, counts.tolist(), least)
         sums = np.empty(3)
         branch_and_bound.released_sums(codes, counts, cost, at, whole, least, memory, sums)
-        kept = [i for i in range(rows) if sum(counts[j] for j in range(rows) if labels[j] == labels[i]) >= least]
-        assert sums.tolist() == [sum(counts[i] * cost[at[a, node[a]] + codes[a, i]] for i in kept) for a in range(3)]
+        released = [i for i in range(rows) if sum(counts[j] for j in range(rows) if labels[j] == labels[i]) >= least]
+        assert sums.tolist() == [
+            sum(counts[i] * cost[at[a, node[a]] + codes[a, i]] for i in released) for a in range(3)
+        ]
 
 
-def one_box(room, high, bound):
+def one_box(size, high, bound):
     boxes = branch_and_bound.NodeBoxes(
-        np.zeros((room, 2), np.int16), np.zeros((room, 2), np.int16), np.zeros(room), np.arange(room, dtype=np.int32),
+        np.zeros((size, 2), np.int16), np.zeros((size, 2), np.int16), np.zeros(size), np.arange(size, dtype=np.int32),
         np.ones(1, np.int64),
     )  # fmt: skip
     boxes.high[0], boxes.bound[0] = high, bound
     return boxes
 
 
-def test_boxes_are_cut_until_a_node_must_be_looked_at():
+def test_boxes_are_cut_until_a_node_must_be_evaluated():
     parts = np.asarray([[0.0, 1.0, 3.0, 9.0], [0.0, 2.0, 4.0, 9.0]])
     assert [
         branch_and_bound.bound_of(np.asarray([2, 1], np.int16), parts, how)
@@ -266,7 +280,7 @@ def test_boxes_are_cut_until_a_node_must_be_looked_at():
     assert boxes.size[0] == 0
 
 
-@few
+@quick
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.integers(1, 5))
 def test_histograms_are_rolled_up_and_judged(seed, finer, groups, least):
     rng = np.random.default_rng(seed)
@@ -278,27 +292,27 @@ def test_histograms_are_rolled_up_and_judged(seed, finer, groups, least):
         np.asarray([column for _, column in entries], np.int32),
         np.asarray([counts[one] for one in entries], np.int64),
     )
-    held = np.stack([counts[group == g].sum(axis=0) for g in range(groups)])
-    sizes = held[:, :3].sum(axis=1) + rng.integers(0, 2, groups)  # some rows have no known value
-    rules = make_rules(least, [held[:, :3].sum(axis=0), held[:, 3:].sum(axis=0)], [(0, Rule(kinds.DISTINCT, 2))])
-    fine = (sizes >= least) & ((held[:, :3] > 0).sum(axis=1) >= 2)
+    sums = np.stack([counts[group == g].sum(axis=0) for g in range(groups)])
+    sizes = sums[:, :3].sum(axis=1) + rng.integers(0, 2, groups)  # some rows have no known value
+    rules = make_rules(least, [sums[:, :3].sum(axis=0), sums[:, 3:].sum(axis=0)], [(0, Rule(kinds.DISTINCT, 2))])
+    fine = (sizes >= least) & ((sums[:, :3] > 0).sum(axis=1) >= 2)
     out = judging.Histograms(
         np.zeros(groups + 1, np.int64), np.zeros(len(entries), np.int32), np.zeros(len(entries), np.int64)
     )
-    state, room = np.zeros(groups, np.int8), np.zeros((2, max(finer, groups) + 1), np.int64)
-    given_to = (source, group, sizes, rules, make_tally(rules), 10**6, np.zeros(2), room, out, state)
-    assert judging.evaluate_groups(*given_to) == (sizes[~fine].sum(), sizes[~fine].sum(), 0, True)
+    state, scratch = np.zeros(groups, np.int8), np.zeros((2, max(finer, groups) + 1), np.int64)
+    arguments = (source, group, sizes, rules, make_tally(rules), 10**6, np.zeros(2), scratch, out, state)
+    assert judging.evaluate_groups(*arguments) == (sizes[~fine].sum(), sizes[~fine].sum(), 0, True)
     assert (state == judging.HOLDS).tolist() == fine.tolist()
     for g in range(groups):
         mine = slice(out.start[g], out.start[g + 1])
         listed = dict(zip(out.column[mine].tolist(), out.rows[mine].tolist(), strict=True))
-        assert listed == {column: int(n) for column, n in enumerate(held[g]) if n}
+        assert listed == {column: int(n) for column, n in enumerate(sums[g]) if n}
 
 
 # -- rules ---------------------------------------------------------------------------------------------
 
 
-def test_how_far_a_group_is_from_a_rule():
+def test_shortfall_of_a_group():
     counts = np.asarray([5, 1, 2, 0])
     table = np.asarray([10, 10, 10, 10])
     for rule, deficit in (
@@ -315,7 +329,7 @@ def test_how_far_a_group_is_from_a_rule():
         (Rule(kinds.LIKENESS, 0, 1.0), 5 / 8 * 4 - 1 - 1.0),
     ):
         judge = make_evaluator(make_rules(10, [table], [(0, rule)]))
-        for _ in range(2):  # the desk is clean afterwards
+        for _ in range(2):  # scratch memory is reset afterwards
             assert shortfall(judge, 8, counts) == pytest.approx(2 + deficit, abs=1e-12), rule
 
 
@@ -323,14 +337,17 @@ def test_how_far_a_group_is_from_a_rule():
 
 
 @njit(cache=True)
-def look_once(partition, judge, near, awake):
-    """What compiled code calls has no door for Python of its own."""
+def improve_once(partition, judge, near, awake):
+    """Give an inner kernel an entry point for Python.
+
+    Functions that only compiled code calls have none.
+    """
     return _improve_records(partition, judge, near, awake)
 
 
 @njit(cache=True)
 def dissolve(partition, judge, near, awake):
-    """See above."""
+    """Give an inner kernel an entry point for Python, as above."""
     return _dissolve_groups(partition, judge, near, awake)
 
 
@@ -340,15 +357,16 @@ def partition_of(points, group, k):
     return make_partition(points, none, judge, np.asarray(group, np.int32), len(points) // k + 1), judge
 
 
-def test_records_that_have_no_better_place_are_left_alone():
+def test_records_without_a_better_group_stay():
     points = np.asarray([[0.0], [0.1], [5.0], [5.1]])
     partition, judge = partition_of(points, [0, 0, 1, 1], 2)
     awake = np.asarray([True, True, True, False])
-    assert look_once(partition, judge, nearest_records(points, 3), awake) == 0
+    assert improve_once(partition, judge, nearest_records(points, 3), awake) == 0
     assert awake.tolist() == [False] * 4
 
 
-def test_a_group_is_dissolved_where_its_records_are_nearer_to_others():
+def test_group_of_distant_records_is_dissolved():
+    """Its records are nearer to those of other groups."""
     points = np.asarray([[0.0], [0.1], [10.0], [10.1], [0.2], [10.2]])
     partition, judge = partition_of(points, [0, 0, 1, 1, 2, 2], 2)
     awake = np.zeros(6, np.bool_)
@@ -360,7 +378,10 @@ def test_a_group_is_dissolved_where_its_records_are_nearer_to_others():
 @wraps
 @pytest.mark.parametrize("near", [0, 3])
 def test_annealing_moves_records_and_loses_no_group(near):
-    """Of a table without sensitive values any record may move; and who forms no group gives the room for it back."""
+    """Without sensitive values any record may move.
+
+    A move that forms no group returns the slot reserved for one.
+    """
     points = np.random.default_rng(3).normal(size=(12, 2))
     close = nearest_records(points, 3)[:, :near].copy()
     for group, k in ((np.arange(12) // 3, 3), (np.arange(12) // 9, 3)):
@@ -383,8 +404,8 @@ def test_patterns_of_a_pass_come_class_by_class():
     codes = np.random.default_rng(1).integers(0, 3, (150, 4)).astype(np.int32)
     classes = np.repeat(np.arange(30, dtype=np.int32), 5)
     found = find_patterns(codes, classes, np.ones(150, np.int64), k=3, indifferent=3, order=(">", "<"))
-    places = list(zip(found.passes.tolist(), found.classes.tolist(), strict=True))
-    assert places == sorted(places)
+    listed = list(zip(found.passes.tolist(), found.classes.tolist(), strict=True))
+    assert listed == sorted(listed)
     assert min(np.bincount(found.passes)) > 8
 
 

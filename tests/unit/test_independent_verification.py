@@ -1,4 +1,7 @@
-"""The gate judges as the models do, whatever the counts and parameters, and lets nothing out that either rejects."""
+"""Independent verification of releases.
+
+It judges as the models do for any counts and parameters, and a release that either rejects is not published.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ from shoal.verification.independent.interval_arithmetic import (
     product_is_at_least_one,
 )
 from shoal.verification.independent.interval_arithmetic import _cancels as cancels
-from shoal.verification.independent.judge import _is_close as alike
+from shoal.verification.independent.judge import _is_close as is_close
 from shoal.verification.verify import PatternCheck, verify
 
 VALUES = ("a", "b", "c", "d", "e", "f")
@@ -67,7 +70,7 @@ CLASSES = (("a", "b"), ("c",), ("d", "e"), ("f",))
 TREE = {"x": ["a", "b"], "y": ["c", "d"], "z": ["e", "f"]}
 SCHEMA = Schema({"s": Column(Role.SENSITIVE, hierarchy=Tree(TREE), categories=Categories(CLASSES), order=VALUES)})
 
-# -- the two arithmetics ------------------------------------------------------------------------------
+# -- both computations --------------------------------------------------------------------------------
 
 small = st.integers(0, 9)
 huge = st.one_of(small, st.sampled_from([2**31, 2**40 - 1, 2**53, 2**53 + 1, 10**16]), st.integers(0, 2**56))
@@ -102,8 +105,11 @@ models = st.one_of(
 )
 
 
-def both_ways(table):
-    """Groups for the models and counts for the gate, from the counts of a, ..., f and of missing values."""
+def groups_and_counts(table):
+    """Return groups for the models and counts for the verification.
+
+    Both come from the counts of a, ..., f and of missing values.
+    """
     table = [counts if sum(counts) else [*counts[:-1], 1] for counts in table]
     present = [j for j in range(6) if any(counts[j] for counts in table)]
     domain = SCHEMA.domain("s", [VALUES[j] for j in present])
@@ -115,18 +121,22 @@ def both_ways(table):
     column = SensitiveColumn("s", 1, {VALUES[j]: i for i, j in enumerate(present)}, totals, domain)
     value_counts = [tuple((i, counts[j]) for i, j in enumerate(present) if counts[j]) for counts in table]
     sizes = [int(n) for n in size]
-    alike = Counter(zip(sizes, value_counts, strict=True))
-    return groups, column, value_counts, Counts(sum(sizes), len(sizes), Counter(sizes), {"s": alike})
+    by_content = Counter(zip(sizes, value_counts, strict=True))
+    return groups, column, value_counts, Counts(sum(sizes), len(sizes), Counter(sizes), {"s": by_content})
 
 
-def same_opinion(model, table):
-    groups, column, value_counts, counts = both_ways(table)
-    told = model.assess(groups)
+def assert_same_verdict(model, table):
+    groups, column, value_counts, counts = groups_and_counts(table)
+    assessment = model.assess(groups)
     verdict = DEFINITIONS[model.name].judge(model, column)
     found = [verdict(int(size), one) for size, one in zip(groups.size, value_counts, strict=True)]
-    assert [holds for holds, _ in found] == told.holds.tolist(), model
+    assert [holds for holds, _ in found] == assessment.holds.tolist(), model
     (opinion,) = judge(counts, (column,), (model,)).evaluations
-    assert differences(opinion, model, bool(told.holds.all()), told.effective) == [], (model, opinion, told.effective)
+    assert differences(opinion, model, bool(assessment.holds.all()), assessment.effective) == [], (
+        model,
+        opinion,
+        assessment.effective,
+    )
     return opinion
 
 
@@ -142,35 +152,37 @@ def same_opinion(model, table):
 @example([[2**60, 0, 0, 0, 0, 0, 0], [0, 2**60, 0, 0, 0, 0, 0]], TCloseness(0.5, "hierarchical"))
 @example([[5, 0, 0, 0, 0, 0, 0], [0, 5, 0, 0, 0, 0, 0]], BetaLikeness(1e300, "enhanced"))
 @example([[2**62, 0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 2**61, 0]], PAlphaSensitive(1, 2**61))
-def test_models_and_gate_agree(table, model):
-    same_opinion(model, table)
+def test_models_and_verification_agree(table, model):
+    assert_same_verdict(model, table)
 
 
 @settings(max_examples=60, deadline=None)
 @given(tables, models)
-def test_a_table_in_parts_is_judged_as_the_whole(table, model):
-    """Each group is a part of its own: the totals are those of the table."""
-    _, column, value_counts, counts = both_ways(table)
-    sizes = [sum(table[place]) or 1 for place in range(len(table))]
+def test_table_in_parts_is_judged_as_a_whole(table, model):
+    """Each group is a part by itself; the totals are those of the table."""
+    _, column, value_counts, counts = groups_and_counts(table)
+    sizes = [sum(table[index]) or 1 for index in range(len(table))]
     parts = [
         Counts(size, 1, Counter([size]), {"s": Counter([(size, one)])})
         for size, one in zip(sizes, value_counts, strict=True)
     ]
-    asked = (model, KAnonymity(2), _Even())
-    whole = judge(counts, (column,), asked)
+    requested = (model, KAnonymity(2), _Even())
+    whole = judge(counts, (column,), requested)
     assert (
-        shoal.verification.independent.merge_evaluations([judge(part, (column,), asked) for part in parts], asked)
+        shoal.verification.independent.merge_evaluations(
+            [judge(part, (column,), requested) for part in parts], requested
+        )
         == whole
     )
     assert whole.evaluations[2] is None
     assert None not in whole.evaluations[:2]
-    assert shoal.verification.independent.merge_evaluations([], asked).smallest == 0
+    assert shoal.verification.independent.merge_evaluations([], requested).smallest == 0
 
 
 @settings(max_examples=100, deadline=None)
 @given(tables, st.data())
-def test_models_and_gate_agree_at_the_bound_itself(table, data):
-    """A parameter that a group meets exactly, and the ones next to it on either side."""
+def test_models_and_verification_agree_at_the_bound(table, data):
+    """A parameter that a group meets exactly, and both of its neighbours."""
     shift = data.draw(st.sampled_from([0, 1, -1])) * Fraction(1, 10**40)
     counts = data.draw(st.sampled_from(table))
     known = sum(counts[:6])
@@ -178,31 +190,31 @@ def test_models_and_gate_agree_at_the_bound_itself(table, data):
         return
     share = Fraction(max(counts[:6]), known) + shift
     if 0 < share <= 1:
-        same_opinion(AlphaK(share, 2), table)
+        assert_same_verdict(AlphaK(share, 2), table)
     for ell in (1, 2, 3):
         ordered = sorted(counts[:6], reverse=True)
         tail = sum(ordered[ell - 1 :])
         if tail and Fraction(ordered[0], tail) + shift > 0:
-            same_opinion(LDiversity(ell, "recursive", Fraction(ordered[0], tail) + shift), table)
+            assert_same_verdict(LDiversity(ell, "recursive", Fraction(ordered[0], tail) + shift), table)
     total = [sum(other[j] for other in table) for j in range(6)]
     risen = max(Fraction(counts[j] * sum(total), known * total[j]) for j in range(6) if counts[j]) - 1 + shift
     if risen > 0:
-        same_opinion(BetaLikeness(risen), table)
+        assert_same_verdict(BetaLikeness(risen), table)
     moved = sum(abs(Fraction(counts[j], known) - Fraction(total[j], sum(total))) for j in range(6)) / 2 + shift
     if 0 <= moved <= 1:
-        same_opinion(TCloseness(moved), table)
+        assert_same_verdict(TCloseness(moved), table)
 
 
 @given(st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from(["1", None]), st.sampled_from(["a", "b", None]),
                           st.integers(1, 5)), min_size=1, max_size=8))  # fmt: skip
-def test_groups_are_counted_from_the_rows_themselves(rows):
-    """Combinations may come several times; of what groups hold, the same is kept once."""
+def test_groups_are_counted_from_rows(rows):
+    """Combinations may repeat; equal contents of groups are stored once."""
     sizes, values, total = Counter(), {}, Counter()
     for q, r, s, n in rows:
         sizes[q, r] += n
         values.setdefault((q, r), Counter())[s] += n
         total[s] += n
-    number = {text: place for place, text in enumerate(sorted(text for text in total if text is not None))}
+    number = {text: index for index, text in enumerate(sorted(text for text in total if text is not None))}
     value_counts = Counter(
         (sizes[group], tuple(sorted((number[text], count) for text, count in found.items() if text is not None)))
         for group, found in values.items()
@@ -216,38 +228,43 @@ def test_groups_are_counted_from_the_rows_themselves(rows):
     assert (found.sizes, found.value_counts) == (Counter(sizes.values()), {"s": value_counts})
 
 
-def test_every_model_has_a_definition_of_its_own():
+def test_every_model_has_an_independent_definition():
     assert set(DEFINITIONS) == set(MODELS)
 
 
-def test_the_gate_uses_nothing_that_models_or_the_search_use():
-    """The order of imports forbids it; this says so of every file."""
+def test_verification_shares_no_code_with_models_or_search():
+    """No file imports what models or methods use.
+
+    The order of imports forbids it, too; this test checks every file.
+    """
     for path in Path(shoal.verification.independent.__file__).parent.glob("*.py"):
         text = path.read_text()
-        for room in ("models", "encoding", "kernels", "methods", "verify", "risk", "utility"):
-            assert f"shoal.{room} import" not in text
+        for package in ("models", "encoding", "kernels", "methods", "verify", "risk", "utility"):
+            assert f"shoal.{package} import" not in text
         assert "import numpy" not in text
         assert ".assess(" not in text
 
 
-def test_where_somebody_has_no_row_nobody_has_any():
+def test_person_without_a_matching_row_has_size_zero():
+    """If no released row can belong to a person, all sizes are 0."""
     counted = pa.table({"c0": ["a", "*"], "n": [3, 2]})
     people = {("a",): 4, ("b",): 1}
     assert count_groups_with_wildcards(counted, [0], "*", people).sizes == {2: 1, 4: 1}
     assert count_groups_with_wildcards(counted.slice(0, 1), [0], "*", people).sizes == {0: 1}
 
 
-def test_figures_are_alike_within_rounding_near_nothing_too():
-    assert alike(0.0, 1e-13)
-    assert alike(1e6, 1e6 + 1e-7)
-    assert not alike(0.0, 1e-6)
-    assert not alike(math.inf, 1.0)
+def test_figures_are_close_within_rounding_near_zero():
+    assert is_close(0.0, 1e-13)
+    assert is_close(1e6, 1e6 + 1e-7)
+    assert not is_close(0.0, 1e-6)
+    assert not is_close(math.inf, 1.0)
 
 
 # -- enclosures ---------------------------------------------------------------------------------------
 
 
-def test_powers_that_share_divisors_in_part_cancel_where_their_product_is_one():
+def test_powers_with_common_divisors_cancel():
+    """Powers that share divisors in part cancel if their product is one."""
     assert cancels([(4, 3), (8, -2), (5, 2), (25, -1)])
     assert not cancels([(4, 3), (8, -2), (5, 2), (25, -2)])
     assert not cancels([(4, 3), (8, -1), (5, 2), (25, -1)])
@@ -284,14 +301,15 @@ def test_a_ratio_is_compared_with_a_power_of_e_however_close():
 
 
 @pytest.mark.parametrize("power", ["0.01", "0.5", "0.99", "1.01", "1.1", "1.39", "1.5", "2.01", "2.5", "3.2"])
-def test_small_ratios_are_held_against_powers_of_e(power):
+def test_small_ratios_are_compared_with_powers_of_e(power):
     below = BelowExponential(Fraction(power))
     for above in range(1, 40):
         for under in range(1, above + 1):
             assert below(above, under) == (Decimal(above) / under < Decimal(power).exp()), (above, under)
 
 
-def test_ratios_are_held_against_logarithms_that_lie_within_their_enclosure():
+def test_ratios_are_compared_with_enclosed_logarithms():
+    """Compare ratios with logarithms that lie within their enclosure."""
     exactly = Context(prec=80)
     for rows in (2, 3, 5, 8, 60, 64, 1000, 1024):
         for count in (1, 2, 3, 7, 31, 59, 511, 999):
@@ -319,7 +337,7 @@ def test_products_of_powers_are_compared_with_one(powers):
     assert product_is_at_least_one(again) == (exact >= 1)
 
 
-# -- what the gate lets out ---------------------------------------------------------------------------
+# -- accepted and refused releases ---------------------------------------------------------------------
 
 TABLE = pa.table(
     {
@@ -340,32 +358,32 @@ ROLES = Schema(
 MODEL = combine([KAnonymity(4), PSensitive(2), AlphaK(0.5, 2)])
 
 
-def asked(table=TABLE, model=MODEL, rows=8, wildcard=None):
+def verify_table(table=TABLE, model=MODEL, rows=8, wildcard=None):
     with DuckDBEngine() as engine:
         return verify(engine, engine.read(Source(frame=table)), ROLES, model, rows, wildcard)
 
 
-def test_a_good_release_passes_and_says_who_judged():
-    result = asked()
+def test_good_release_passes_and_names_its_judges():
+    result = verify_table()
     assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
     assert result.to_dict()["models"][0]["judged_by"] == "the model and the gate"
     assert (result.rows, result.groups, result.smallest_group) == (8, 2, 4)
 
 
 @pytest.mark.parametrize("rows", [7, 9, 0])
-def test_a_row_too_many_or_too_few_is_not_let_out(rows):
+def test_wrong_number_of_rows_is_refused(rows):
     with pytest.raises(VerificationError, match=f"accounted for {rows}"):
-        asked(rows=rows)
+        verify_table(rows=rows)
 
 
 @pytest.mark.parametrize("model", [KAnonymity(5), PSensitive(3), AlphaK(0.4, 2), LDiversity(3, "entropy")])
-def test_a_release_that_fails_a_model_is_not_let_out(model):
+def test_release_failing_a_model_is_refused(model):
     with pytest.raises(VerificationError, match=f"does not meet {model.name}"):
-        asked(model=combine([model]))
+        verify_table(model=combine([model]))
 
 
-def lie(monkeypatch, kind, **changes):
-    """Let a model's assess tell something else than it finds."""
+def falsify(monkeypatch, kind, **changes):
+    """Make a model's assess report something other than it finds."""
     honest = kind.assess
 
     def assess(self, groups):
@@ -375,28 +393,29 @@ def lie(monkeypatch, kind, **changes):
     monkeypatch.setattr(kind, "assess", assess)
 
 
-def test_a_model_that_says_yes_to_everything_is_overruled(monkeypatch):
-    lie(monkeypatch, KAnonymity, holds=lambda found: np.ones_like(found.holds))
+def test_model_accepting_everything_is_overruled(monkeypatch):
+    falsify(monkeypatch, KAnonymity, holds=lambda found: np.ones_like(found.holds))
     with pytest.raises(VerificationError, match=r"judge k-anonymity differ in whether it holds and in what its"):
-        asked(model=combine([KAnonymity(5)]))
+        verify_table(model=combine([KAnonymity(5)]))
 
 
-def test_a_model_that_says_no_to_everything_is_a_fault(monkeypatch):
-    lie(monkeypatch, KAnonymity, holds=lambda found: np.zeros_like(found.holds))
+def test_model_rejecting_everything_is_a_fault(monkeypatch):
+    falsify(monkeypatch, KAnonymity, holds=lambda found: np.zeros_like(found.holds))
     with pytest.raises(VerificationError, match="differ in whether it holds"):
-        asked()
+        verify_table()
 
 
 @pytest.mark.parametrize("figure", [3.0, 5.0, math.inf])
-def test_a_figure_that_the_gate_does_not_find_is_a_fault(monkeypatch, figure):
-    told = (Condition("k", np.asarray([figure]), 4.0),)
-    lie(monkeypatch, KAnonymity, conditions=lambda _: told)
+def test_unconfirmed_figure_is_a_fault(monkeypatch, figure):
+    """A figure that the verification does not find is a fault."""
+    reported = (Condition("k", np.asarray([figure]), 4.0),)
+    falsify(monkeypatch, KAnonymity, conditions=lambda _: reported)
     with pytest.raises(VerificationError, match="differ in what the table reaches"):
-        asked()
+        verify_table()
 
 
-def test_a_figure_that_contradicts_the_verdict_is_a_fault():
-    """Within rounding of what the gate finds, but on the other side of the bound."""
+def test_figure_contradicting_its_verdict_is_a_fault():
+    """Equal within rounding, but on the other side of the bound."""
     model = AlphaK(0.5, 2)
     own = ModelEvaluation(True, {"k": 4, "alpha": 0.5})
     assert differences(own, model, True, {"k": 4, "alpha": 0.5}) == []
@@ -410,21 +429,21 @@ def test_a_figure_that_contradicts_the_verdict_is_a_fault():
     assert differences(ModelEvaluation(False, {"c": math.inf}), recursive, False, {"c": math.inf}) == []
 
 
-def test_rows_or_groups_that_are_packed_wrongly_are_a_fault(monkeypatch):
+def test_wrongly_packed_groups_are_a_fault(monkeypatch):
     import shoal.table.frequency_set as frequency
 
     monkeypatch.setattr(frequency, "group_keys", lambda codes, sizes: (np.zeros(len(codes), np.int64), 1))
     with pytest.raises(VerificationError, match="1 groups of at least 8 rows, but 2 of at least 4"):
-        asked()
+        verify_table()
 
 
-def test_rows_that_are_counted_wrongly_are_a_fault(monkeypatch):
+def test_wrongly_counted_rows_are_a_fault(monkeypatch):
     import shoal.table.frequency_set as frequency
 
     honest = frequency.sum_by
     monkeypatch.setattr(frequency, "sum_by", lambda *given: honest(*given) * 2)
     with pytest.raises(VerificationError, match="has 16 rows"):
-        asked(rows=16)
+        verify_table(rows=16)
 
 
 @dataclass(frozen=True)
@@ -437,40 +456,42 @@ class _Even(Model):
         return Assessment(groups.size % 2 == 0, ())
 
 
-def test_a_model_that_the_gate_does_not_know_is_asked_alone_and_the_certificate_says_so():
-    result = asked(model=combine([KAnonymity(2), _Even()]))
+def test_model_without_independent_definition():
+    """Such a model is judged by itself alone, and the certificate says so."""
+    result = verify_table(model=combine([KAnonymity(2), _Even()]))
     assert [model.to_dict()["judged_by"] for model in result.models] == ["the model and the gate", "the model alone"]
     odd = TABLE.slice(0, 7)
     with pytest.raises(VerificationError, match="does not meet even in 1 groups of 2"):
-        asked(odd, model=combine([KAnonymity(2), _Even()]), rows=7)
+        verify_table(odd, model=combine([KAnonymity(2), _Even()]), rows=7)
 
 
-def test_a_check_of_any_table_asks_the_models_alone():
+def test_check_of_a_table_uses_the_models_alone():
     checked = shoal.check(TABLE, ["k-anonymity k=2"], quasi_identifiers=["q", "r"])
     assert checked.found.size.tolist() == [4, 4]
-    told = checked.models[0]
-    assert told.judged_by is None
-    assert "judged_by" not in told.to_dict()
+    verdict = checked.models[0]
+    assert verdict.judged_by is None
+    assert "judged_by" not in verdict.to_dict()
 
 
-def test_loose_groups_are_counted_by_the_gate_too(monkeypatch):
+def test_loose_groups_are_counted_again(monkeypatch):
+    """Verification counts groups with loose wildcards independently."""
     columns = {"s": list("aabba"), "o": range(5)}
     original = pa.table({"q": list("xxyyy"), "r": ["1", "1", "1", "2", "2"], **columns})
     table = pa.table({"q": ["x", "x", "*", "y", "y"], "r": ["1", "*", "1", "*", "*"], **columns})
 
-    def loosely(k):
+    def verify_loosely(k):
         with DuckDBEngine() as engine:
             source = read_frequency_set(engine, engine.read(Source(frame=original)), ROLES)
             return verify(engine, engine.read(Source(frame=table)), ROLES, combine([KAnonymity(k)]), 5, "*", source)
 
-    # rows that can be theirs: x1 3, y1 *1 and both y*, y2 both y*; people behind x1 and x* 2, behind *1 and y* 3
-    assert loosely(2).models[0].effective == {"k": 2}
+    # candidate rows: 3 of x1; *1 and both y* of y1; both y* of y2; candidate people: 2 of x1 and x*, 3 of *1 and y*
+    assert verify_loosely(2).models[0].effective == {"k": 2}
     with pytest.raises(VerificationError, match="does not meet k-anonymity"):
-        loosely(3)
+        verify_loosely(3)
     honest = shoal.verification.check.smallest_candidate_count
     monkeypatch.setattr(shoal.verification.check, "smallest_candidate_count", lambda *given: honest(*given) + 1)
     with pytest.raises(VerificationError, match="when counted again"):
-        loosely(2)
+        verify_loosely(2)
 
 
 @pytest.mark.parametrize("column", ["s", "t"])
@@ -488,8 +509,8 @@ def test_a_model_of_one_column_is_judged_on_that_column(column):
                     verify(engine, relation, schema, [model], 8)
 
 
-def test_a_release_asks_the_gate(monkeypatch, tmp_path):
-    """In memory, rehearsed and written: without the gate's consent nothing comes out."""
+def test_release_runs_the_verification(monkeypatch, tmp_path):
+    """Nothing is published unverified: in memory, in a dry run, written."""
     monkeypatch.setattr(
         shoal.verification.verify, "judge", lambda *_: replace(HONEST, evaluations=(ModelEvaluation(False, {"k": 2}),))
     )
@@ -515,29 +536,32 @@ def test_a_release_asks_the_gate(monkeypatch, tmp_path):
 HONEST = shoal.verification.independent.TableEvaluation(8, 2, 4, ())
 
 
-def test_verdicts_that_were_not_judged_by_the_gate_do_not_claim_it():
+def test_unverified_verdict_names_no_judge():
     assert ModelVerdict("k-anonymity", {"k": 2}, True, {"k": 2}, 0, 0).judged_by is None
 
 
-def test_spellings_of_one_value_are_one_to_the_gate_too():
+def test_spellings_of_a_value_are_one_in_verification():
     spelled = pa.table(
         {**{name: TABLE[name] for name in "qro"}, "s": ["HIV", "hiv ", "flu", None, "1", "1.0", "2", " "]}
     )
-    result = asked(spelled, combine([KAnonymity(4), PSensitive(2), TCloseness(0.6)]))
+    result = verify_table(spelled, combine([KAnonymity(4), PSensitive(2), TCloseness(0.6)]))
     assert [model.judged_by for model in result.models] == ["the model and the gate"] * 3
     assert result.models[1].effective == {"p": 2}
     with pytest.raises(VerificationError, match="does not meet p-sensitive"):
-        asked(spelled, combine([PSensitive(3)]))
+        verify_table(spelled, combine([PSensitive(3)]))
 
 
 @pytest.mark.parametrize("fewer", [0, 1])
-def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypatch, fewer):
-    """One record less fits each pattern than it says; as many as it says is right."""
+def test_patterns_claiming_excess_records_are_refused(monkeypatch, fewer):
+    """Refused if one record fewer matches each pattern than it states.
+
+    Exactly the stated number is accepted.
+    """
     honest = shoal.verification.verify.expose_patterns
 
     def expose(*given):
-        told = honest(*given)
-        return replace(told, support=told.support - fewer)
+        exposure = honest(*given)
+        return replace(exposure, support=exposure.support - fewer)
 
     monkeypatch.setattr(shoal.verification.verify, "expose_patterns", expose)
     table = TABLE.drop_columns(["o"])
@@ -548,9 +572,10 @@ def test_patterns_that_claim_more_records_than_fit_them_are_not_let_out(monkeypa
         assert shoal.anonymize(table, OVERLAPPING).certificate["models"][0]["effective"] == {"k": 2}
 
 
-def test_the_risk_of_patterns_is_that_of_the_smallest_set_they_single_out():
-    told = PatternExposure(np.array([5, 9]), np.array([3, 0]), 12, 4, np.array([3, 2, 7]))
-    checked = PatternCheck(12, 2, 5, (), 0, 0, least=3, exposure=told)
+def test_risk_of_patterns_by_the_smallest_set():
+    """The risk of patterns is that of the smallest set they single out."""
+    exposure = PatternExposure(np.array([5, 9]), np.array([3, 0]), 12, 4, np.array([3, 2, 7]))
+    checked = PatternCheck(12, 2, 5, (), 0, 0, least=3, exposure=exposure)
     assert checked.risk == {
         "highest": 0.5, "average": 0.25, "records_in_cells_below_k": 2, "patterns_below_k_own_records": 1,
         "patterns_without_own_records": 1, "disclosed_records": 4,
@@ -564,20 +589,20 @@ OVERLAPPING = {
 }
 
 
-@pytest.mark.parametrize("told", ["support", "fitting"])
-def test_the_records_that_fit_patterns_are_counted_by_the_gate_too(monkeypatch, told):
-    """One record more is told to fit than the gate finds."""
+@pytest.mark.parametrize("figure", ["support", "fitting"])
+def test_matching_records_of_patterns_are_counted_again(monkeypatch, figure):
+    """One record more is reported as matching than verification finds."""
     honest = shoal.verification.independent.count_matching_records
     monkeypatch.setattr(
-        shoal.verification.verify, "count_matching_records", lambda *given: _one_less(honest(*given), told)
+        shoal.verification.verify, "count_matching_records", lambda *given: _one_less(honest(*given), figure)
     )
     with pytest.raises(VerificationError, match="Two ways to count the records that fit"):
         shoal.anonymize(TABLE.drop_columns(["o"]), OVERLAPPING)
 
 
-def _one_less(counted, told):
+def _one_less(counted, figure):
     support, fitting = counted
-    return ([support[0] - 1, *support[1:]], fitting) if told == "support" else (support, fitting - 1)
+    return ([support[0] - 1, *support[1:]], fitting) if figure == "support" else (support, fitting - 1)
 
 
 cells = st.sampled_from(["a", "b", None, "*"])
@@ -592,13 +617,14 @@ cells = st.sampled_from(["a", "b", None, "*"])
     ),
     st.lists(st.integers(1, 9), min_size=6, max_size=6),
 )
-def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_cells, counts):
+def test_records_match_patterns_by_visible_cells(given_cells, counts):
+    """A record matches if it has every value that the pattern shows."""
     quasi, patterns, records = given_cells
 
     def fits(record, pattern):
         return all(
-            shown == cell or (shown == "*" and j < quasi)
-            for j, (shown, cell) in enumerate(zip(pattern, record, strict=True))
+            visible == cell or (visible == "*" and j < quasi)
+            for j, (visible, cell) in enumerate(zip(pattern, record, strict=True))
         )
 
     counts = counts[: len(records)]
@@ -608,16 +634,21 @@ def test_a_record_fits_a_pattern_where_it_has_all_that_the_pattern_shows(given_c
     assert shoal.verification.independent.count_matching_records(*by_column, counts, quasi, "*") == (expected, fitting)
 
 
-def test_groups_that_fail_a_model_of_all_columns_are_told_beside_a_model_of_few():
+def test_failing_groups_next_to_a_partial_knowledge_model():
+    """Groups that fail a model of all columns are reported.
+
+    The other model considers one known column only.
+    """
     table = TABLE.set_column(2, "s", pa.array(list("aaaaaabb")))
-    told = shoal.check(
+    checked = shoal.check(
         table, ["k-anonymity k=2 known=1", "p-sensitive p=2"], quasi_identifiers=["q", "r"], sensitive=["s"]
     )
-    assert [model.holds for model in told.models] == [True, False]
-    assert (told.failing_groups, told.failing_rows, told.failing_sizes) == (1, 4, (4,))
+    assert [model.holds for model in checked.models] == [True, False]
+    assert (checked.failing_groups, checked.failing_rows, checked.failing_sizes) == (1, 4, (4,))
 
 
-def test_an_order_of_two_places_is_one_along_which_rows_are_moved():
+def test_ordered_distance_of_two_values():
+    """Rows are moved along an order of two values."""
     secrets = ["low", "low", "low", "high", "low", "high", "high", "high"]
     table = pa.table({"q": ["x"] * 4 + ["y"] * 4, "s": secrets})
     roles = {"q": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE, order=("low", "high"))}
@@ -626,17 +657,18 @@ def test_an_order_of_two_places_is_one_along_which_rows_are_moved():
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_the_answer_for_a_table_in_parts_is_that_of_the_worst(order):
+def test_worst_part_decides_a_table_in_parts(order):
     model = combine([KAnonymity(3)])
     sizes = ([5, 2, 9], [4, 4])
-    parts = [shoal.verification.check.assess_part(Groups(np.asarray(sizes[place])), model) for place in order]
+    parts = [shoal.verification.check.assess_part(Groups(np.asarray(sizes[index])), model) for index in order]
     found = shoal.verification.check.merge_parts(parts, model)
     assert (found.rows, found.groups, found.smallest_group, found.failing_sizes) == (24, 5, 2, (2,))
     assert found.models[0].effective == {"k": 2}
     assert not found.holds
 
 
-def test_an_order_of_one_place_is_one_along_which_nothing_is_moved():
+def test_ordered_distance_of_one_value():
+    """Nothing is moved along an order of one value."""
     table = pa.table({"age": ["3"] * 4 + ["4"] * 4, "ill": ["flu"] * 8})
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE, order=("flu",))})
     found = shoal.anonymize(table, shoal.Plan(schema, (TCloseness(0.1, "ordered"),)))
