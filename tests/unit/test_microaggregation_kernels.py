@@ -368,7 +368,7 @@ def test_short_refinement_keeps_rules_and_reduces_loss(seed, p):
     assert min(len(set(codes[rows, 0].tolist())) for rows in members) >= p
     assert len(members) > 2  # smaller groups lose less
     assert reference.loss(points, refined) < reference.loss(points, group)
-    # no record is better off in another group, if its own has one to spare and p values without it
+    # no record fits better into another group, if its group keeps k records and p values without it
     for number, rows in enumerate(members):
         for row in rows:
             rest = [other for other in rows if other != row]

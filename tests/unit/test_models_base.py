@@ -148,9 +148,9 @@ def names_used(path):
 
 
 def test_only_the_models_package_names_models():
-    """Code outside the package asks models through their interface.
+    """Code outside the package uses the interface of models.
 
-    Papers that are reproduced have models of theirs.
+    Reproductions of papers define their own models.
     """
     package = Path(shoal.__file__).parent
     concrete = {model.__name__ for model in BUILT_IN_MODELS.values()}

@@ -227,7 +227,7 @@ def test_search_counts_people_of_every_node(rows, limit, seed):
     evaluator = NodeEvaluator(problem, shoal.FullDomain().measure(problem))
     slowly = NodeEvaluator(problem, shoal.FullDomain().measure(problem), by_sizes=False)
     nodes = [(age, sex) for age in range(problem.ladders[0].height + 1) for sex in (0, 1)]
-    for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse ones from any finer one
+    for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse nodes from any finer one
         groups: dict[tuple[int, int], list[int]] = {}
         for person, age, sex in rows:
             width = (1, 5, 10, 50, 1000)[node[0]]

@@ -63,7 +63,7 @@ def test_dates_of_a_person_move_by_one_offset(key, written):
     values = [day if day is None or form is None else day.strftime(form) for day in days]
     column = {"role": Role.QUASI_IDENTIFIER, "hierarchy": Calendar(format=form)} if written == "format" else {}
     names = ["ann", "ann", "bob", "bob", None]
-    if column:  # a format is that of a hierarchy, which a quasi-identifier has
+    if column:  # only the hierarchy of a quasi-identifier has a format
         roles = {"who": Column(Role.PERSON), "day": Column(shift=Shift(90), **column)}
         table = pa.table({"who": names * 2, "day": values * 2})
         found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 5})))

@@ -56,7 +56,7 @@ def test_higher_quality_has_no_more_loss(table, make, models):
     assert lost["good"] <= lost["fast"] + 1e-12
     assert lost["best"] <= lost["good"] + 1e-12
     assert lost["best"] < lost["fast"] or make is shoal.LocalSuppression  # its suppressions are minimal already
-    assert found["fast"].table == found[None].table  # nothing changes unless it is asked for
+    assert found["fast"].table == found[None].table  # nothing changes unless quality is set
     for release in found.values():
         assert release.certificate["bound"]["lower_bound"] <= release.certificate["bound"]["loss"]
         assert all(model["holds"] for model in release.certificate["models"])

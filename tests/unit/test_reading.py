@@ -519,7 +519,7 @@ def test_spill_folders_are_private_and_cleaned_up(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dead = make_scratch(tmp_path, "shoal-")
     (dead.path / "spilled").write_text("records")
-    os.close(dead._handle)  # as the end of its process would
+    os.close(dead._handle)  # as the end of its process would do
     foreign = tmp_path / "shoal-notes"
     foreign.mkdir()
     (foreign / "notes").write_text("mine")
@@ -543,7 +543,7 @@ def test_extensions_are_not_fetched_from_the_network() -> None:
         assert answer.to_pylist() == [{"a": False}]
 
 
-def test_too_large_numbers_of_columns_are_refused(tmp_path):
+def test_too_wide_tables_are_refused(tmp_path):
     """Refuse more columns than a spreadsheet has, without delay.
 
     Even for a million columns no work grows but the reading of the first bytes.

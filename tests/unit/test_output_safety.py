@@ -557,7 +557,7 @@ def test_swallowed_signal_stops_publishing(tmp_path: Path) -> None:
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert names(tmp_path) == []
     finally:
-        with signals.handle_signals():  # forget it
+        with signals.handle_signals():  # clears the received signal
             signal.signal(signal.SIGTERM, before)
 
 

@@ -64,7 +64,7 @@ def table(counts, names=VALUES):
 
 
 def test_share_of_a_third_does_not_overflow():
-    """An overflow once gave a wrong positive verdict."""
+    """An overflow must not give a wrong positive verdict."""
     answer = shoal.check(
         table([1999, 1]), ["alpha-k alpha=0.3333333333333333 k=5"], quasi_identifiers=["q"], sensitive=["s"]
     )
