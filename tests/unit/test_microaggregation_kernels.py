@@ -1,4 +1,7 @@
-"""The microaggregation kernels against slow twins, published figures and their own promises."""
+"""Microaggregation kernels against reference code and published figures.
+
+The reference implementations are slow; invariants of the kernels are tested too.
+"""
 
 import os
 from pathlib import Path
@@ -67,7 +70,10 @@ def make_points(shape, n, d, seed):
 
 
 def bound(codes, k, rules):
-    """Rules, pairs of an attribute and a rule on it, as arrays, and the columns of the codes."""
+    """Return rules as arrays, and the columns of the codes.
+
+    The rules are given as pairs of an attribute and a rule on it.
+    """
     values = max(len(LABELS), int(codes.max(initial=0)) + 1)
     totals = [np.bincount(column[column >= 0], minlength=values) for column in codes.T]
     made = make_rules(k, totals, rules)
@@ -111,7 +117,10 @@ def standardise(table):
 
 
 def census_keys_and_codes():
-    """Six standardised key attributes, three confidential ones in 15 categories of equal width (section 4)."""
+    """Return key attributes and coded confidential attributes of Census.
+
+    Six standardised key attributes, and three confidential ones in 15 categories of equal width (section 4).
+    """
     table = census(slice(0, 9))
     confidential = table[:, 6:]
     low, high = confidential.min(axis=0), confidential.max(axis=0)
@@ -121,7 +130,7 @@ def census_keys_and_codes():
 
 @thorough
 @given(points=tables, k=st.integers(1, 7))
-def test_mdav_is_its_twin(points, k):
+def test_mdav_matches_reference(points, k):
     np.testing.assert_array_equal(mdav(points, k), reference.mdav(points, k))
 
 
@@ -135,8 +144,11 @@ def test_mdav_is_its_twin(points, k):
     spare=st.integers(0, 2),
     threads=st.integers(1, 2),
 )
-def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, threads):
-    """Rounds of few records, with lists that are soon used up, and fringes that cannot be certain."""
+def test_mdav_in_rounds_matches_reference(points, k, share, fringe, far, spare, threads):
+    """Compare small rounds: short candidate lists and uncertain fringes.
+
+    The rounds have little work each, their lists are soon used up, and their fringes cannot be certain.
+    """
     with pytest.MonkeyPatch.context() as patched, limit_threads(threads):
         patched.setattr(pool_module, "_MIN_RECORDS_FOR_FRINGE", 1)
         for name, value in {
@@ -148,7 +160,7 @@ def test_mdav_in_rounds_is_its_twin(points, k, share, fringe, far, spare, thread
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_mdav_of_many_records_in_rounds_is_its_twin(shape, monkeypatch):
+def test_mdav_in_rounds_on_large_table(shape, monkeypatch):
     points, made = make_points(shape, 6_000, 5, seed=5), []
     take = parallel_mdav._run_round
     for name, value in {"WORTH": 500, "_FEWEST": 8, "_SHARE": 0.01}.items():
@@ -161,32 +173,32 @@ def test_mdav_of_many_records_in_rounds_is_its_twin(shape, monkeypatch):
     assert used + near == 2 * pairs
     if shape == "normal":
         assert pairs > 300
-        assert used > 4 * near  # what was foreseen is what was needed
+        assert used > 4 * near  # predicted records are the needed ones
         assert pairs > 4 * far
 
 
 @thorough
 @given(points=tables, k=st.integers(1, 7))
-def test_cbfs_is_its_twin(points, k):
+def test_cbfs_matches_reference(points, k):
     np.testing.assert_array_equal(cbfs(points, k), reference.cbfs(points, k))
 
 
 @thorough
 @given(points=tables, k=st.integers(1, 7), gamma=st.sampled_from([0.0, 0.2, 0.9, 1.1, 2.0]))
-def test_v_mdav_is_its_twin(points, k, gamma):
+def test_v_mdav_matches_reference(points, k, gamma):
     np.testing.assert_array_equal(v_mdav(points, k, gamma), reference.v_mdav(points, k, gamma))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_large_tables_are_their_twins(shape):
-    """Enough records for a fringe and for trees that are built again."""
+def test_large_tables_match_reference(shape):
+    """Compare tables with enough records for a fringe and rebuilt trees."""
     points = make_points(shape, 6_000, 3, seed=5)
     np.testing.assert_array_equal(mdav(points, 4), reference.mdav(points, 4))
     np.testing.assert_array_equal(cbfs(points, 7), reference.cbfs(points, 7))
     np.testing.assert_array_equal(v_mdav(points[:3000], 7, 0.9), reference.v_mdav(points[:3000], 7, 0.9))
 
 
-def test_a_tree_built_by_several_threads_is_exact():
+def test_kd_tree_built_by_threads_is_exact():
     points = make_points("normal", 40_000, 4, seed=6)
     np.testing.assert_array_equal(mdav(points, 200), reference.mdav(points, 200))
 
@@ -201,14 +213,17 @@ def test_a_tree_built_by_several_threads_is_exact():
     missing=st.sampled_from([0.0, 0.3, 1.0]),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_p_first_is_its_twin(points, k, p, lacking, attributes, missing, seed):
+def test_p_first_matches_reference(points, k, p, lacking, attributes, missing, seed):
     codes = make_codes(len(points), attributes, 6, missing, seed)
     expected = reference.grow_until(points, codes, k, p_sensitive(codes, p), lacking)
     np.testing.assert_array_equal(p_first(points, codes, k, p, lacking), expected)
 
 
-def test_p_first_is_its_twin_where_values_share_bits():
-    """3000 values in 1024 bits a node: subtrees may be searched in vain, never skipped wrongly."""
+def test_p_first_with_more_values_than_bits():
+    """Put 3000 values into the 1024 bits of a node.
+
+    Subtrees may be searched in vain, but are never skipped wrongly.
+    """
     points = make_points("normal", 500, 3, seed=8)
     codes = make_codes(500, 2, 1500, 0.0, seed=8)
     codes[::2] = 7
@@ -237,7 +252,7 @@ models = st.lists(
 
 @thorough
 @given(rules=models, n=st.integers(1, 12), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
-def test_a_judge_agrees_with_the_definitions(rules, n, k, seed):
+def test_evaluator_matches_definitions(rules, n, k, seed):
     codes = make_codes(60, 2, 6, 0.2, seed)
     arrays, columns = bound(codes, k, rules)
     judge = make_evaluator(arrays)
@@ -250,7 +265,7 @@ def test_a_judge_agrees_with_the_definitions(rules, n, k, seed):
 
 @thorough
 @given(points=tables, rules=models, k=st.integers(1, 5), lacking=st.booleans(), seed=st.integers(0, 2**32 - 1))
-def test_groups_grown_until_any_model_holds(points, rules, k, lacking, seed):
+def test_grow_until_any_model_holds(points, rules, k, lacking, seed):
     codes = make_codes(len(points), 2, 6, 0.1, seed)
     arrays, columns = bound(codes, k, rules)
     group = grow_until(points, columns, arrays, lacking)
@@ -274,8 +289,11 @@ def test_groups_grown_until_any_model_holds(points, rules, k, lacking, seed):
         *((7, 7, 57.63), (10, 7, 57.63), (10, 10, 100.0)),
     ],
 )
-def test_table_2_of_the_paper(k, p, percent):
-    """Domingo-Ferrer, Sebé and Solanas 2007, Table 2; its figures are cut, not rounded, to two decimals."""
+def test_domingo_ferrer_2007_table_2(k, p, percent):
+    """Reproduce Table 2 of Domingo-Ferrer, Sebé and Solanas 2007.
+
+    Its figures are cut, not rounded, to two decimals.
+    """
     keys, codes = census_keys_and_codes()
     group = p_first(keys, codes, k, p)
     assert np.floor(100 * reference.loss(keys, group) + 1e-6) / 100 == pytest.approx(percent)
@@ -284,7 +302,8 @@ def test_table_2_of_the_paper(k, p, percent):
 
 
 @pytest.mark.parametrize(("p", "percent"), [(3, 23.952), (5, 36.567), (7, 58.847), (10, 89.650)])
-def test_the_stricter_reading_of_contributes(p, percent):
+def test_p_first_with_strict_contribution(p, percent):
+    """Take the stricter reading of "contributes" in the paper."""
     keys, codes = census_keys_and_codes()
     assert reference.loss(keys, p_first(keys, codes, p, p, lacking=True)) == pytest.approx(percent, abs=5e-4)
 
@@ -302,19 +321,19 @@ def test_cbfs_on_census(k, percent):
     assert reference.loss(points, cbfs(points, k)) == pytest.approx(percent, abs=5e-4)
 
 
-def test_the_most_groups_possible():
+def test_max_group_count():
     codes = np.array([[0], [0], [0], [0], [1], [1], [2], [-1]], np.int32)
-    for p, most in ((1, 4), (2, 3), (3, 1), (4, 0)):
+    for p, expected in ((1, 4), (2, 3), (3, 1), (4, 0)):
         rules, columns = bound(codes, 2, p_sensitive(codes, p))
-        assert max_group_count(rules, value_counts(columns, rules), 8) == most
+        assert max_group_count(rules, value_counts(columns, rules), 8) == expected
 
 
-def test_the_most_groups_possible_by_categories_and_beside_other_rules():
+def test_max_group_count_with_categories_and_other_rules():
     codes = np.array([[0], [0], [0], [1], [1], [2], [3], [-1]], np.int32)
     labels = np.array([0, 0, 1, -1, *[-1] * (max(len(LABELS), 4) - 4)], np.int64)  # 5 rows, 1 row, and no category
-    for p, most in ((1, 4), (2, 1), (3, 0)):
+    for p, expected in ((1, 4), (2, 1), (3, 0)):
         rules, columns = bound(codes, 2, [(0, Rule(kinds.CATEGORIES, p, labels=labels))])
-        assert max_group_count(rules, value_counts(columns, rules), 8) == most
+        assert max_group_count(rules, value_counts(columns, rules), 8) == expected
     others = [(0, Rule(kinds.RECURSIVE, 9, 2.0)), (0, Rule(kinds.DISTINCT, 2))]
     rules, columns = bound(codes, 2, others)
     assert (
@@ -322,7 +341,7 @@ def test_the_most_groups_possible_by_categories_and_beside_other_rules():
     )  # recursive diversity bounds no number of groups
 
 
-def test_the_fringe_is_what_lies_outside():
+def test_fringe_outside_of_radius():
     points = make_points("normal", 100, 2, 4)
     tree = make_pool(points, 2).tree
     far = (points**2).sum(axis=1)
@@ -331,11 +350,14 @@ def test_the_fringe_is_what_lies_outside():
         assert sorted(found.tolist()) == np.flatnonzero(far > cut).tolist()
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # random numbers wrap, as they shall
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # random numbers wrap on purpose
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("p", [1, 2])
-def test_a_little_refinement_keeps_the_rules_and_loses_less(seed, p):
-    """Few records and steps, so that it is quick without a compiler too."""
+def test_short_refinement_keeps_rules_and_reduces_loss(seed, p):
+    """Use a small table and a small number of steps.
+
+    The test is then quick without a compiler too.
+    """
     points = make_points("normal", 14, 2, seed)
     codes = (np.arange(14, dtype=np.int32) % 3).reshape(-1, 1)
     rules, columns = bound(codes, 3, p_sensitive(codes, p) if p > 1 else [])
@@ -346,7 +368,7 @@ def test_a_little_refinement_keeps_the_rules_and_loses_less(seed, p):
     assert min(len(set(codes[rows, 0].tolist())) for rows in members) >= p
     assert len(members) > 2  # smaller groups lose less
     assert reference.loss(points, refined) < reference.loss(points, group)
-    # no record is better off in another group, if its own has one to spare and p values without it
+    # no record fits better into another group, if its group keeps k records and p values without it
     for number, rows in enumerate(members):
         for row in rows:
             rest = [other for other in rows if other != row]
@@ -359,20 +381,23 @@ def test_a_little_refinement_keeps_the_rules_and_loses_less(seed, p):
 
 
 @njit(cache=True)
-def take_out(tree, record, row):
-    """What compiled code calls has no door for Python of its own."""
+def remove_compiled(tree, record, row):
+    """Call a compiled function that has no Python entry point."""
     remove(tree, record, row)
 
 
-def test_a_tree_that_records_left_is_what_it_says():
-    """Free slots repeat slot 0, boxes are those of the records that are left."""
+def test_kd_tree_after_removals():
+    """Compare slots and boxes with the remaining records.
+
+    Free slots repeat slot 0; boxes are those of the records that are left.
+    """
     points = make_points("normal", 90, 2, 3)
     pool = make_pool(points, 2)
     tree, gone = pool.tree, set()
     for row in [int(tree.row[leaf, 0]) for leaf in range(len(tree.filled))] + list(range(0, 90, 3)):
         if row in gone:
             continue
-        take_out(tree, points[row], np.int64(row))
+        remove_compiled(tree, points[row], np.int64(row))
         gone.add(row)
         for leaf, filled in enumerate(tree.filled):
             mine = tree.row[leaf, :filled]
@@ -388,19 +413,21 @@ def test_a_tree_that_records_left_is_what_it_says():
 
 
 @njit(cache=True)
-def let_go_of(tree, row):
+def mark_removed_compiled(tree, row):
+    """Call a compiled function that has no Python entry point."""
     mark_removed(tree, row)
 
 
-def test_a_tidied_tree_is_one_that_records_left():
+def test_compacted_tree_equals_tree_after_removals():
+    """Removing records one by one and compacting later give one tree."""
     points = make_points("normal", 90, 2, 3)
     one, other = make_pool(points, 2).tree, make_pool(points, 2).tree
     gone = [int(row) for row in one.row[0, : one.filled[0]]] + list(range(0, 90, 3))
     dirty = np.zeros(len(one.filled), np.uint8)
     for row in dict.fromkeys(gone):
         dirty[other.slot_of_row[row] // 32] = 1
-        take_out(one, points[row], np.int64(row))
-        let_go_of(other, row)
+        remove_compiled(one, points[row], np.int64(row))
+        mark_removed_compiled(other, row)
     for root in (2, 3):
         compact_leaves(other, dirty, root)
     summarise(other, 2)
@@ -418,12 +445,14 @@ def test_a_tidied_tree_is_one_that_records_left():
             )
 
 
-def test_v_mdav_goes_on_where_its_first_group_took_more_than_half():
+def test_v_mdav_after_first_group_over_half():
+    """Continue with the rest after a first group of 119 of 180 records."""
     group = v_mdav(make_points("normal", 180, 2, 1), 60, 1e9)
     assert sorted(np.bincount(group).tolist()) == [61, 119]
 
 
-def test_a_path_is_never_made_longer_and_crossings_are_undone():
+def test_path_shortening_removes_crossings():
+    """Shorten paths; the result is never longer than the input."""
     corners = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])
     for points, path in ((corners, np.arange(6)), (make_points("normal", 60, 2, 5), np.arange(60))):
         before = np.hypot(*np.diff(points[path], axis=0).T).sum()
@@ -439,7 +468,7 @@ def test_a_path_is_never_made_longer_and_crossings_are_undone():
     k=st.integers(1, 4),
     shuffle=st.randoms(use_true_random=False),
 )
-def test_a_cut_order_is_the_cheapest(points, k, shuffle):
+def test_cut_order_is_optimal(points, k, shuffle):
     order = np.array(shuffle.sample(range(len(points)), len(points)))
     group = cut_order(points, order, k)
     assert (np.diff(group[order]) >= 0).all()
@@ -449,41 +478,41 @@ def test_a_cut_order_is_the_cheapest(points, k, shuffle):
         assert cost == pytest.approx(reference.cheapest_cut(points, order, k), rel=1e-9, abs=1e-9)
 
 
-def test_univariate_microaggregation_is_optimal_among_all_partitions():
+def test_univariate_microaggregation_is_optimal():
     values = np.array([3.0, 9.0, 1.0, 4.0, 10.0, 1.5, 20.0, 8.0])
     assert optimal_univariate(values, 2).tolist() == [1, 2, 0, 1, 3, 0, 3, 2]
 
 
 @thorough
 @given(points=tables)
-def test_nearest_point_next_is_its_twin(points):
+def test_nearest_point_next_matches_reference(points):
     np.testing.assert_array_equal(nearest_point_next(points), reference.nearest_point_next(points))
 
 
 @settings(max_examples=40, deadline=None)
 @given(points=tables, k=st.integers(1, 6))
-def test_groups_along_a_path_have_the_right_size(points, k):
+def test_path_group_sizes(points, k):
     sizes = np.bincount(path_microaggregation(points, k))
     assert sizes.sum() == len(points)
     assert len(sizes) == 1 or k <= sizes.min() <= sizes.max() < 2 * k
 
 
-def groups_hold(columns, rules, group):
+def groups_meet_rules(columns, rules, group):
     sizes, counts = count_rows(columns, group, group.max() + 1, int(rules.offsets[-1]))
     return not failing_groups(make_evaluator(rules), sizes, counts).any()
 
 
 @thorough
 @given(points=tables, rules=st.one_of(st.just([]), models), k=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
-def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed):
+def test_refinement_keeps_model_without_more_loss(points, rules, k, seed):
     codes = make_codes(len(points), 2, 6, 0.1, seed)
     arrays, columns = bound(codes, k, rules)
     group = grow_until(points, columns, arrays, lacking=True)
-    if not groups_hold(columns, arrays, group):
+    if not groups_meet_rules(columns, arrays, group):
         return
     refined = refine_partition(points, columns, arrays, group, steps=2_000, seed=seed)
     assert set(refined) == set(range(refined.max() + 1))
-    assert groups_hold(columns, arrays, refined)
+    assert groups_meet_rules(columns, arrays, refined)
     before = sum(reference.group_cost(points[group == g]) for g in np.unique(group))
     after = sum(reference.group_cost(points[refined == g]) for g in np.unique(refined))
     assert after <= before * (1 + 1e-9) + 1e-9
@@ -495,21 +524,21 @@ def test_refinement_keeps_the_model_and_never_loses_more(points, rules, k, seed)
     n=st.integers(2, 300), d=st.integers(1, 6), wanted=st.integers(1, 12), shape=st.sampled_from(SHAPES),
     threads=st.sampled_from([1, 3]), seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_distances_to_the_nearest_are_those_of_a_scan(n, d, wanted, shape, threads, seed):
+def test_nearest_distances_match_scan(n, d, wanted, shape, threads, seed):
     points = make_points(shape, n, d, seed)
     with limit_threads(threads):
         found = nearest_squares(points, wanted)
-    apart = np.zeros((n, n))
+    distances = np.zeros((n, n))
     for column in points.T:
-        apart += (column[:, None] - column) ** 2
-    np.fill_diagonal(apart, np.inf)
+        distances += (column[:, None] - column) ** 2
+    np.fill_diagonal(distances, np.inf)
     assert found.shape == (n, min(wanted, n - 1))
-    np.testing.assert_allclose(found, np.sort(apart, axis=1)[:, : found.shape[1]], rtol=1e-12)
+    np.testing.assert_allclose(found, np.sort(distances, axis=1)[:, : found.shape[1]], rtol=1e-12)
 
 
 @settings(max_examples=60, deadline=None)
 @given(n=st.integers(8, 40), d=st.integers(1, 6), k=st.integers(2, 5), seed=st.integers(0, 2**32 - 1))
-def test_groups_of_a_size_are_annealed_as_the_slow_twin_does(n, d, k, seed):
+def test_annealing_by_size_matches_reference(n, d, k, seed):
     points = make_points("normal", max(n, 3 * k), d, seed)
     near = nearest_records(points, 9)
     scale = np.random.default_rng(seed).uniform(0.2, 2, len(points))
@@ -523,7 +552,7 @@ def test_groups_of_a_size_are_annealed_as_the_slow_twin_does(n, d, k, seed):
 
 @thorough
 @given(points=tables, k=st.integers(2, 6), seed=st.integers(0, 2**32 - 1))
-def test_a_region_keeps_the_size_and_never_loses_more(points, k, seed):
+def test_region_annealing_keeps_size_without_more_loss(points, k, seed):
     if len(points) < 2 * k:
         return
     group = mdav(points, k)
@@ -536,7 +565,8 @@ def test_a_region_keeps_the_size_and_never_loses_more(points, k, seed):
 
 @settings(max_examples=30, deadline=None)
 @given(points=tables, k=st.integers(1, 6), seed=st.integers(0, 2**32 - 1))
-def test_deep_refinement_keeps_the_size_and_does_not_depend_on_threads(points, k, seed):
+def test_deep_refinement_independent_of_threads(points, k, seed):
+    """Refine with one and three threads; sizes stay and loss does not grow."""
     rules, group = make_rules(k, [], []), cbfs(points, k)
     with limit_threads(1):
         alone = refine_sized(points, rules, group, 3_000, seed)
@@ -557,7 +587,7 @@ def test_deep_refinement_ends_in_time():
     assert reference.loss(points, found) < reference.loss(points, group)
 
 
-def test_deep_refinement_finds_the_best_cut_of_one_column():
+def test_deep_refinement_optimal_in_one_column():
     values = np.random.default_rng(3).normal(size=60)
     group = refine_sized(values[:, None].copy(), make_rules(4, [], []), mdav(values[:, None].copy(), 4), 100, 1)
     np.testing.assert_array_equal(group, optimal_univariate(values, 4))
@@ -568,21 +598,21 @@ def test_deep_refinement_finds_the_best_cut_of_one_column():
     n=st.integers(2, 9), d=st.integers(1, 3), rules=st.one_of(st.just([]), models), k=st.integers(1, 4),
     shape=st.sampled_from(SHAPES[:-1]), seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_the_best_partition_of_a_small_table(n, d, rules, k, shape, seed):
+def test_best_partition_of_small_table(n, d, rules, k, shape, seed):
     points, codes = make_points(shape, n, d, seed), make_codes(n, 2, 6, 0.1, seed)
     arrays, columns = bound(codes, k, rules)
     judge = make_evaluator(arrays)
 
-    def may_be(chosen):
+    def is_allowed(chosen):
         rows = members(chosen)
         return len(rows) >= k and reference.all_rules_met(rules, codes, rows)
 
-    least = least_partition(2**n - 1, lambda chosen: reference.group_cost(points[members(chosen)]), may_be)
+    least = least_partition(2**n - 1, lambda chosen: reference.group_cost(points[members(chosen)]), is_allowed)
     group = best_partition(points, columns, judge, int(arrays.offsets[-1]))
     if least == np.inf:
         assert len(group) == 0
         return
-    assert groups_hold(columns, arrays, group)
+    assert groups_meet_rules(columns, arrays, group)
     found = sum(reference.group_cost(points[group == one]) for one in np.unique(group))
     assert found == pytest.approx(least, rel=1e-9, abs=1e-12)
 

@@ -1,4 +1,4 @@
-"""Every model against its slow twin, on random tables."""
+"""Every model against its slow reference, on random tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ tables = st.lists(st.lists(sensitive_value, min_size=1, max_size=9), min_size=1,
 
 
 def groups_of(table, *columns, order=None):
-    """Groups as the encoding makes them, from lists of values; further columns are further tables."""
+    """Return groups as the encoding makes them, from lists of values.
+
+    Further columns are further tables.
+    """
     histograms = []
     for number, rows in enumerate((table, *columns)):
         present = sorted({value for group in rows for value in group if value is not None})
@@ -106,7 +109,7 @@ def test_entropy_l_diversity(table, ell):
     assert verdicts(LDiversity(ell, "entropy"), table) == expected
 
 
-def test_entropy_is_exact_where_floats_are_not():
+def test_entropy_is_exact_beyond_floats():
     for ell in range(2, 7):
         uniform = [VALUES[:ell] * 7]
         assert verdicts(LDiversity(ell, "entropy"), uniform) == [True]
@@ -154,7 +157,7 @@ def test_beta_likeness(table, beta, kind):
 
 
 @given(tables, st.data())
-def test_several_sensitive_columns_must_all_hold(table, data):
+def test_all_sensitive_columns_must_meet_the_model(table, data):
     other = [[data.draw(sensitive_value) for _ in group] for group in table]
     if not any(value is not None for group in other for value in group):
         return
@@ -183,7 +186,13 @@ def test_missing_values_never_help():
         assert verdicts(model, nothing)[0] is False, model
 
 
-ABSORBING = [KAnonymity(3), PSensitive(2), PAlphaSensitive(2, 1), PPlusAlphaSensitive(2, 1.5), LDiversity(2)]
+CLOSED_UNDER_SUPERSET = [
+    KAnonymity(3),
+    PSensitive(2),
+    PAlphaSensitive(2, 1),
+    PPlusAlphaSensitive(2, 1.5),
+    LDiversity(2),
+]
 OTHERS = [
     LDiversity(1.8, "entropy"),
     LDiversity(2, "recursive", 1.5),
@@ -200,17 +209,21 @@ OTHERS = [
 
 @settings(max_examples=150)
 @given(tables.filter(lambda table: len(table) > 1))
-def test_monotonicity_is_as_declared(table):
-    """The union of two good groups is good; for absorbing models, of a good one with any."""
+def test_declared_monotonicity(table):
+    """Merge two groups and compare the verdict with the declaration.
+
+    The union of two good groups is good if a model is closed under union; for models that are closed under superset, so
+    is the union of a good group with any other.
+    """
     merged = [table[0] + table[1], *table[2:]]
-    for model in (*ABSORBING, *OTHERS):
+    for model in (*CLOSED_UNDER_SUPERSET, *OTHERS):
         one, other, *_ = verdicts(model, table)
         union = verdicts(model, merged)[0]
         if model.closed_under_union and one and other:
             assert union, model
         if model.closed_under_superset and (one or other):
             assert union, model
-    assert [model.closed_under_superset for model in ABSORBING] == [True] * len(ABSORBING)
+    assert [model.closed_under_superset for model in CLOSED_UNDER_SUPERSET] == [True] * len(CLOSED_UNDER_SUPERSET)
     assert [model.closed_under_superset for model in OTHERS] == [False] * len(OTHERS)
     assert [model for model in OTHERS if not model.closed_under_union] == [DeltaDisclosure(1.2, "ignored")]
 
@@ -251,7 +264,7 @@ def test_impossible_parameters(make):
         make()
 
 
-def test_models_ask_for_what_they_need():
+def test_models_require_their_column_properties():
     schema = Schema({"s": Column(Role.SENSITIVE), "n": Column(Role.SENSITIVE)})
     domains = (schema.domain("s", ["a", "b"]), schema.domain("n", ["1", "2", "10"]))
     TCloseness(0.2, "ordered", column="n").check(domains)
@@ -270,7 +283,7 @@ def test_models_ask_for_what_they_need():
         PPlusAlphaSensitive(5, 1).check((weighted.domain("s", ["a"]),))
 
 
-def test_delta_disclosure_that_ignores_absent_values_does_not_unite():
+def test_delta_disclosure_ignoring_absent_not_closed_under_union():
     model = DeltaDisclosure(1, "ignored")
     assert verdicts(model, [["a"] * 20, ["a", "b"], ["b"] * 20]) == [True, True, True]
     assert verdicts(model, [["a"] * 20 + ["a", "b"], ["b"] * 20]) == [False, True]

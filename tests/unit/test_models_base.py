@@ -1,4 +1,4 @@
-"""What all models share: figures beside their bounds, and models taken together."""
+"""Shared behaviour of models: figures, bounds and combinations."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def condition(values, bound, *, at_least, parameter="k"):
     return Condition(parameter, np.asarray(values, np.float64), bound, at_least)
 
 
-def test_the_worst_group_is_the_one_nearest_to_breaking_the_bound():
+def test_worst_group_is_nearest_to_the_bound():
     assert condition([4, 2, 9], 5, at_least=True).worst == 2
     assert condition([4, 2, 9], 5, at_least=False).worst == 9
     assert condition([], 5, at_least=True).worst == math.inf
     assert condition([], 5, at_least=False).worst == 0
 
 
-def test_several_figures_of_one_parameter_are_told_as_the_worst():
-    told = Assessment(
+def test_effective_value_is_worst_of_several_conditions():
+    effective = Assessment(
         np.asarray([True]),
         (
             condition([4], 1, at_least=True), condition([3], 1, at_least=True), condition([7], 1, at_least=True),
@@ -47,11 +47,11 @@ def test_several_figures_of_one_parameter_are_told_as_the_worst():
             condition([math.inf], 1, at_least=False, parameter="beta"),
         ),
     ).effective  # fmt: skip
-    assert told == {"k": 3, "t": 0.5, "beta": math.inf}
-    assert isinstance(told["k"], int)
+    assert effective == {"k": 3, "t": 0.5, "beta": math.inf}
+    assert isinstance(effective["k"], int)
 
 
-def test_models_together_are_as_monotone_as_the_weakest():
+def test_combination_is_as_monotone_as_weakest_part():
     weak = DeltaDisclosure(1, absent="ignored")
     both = KAnonymity(2) & weak & (KAnonymity(3) & PSensitive(2))
     assert both.parts == (KAnonymity(2), weak, KAnonymity(3), PSensitive(2))
@@ -68,35 +68,42 @@ def test_models_together_are_as_monotone_as_the_weakest():
     assert " & " in str(union)
 
 
-def test_the_least_size_of_models_together_is_the_largest_of_theirs():
+def test_least_size_of_combination():
+    """Take the largest of the least group sizes of the parts."""
     assert combine([KAnonymity(3), KAnonymity(5), PSensitive(2)]).least == 5
 
 
-def test_a_model_for_a_larger_least_size_is_the_same_model_with_that_size():
+def test_with_group_size():
+    """Return the same model with the larger least group size."""
     assert KAnonymity(3).with_group_size(7) == KAnonymity(7)
-    assert AlphaK(Fraction(1, 2), 3).with_group_size(7) == AlphaK(Fraction(1, 2), 3)  # it is not about sizes alone
+    assert AlphaK(Fraction(1, 2), 3).with_group_size(7) == AlphaK(Fraction(1, 2), 3)  # it has conditions beyond sizes
 
 
 @pytest.mark.parametrize("wrong", [1.5, Fraction(3, 2), "2", True, 0, -1])
-def test_a_number_of_values_is_a_whole_number(wrong):
+def test_l_must_be_a_whole_number(wrong):
     with pytest.raises(PlanError, match="'l' must be"):
         LDiversity(wrong)
 
 
-def test_models_together_are_checked_one_by_one():
-    """A model that needs a sensitive column says so, whatever else is asked for."""
+def test_combination_checks_every_part():
+    """A model that needs a sensitive column is refused without one.
+
+    This is so whatever other models the combination has.
+    """
     with pytest.raises(PlanError, match="p-sensitive"):
         combine([KAnonymity(2), PSensitive(2), KAnonymity(3)]).check(())
     combine([KAnonymity(2), KAnonymity(3)]).check(())
 
 
-def test_parameters_that_were_not_given_are_not_told():
+def test_omitted_parameters():
+    """Omit parameters that were not given."""
     assert dict(PSensitive(2).parameters) == {"p": 2}
     assert str(PSensitive(2)) == "p-sensitive(p=2)"
     assert dict(PSensitive(2, column="s").parameters) == {"p": 2, "column": "s"}
 
 
-def test_p_may_be_as_large_as_k_and_no_larger():
+def test_p_up_to_k_is_accepted():
+    """Accept p = k, refuse p > k."""
     assert combine([KAnonymity(3), KAnonymity(2), PSensitive(3)]).parts[-1] == PSensitive(3)
     with pytest.raises(PlanError, match="p = 4 and k = 3"):
         combine([KAnonymity(3), KAnonymity(2), PSensitive(4)])
@@ -106,7 +113,7 @@ def test_p_may_be_as_large_as_k_and_no_larger():
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, True, "x", "1/0", None])
-def test_a_parameter_is_the_number_that_was_written(wrong):
+def test_parameters_are_exact_numbers(wrong):
     assert exact_number(AlphaK(0.1, 2).alpha) == Fraction(1, 10)
     with pytest.raises(PlanError, match="'alpha'"):
         AlphaK(wrong, 2)
@@ -120,19 +127,19 @@ def test_a_parameter_is_the_number_that_was_written(wrong):
         lambda: LDiversity(2, kind="recursive", c=0), lambda: LDiversity(2, kind="recursive"),
     ],
 )  # fmt: skip
-def test_the_first_parameter_outside_its_bounds_is_refused(make):
+def test_first_parameter_outside_bounds_is_refused(make):
     with pytest.raises(PlanError):
         make()
 
 
-def test_the_last_parameter_inside_its_bounds_is_taken():
+def test_last_parameter_inside_bounds_is_accepted():
     assert AlphaK(1, 2).k == KAnonymity(2).k == 2
     assert PSensitive(1).p == LDiversity(1).l == 1
     assert LDiversity(2, kind="recursive", c=Fraction(1, 100)).l == 2
 
 
 def names_used(path):
-    """The names that a module's code uses, without its texts."""
+    """Yield the names that the code of a module uses, without its texts."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Name):
             yield node.id
@@ -140,11 +147,14 @@ def names_used(path):
             yield node.attr
 
 
-def test_no_room_but_the_models_own_names_a_model():
-    """Whatever is to be said of a model it says itself; papers that are reproduced have models of theirs."""
+def test_only_the_models_package_names_models():
+    """Code outside the package uses the interface of models.
+
+    Reproductions of papers define their own models.
+    """
     package = Path(shoal.__file__).parent
     concrete = {model.__name__ for model in BUILT_IN_MODELS.values()}
-    places = [
+    uses = [
         f"{path.relative_to(package)}: {name}"
         for path in sorted(package.rglob("*.py"))
         if path.relative_to(package).parts[0] not in ("models", "reproduce", "__init__.py")
@@ -152,4 +162,4 @@ def test_no_room_but_the_models_own_names_a_model():
         if name in concrete
     ]
     assert len(concrete) == 10
-    assert places == []
+    assert uses == []

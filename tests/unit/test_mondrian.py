@@ -1,4 +1,7 @@
-"""Mondrian: cuts at values, along hierarchies and over orders; strict and relaxed; what groups show."""
+"""Mondrian: cuts at values, along hierarchies and over orders.
+
+Strict and relaxed cuts, and the published values of groups.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,12 @@ def test_centroids():
     assert sorted(found.table["age"].to_pylist()) == [21] * 3 + [52] * 3
 
 
-def test_a_centroid_is_a_value_of_its_column_and_missing_where_one_is():
-    """As microaggregation shows means: whole numbers stay whole, and nothing is told of who has no number."""
+def test_centroids_have_the_column_type_or_are_missing():
+    """Publish centroids as microaggregation publishes means.
+
+    Whole numbers stay whole; a group with a missing number gets no centroid, so that nothing is disclosed about people
+    without a number.
+    """
     table = pa.table({"age": pa.array([1.25, 2.5, 1.25, 80, None, 81], pa.float32())})
     found = release(table, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
     assert found.type == pa.float32()
@@ -43,23 +50,27 @@ def test_a_centroid_is_a_value_of_its_column_and_missing_where_one_is():
     hidden = release(nothing, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
     assert hidden.to_pylist() == [None] * 4
     texts = pa.table({"age": ["1", "2", "1", "80", "80", "82"]})
-    shown = release(texts, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
-    assert Counter(shown.to_pylist()) == {"1": 3, "81": 3}
+    published = release(texts, AGE, shoal.Mondrian(publish={"age": "centroid"}), (shoal.KAnonymity(3),)).table["age"]
+    assert Counter(published.to_pylist()) == {"1": 3, "81": 3}
 
 
-def test_missing_numbers_are_apart():
+def test_missing_numbers_form_a_group():
     table = pa.table({"age": pa.array([20, 21, None, None, 22], pa.int64())})
     found = release(table, AGE, shoal.Mondrian(ranges="exact"))
     assert Counter(found.table["age"].to_pylist()) == {"20..22": 3, None: 2}
 
 
-def test_a_missing_number_that_cannot_be_apart_makes_the_whole_domain():
+def test_group_with_a_missing_number_shows_the_whole_domain():
+    """One missing number with k = 2 has no group without other numbers."""
     table = pa.table({"age": pa.array([20, 21, None], pa.int64())})
     assert set(release(table, AGE, shoal.Mondrian()).table["age"].to_pylist()) == {"*"}
 
 
-def test_an_order_of_the_schema():
-    """By code point, high comes before low; by the order, low and mid are neighbours."""
+def test_order_of_the_schema():
+    """Cut by the declared order, not by code point.
+
+    By code point, high comes before low; by the order, low and mid are neighbours.
+    """
     order = ("low", "mid", "high")
     schema = Schema({"level": Column(Role.QUASI_IDENTIFIER, order=order)})
     table = pa.table({"level": ["low", "mid", "high", "high"]})
@@ -69,7 +80,8 @@ def test_an_order_of_the_schema():
         release(pa.table({"level": ["low", "low", "other"]}), schema, shoal.Mondrian())
 
 
-def test_strict_keeps_equal_rows_together_and_relaxed_need_not():
+def test_strict_and_relaxed_cuts_of_equal_rows():
+    """Strict cuts put equal rows into one group; relaxed cuts need not."""
     tree = Tree({"north": ["a", "b"], "south": ["c"]})
     schema = Schema({"place": Column(Role.QUASI_IDENTIFIER, tree)})
     table = pa.table({"place": ["a"] * 4 + ["b"]})
@@ -84,8 +96,8 @@ def test_strict_regions_do_not_overlap(seed):
     random = np.random.default_rng(seed)
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("x", "y")})
     table = pa.table({name: random.integers(0, 30, 200) for name in ("x", "y")})
-    shown = release(table, schema, shoal.Mondrian(ranges="exact"), (shoal.KAnonymity(4),)).table.to_pylist()
-    regions = {(row["x"], row["y"]) for row in shown}
+    published = release(table, schema, shoal.Mondrian(ranges="exact"), (shoal.KAnonymity(4),)).table.to_pylist()
+    regions = {(row["x"], row["y"]) for row in published}
 
     def ends(label):
         low, _, high = label.partition("..")
@@ -99,7 +111,8 @@ def test_strict_regions_do_not_overlap(seed):
     assert max(covering.values()) == 1
 
 
-def test_many_values_are_cut_at_some_of_them():
+def test_cuts_of_a_long_domain():
+    """Cut 1000 values at some of them; sizes are from k to 2k - 1."""
     values = np.arange(1000)
     found = release(pa.table({"age": values}), AGE, shoal.Mondrian(), (shoal.KAnonymity(5),))
     sizes = Counter(found.table["age"].to_pylist()).values()

@@ -1,4 +1,4 @@
-"""The faults that mutation testing puts into modules, and the list of those that change nothing."""
+"""Faults of mutation testing, and the list of equivalent mutants."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def faults(tmp_path, line):
         ("x = g(x, safe=y)", "x = (g(x))"),
     ],
 )
-def test_a_line_gets_the_faults_it_is_likely_to_have(tmp_path, line, fault):
+def test_faults_of_a_line(tmp_path, line, fault):
     assert fault in faults(tmp_path, line)
 
 
-def test_messages_and_types_are_left_alone(tmp_path):
+def test_messages_and_types_are_not_mutated(tmp_path):
     assert faults(tmp_path, "raise ValueError(f'at least {x + 1} of {y - 1}')") == set()
     assert faults(tmp_path, "x: dict[int, 3 | 4]") == set()
     assert faults(tmp_path, "x = zip(x, y, strict=True)") == set()
 
 
-def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
+def test_mutants_differ_from_the_source_and_parse():
     root = PROJECT / "src" / "shoal"
     source = (root / "io" / "publish.py").read_text()
     found = mutants_of(root, "io/publish.py")
@@ -58,7 +58,7 @@ def test_a_mutant_differs_from_the_file_in_one_place_and_can_be_parsed():
         assert mutant.before == source.splitlines()[mutant.line - 1].strip()
 
 
-def test_every_fault_that_once_survived_can_still_be_put_in():
+def test_former_survivors_still_apply():
     found = former_survivors()
     assert len(found) >= 12
     for _, mutant in found:
@@ -67,14 +67,18 @@ def test_every_fault_that_once_survived_can_still_be_put_in():
         assert mutant.function in functions
 
 
-def test_a_changed_line_leaves_the_rest_of_the_sample_as_it_was():
+def test_samples_are_nested_and_depend_on_the_seed():
+    """A smaller sample is a subset of a larger one of the same seed.
+
+    A changed line therefore leaves the rest of the sample as it was.
+    """
     whole = {mutant.key for _, mutant in sample(40, 1, "output")}
     assert len(whole) > 30
     assert {mutant.key for _, mutant in sample(20, 1, "output")} < whole
     assert {mutant.key for _, mutant in sample(40, 2, "output")} != whole
 
 
-def test_every_mutant_that_is_listed_as_changing_nothing_still_exists():
+def test_listed_equivalent_mutants_still_exist():
     """A line that was changed has to be judged anew."""
     listed = tomllib.loads((PROJECT / "tools" / "mutation" / "equivalent.toml").read_text()).get("mutant", [])
     for one in listed:

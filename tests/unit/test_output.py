@@ -1,4 +1,4 @@
-"""Output appears whole or not at all, whatever happens on the way."""
+"""Output appears completely or not at all, also after failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def write_plan(
 
 
 def assert_whole(table: Path) -> None:
-    """A certificate, where there is one, is about the table beside it; a table is complete."""
+    """Assert that a table is complete and matches its certificate.
+
+    There may be no certificate.
+    """
     certificate = certificate_of(table)
     if certificate.exists():
         content = json.loads(certificate.read_text())
@@ -71,7 +74,7 @@ def names(folder: Path) -> list[str]:
 
 @pytest.fixture
 def unwritable(tmp_path: Path) -> Iterator[Path]:
-    """A directory in which no file can be made, for root neither."""
+    """Yield a directory in which not even root can create files."""
     if os.geteuid() == 0:
         yield Path("/proc/self")
         return
@@ -82,10 +85,10 @@ def unwritable(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o700)
 
 
-# -- before any work -------------------------------------------------------------------------------
+# -- before the work --------------------------------------------------------------------------------
 
 
-def test_an_output_that_exists_is_not_touched(tmp_path: Path) -> None:
+def test_existing_output_is_not_touched(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     (tmp_path / "released.csv").write_text("mine")
     with pytest.raises(OutputError, match=r"released\.csv' exists.*overwrit"):
@@ -96,8 +99,11 @@ def test_an_output_that_exists_is_not_touched(tmp_path: Path) -> None:
     assert_whole(tmp_path / "released.csv")
 
 
-def test_a_certificate_that_exists_is_not_touched_either(tmp_path: Path) -> None:
-    """The certificate of released.parquet has the name of that of released.csv."""
+def test_existing_certificate_is_not_touched(tmp_path: Path) -> None:
+    """Tables that differ only in their suffix share a certificate name.
+
+    The certificate of released.parquet has the name of that of released.csv.
+    """
     release(write_plan(tmp_path))
     before = (tmp_path / "released.certificate.json").read_bytes()
     with pytest.raises(OutputError, match=r"released\.certificate\.json' exists"):
@@ -107,7 +113,7 @@ def test_a_certificate_that_exists_is_not_touched_either(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("target", "says"),
+    ("target", "message"),
     [
         ("released.docx", "must end in .csv, .parquet, .xlsx"),
         ("released", "must end in .csv"),
@@ -117,44 +123,46 @@ def test_a_certificate_that_exists_is_not_touched_either(tmp_path: Path) -> None
         ("n" * 300 + ".csv", "File name too long"),
     ],
 )
-def test_impossible_places(tmp_path: Path, target: str, says: str) -> None:
+def test_impossible_output_paths(tmp_path: Path, target: str, message: str) -> None:
     (tmp_path / "folder.csv").mkdir()
     plan = write_plan(tmp_path, target=target)
     before = names(tmp_path)
-    with pytest.raises(OutputError, match=says):
+    with pytest.raises(OutputError, match=message):
         release(plan)
-    with pytest.raises(OutputError, match=says):
+    with pytest.raises(OutputError, match=message):
         check_output(tmp_path / target, overwrite=False)
     assert names(tmp_path) == before
 
 
-def test_many_machines_write_the_formats_that_they_can(tmp_path: Path) -> None:
+def test_formats_of_output_in_parts(tmp_path: Path) -> None:
+    """Spark writes CSV and Parquet only."""
     check_output(tmp_path / "released.parquet", overwrite=False, in_parts=True)
     with pytest.raises(OutputError, match="Spark writes CSV and Parquet, not"):
         check_output(tmp_path / "released.xlsx", overwrite=False, in_parts=True)
 
 
-def test_a_directory_that_is_not_writable(tmp_path: Path, unwritable: Path) -> None:
+def test_unwritable_directory(tmp_path: Path, unwritable: Path) -> None:
     with pytest.raises(OutputError, match="not writable"):
         release(write_plan(tmp_path, target=str(unwritable / "released.csv")))
 
 
 @pytest.mark.parametrize("refused", [os.W_OK, os.X_OK])
-def test_a_directory_without_write_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int) -> None:
+def test_directory_without_permissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: not mode & refused)
     with pytest.raises(OutputError, match="not writable"):
         check_output(tmp_path / "released.csv", overwrite=False)
 
 
 @pytest.mark.parametrize(("letters", "spelled_out"), [(193, True), (194, False)])
-def test_the_folder_of_a_release_has_a_name_of_two_hundred_bytes_at_most(letters: int, spelled_out: bool) -> None:
+def test_staging_folder_name_length(letters: int, spelled_out: bool) -> None:
+    """The staging folder has a name of at most 200 bytes."""
     folder = staging_of(Path("n" * letters + ".csv"))
     assert (folder.name == f".{'n' * letters}.shoal") == spelled_out
     assert len(folder.name) <= 200
     assert folder != staging_of(Path("n" * (letters + 1) + ".csv"))
 
 
-def test_the_source_is_never_the_output(tmp_path: Path) -> None:
+def test_output_must_not_be_the_source(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, target="source.csv")
     before = (tmp_path / "source.csv").read_bytes()
     with pytest.raises(OutputError, match="source itself"):
@@ -162,17 +170,17 @@ def test_the_source_is_never_the_output(tmp_path: Path) -> None:
     assert (tmp_path / "source.csv").read_bytes() == before
 
 
-# -- on the way ------------------------------------------------------------------------------------
+# -- during a run -----------------------------------------------------------------------------------
 
 
-def test_a_release_and_nothing_else_is_left(tmp_path: Path) -> None:
+def test_only_the_release_remains(tmp_path: Path) -> None:
     release(write_plan(tmp_path))
     written = ["released.certificate.json", "released.csv", "released.report.html"]
     assert names(tmp_path) == ["plan.toml", *written, "source.csv"]
     assert_whole(tmp_path / "released.csv")
 
 
-def test_the_same_plan_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_same_plan_gives_same_bytes(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     release(plan)
     first = [(tmp_path / name).read_bytes() for name in ("released.csv", "released.certificate.json")]
@@ -192,7 +200,7 @@ def test_staging_is_private_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["released.csv", "r[1]*.csv", "😀" * 40 + ".csv", "😀" * 60 + ".csv"])
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, name: str) -> None:
+def test_next_run_removes_files_of_a_killed_run(tmp_path: Path, name: str) -> None:
     left = staging_of(tmp_path / name)
     (left / "table.csv").mkdir(parents=True)
     (left / "table.csv" / "part-0").write_text("records")
@@ -206,7 +214,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path, name: str
 
 @pytest.mark.parametrize("old", [True, False])
 @pytest.mark.parametrize("error", [InfeasibleError, VerificationError, RuntimeError, KeyboardInterrupt])
-def test_a_run_that_fails_leaves_everything_as_it_was(
+def test_failed_run_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], old: bool
 ) -> None:
     from shoal.pipeline import decide
@@ -225,7 +233,7 @@ def test_a_run_that_fails_leaves_everything_as_it_was(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_where_the_table_cannot_be_moved_the_old_release_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_move_leaves_the_old_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table, certificate = tmp_path / "r.csv", tmp_path / "r.certificate.json"
     table.write_text("old")
     certificate.write_text("old")
@@ -283,7 +291,7 @@ def run(plan: Path, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
-def test_a_file_that_may_not_grow(tmp_path: Path, target: str) -> None:
+def test_file_size_limit(tmp_path: Path, target: str) -> None:
     release(write_plan(tmp_path, rows=40, target=target))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name != "source.csv"}
     plan = write_plan(tmp_path, rows=20_000, target=target)
@@ -303,7 +311,7 @@ def test_a_file_that_may_not_grow(tmp_path: Path, target: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
-def test_a_disk_that_is_full(tmp_path: Path, target: str) -> None:
+def test_full_disk(tmp_path: Path, target: str) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(

@@ -1,4 +1,7 @@
-"""The wheel and the source distribution: built, installed away from the source, and used."""
+"""Build, install and use the wheel and the source distribution.
+
+They are installed away from the source.
+"""
 
 from __future__ import annotations
 
@@ -37,17 +40,20 @@ def run(*command, **options):
 
 
 def pack_store(project):
-    """Lay the compiled code of full-domain searches beside the kernels of another copy; the names of its files."""
+    """Pack the compiled code of full-domain searches into another copy.
+
+    It goes into the folder of the copy's kernels; returned are the names of its files.
+    """
     run(sys.executable, "-W", "ignore", "-c", COMPILED)
-    kept = cache._store()
-    place = project / "src" / "shoal" / "kernels" / cache.packed_path(kept).name
-    cache.pack(kept, place, preset=0)
-    with tarfile.open(place) as archive:
+    store = cache._store()
+    archive_path = project / "src" / "shoal" / "kernels" / cache.packed_path(store).name
+    cache.pack(store, archive_path, preset=0)
+    with tarfile.open(archive_path) as archive:
         return {Path(name).name for name in archive.getnames() if not name.endswith(".ran")}
 
 
-def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path):
-    """The wheel is built from the source distribution, so that both are whole."""
+def test_build_install_and_use(tmp_path):
+    """Build the wheel from the source distribution, so both are complete."""
     copy = tmp_path / "copy"
     left = shutil.ignore_patterns(".git", ".venv*", "node_modules", ".*_cache", "__pycache__", ".hypothesis")
     shutil.copytree(PROJECT, copy, ignore=left)
@@ -73,6 +79,6 @@ def test_wheel_and_source_distribution_can_be_built_installed_and_used(tmp_path)
     assert (there / "shoal" / "py.typed").is_file()
 
 
-def test_the_version_to_cite_is_the_version():
+def test_citation_version():
     cited = (PROJECT / "CITATION.cff").read_text()
     assert re.search(r"^version: (.*)$", cited, re.M)[1] == shoal.__version__

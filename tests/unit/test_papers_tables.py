@@ -1,4 +1,7 @@
-"""The worked tables of the two papers on (p, α) and (p+, α): verdicts, weights, distances."""
+"""Worked tables of the two papers on (p, α) and (p+, α).
+
+Verdicts, weights and distances.
+"""
 
 from __future__ import annotations
 
@@ -13,52 +16,55 @@ from shoal.datasets.patients import CATEGORIES, COLUMNS, TABLES
 CONDITION = {"condition": shoal.Column(shoal.Role.SENSITIVE, categories=CATEGORIES)}
 
 
-def ask(number, *models):
+def check_table(number, *models):
     table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[number], strict=True)), strict=True)))
     return shoal.check(table, models, quasi_identifiers=COLUMNS[:3], sensitive=CONDITION)
 
 
-def test_table_1_hides_nobody():
-    answer = ask(1, "k-anonymity k=2")
+def test_table_1_is_not_2_anonymous():
+    answer = check_table(1, "k-anonymity k=2")
     assert (answer.holds, answer.groups, answer.failing_rows) == (False, 12, 12)
 
 
 def test_table_2_is_2_anonymous_in_five_groups():
-    answer = ask(2, "k-anonymity k=2")
+    answer = check_table(2, "k-anonymity k=2")
     assert answer.holds
     assert (answer.rows, answer.groups, answer.smallest_group) == (12, 5, 2)
-    assert not ask(2, "k-anonymity k=3").holds
-    assert not ask(2, "p-sensitive p=2").holds  # both of "<30, 1424*" have cancer
+    assert not check_table(2, "k-anonymity k=3").holds
+    assert not check_table(2, "p-sensitive p=2").holds  # both of "<30, 1424*" have cancer
 
 
 def test_table_5_is_2_sensitive_4_anonymous_and_not_2_plus_2():
-    assert ask(5, "k-anonymity k=4", "p-sensitive p=2").holds
-    answer = ask(5, "k-anonymity k=4", "p-plus-alpha-sensitive p=2 alpha=2")
+    assert check_table(5, "k-anonymity k=4", "p-sensitive p=2").holds
+    answer = check_table(5, "k-anonymity k=4", "p-plus-alpha-sensitive p=2 alpha=2")
     assert not answer.holds
     assert (answer.failing_groups, answer.failing_rows) == (2, 8)
     assert answer.models[1].effective == {"p": 1, "alpha": 0}
 
 
-def test_every_group_is_tested_not_only_the_first_good_one():
-    """Algorithm 1 of the (p+, α) paper breaks its loop at the first good group and accepts Table 5."""
-    answer = ask(5, "p-plus-alpha-sensitive p=2 alpha=2")
+def test_every_group_is_tested():
+    """Do not stop at the first good group.
+
+    Algorithm 1 of the (p+, α) paper breaks its loop at the first good group and accepts Table 5.
+    """
+    answer = check_table(5, "p-plus-alpha-sensitive p=2 alpha=2")
     assert answer.groups - answer.failing_groups == 1  # the good group that would end the loop
     assert not answer.holds
 
 
 def test_table_6_is_2_plus_2_sensitive_4_anonymous():
-    answer = ask(6, "k-anonymity k=4", "p-plus-alpha-sensitive p=2 alpha=2")
+    answer = check_table(6, "k-anonymity k=4", "p-plus-alpha-sensitive p=2 alpha=2")
     assert answer.holds
     assert answer.models[1].effective == {"p": 2, "alpha": 2}
-    assert not ask(6, "p-plus-alpha-sensitive p=2 alpha=2.0001").holds
+    assert not check_table(6, "p-plus-alpha-sensitive p=2 alpha=2.0001").holds
 
 
 def test_table_7_is_3_1_sensitive_4_anonymous():
-    answer = ask(7, "k-anonymity k=4", "p-alpha-sensitive p=3 alpha=1")
+    answer = check_table(7, "k-anonymity k=4", "p-alpha-sensitive p=3 alpha=1")
     assert answer.holds
     assert answer.models[1].effective == {"p": 3, "alpha": 1}
-    assert not ask(7, "p-alpha-sensitive p=3 alpha=1.01").holds
-    assert not ask(7, "p-alpha-sensitive p=4 alpha=1").holds
+    assert not check_table(7, "p-alpha-sensitive p=3 alpha=1.01").holds
+    assert not check_table(7, "p-alpha-sensitive p=4 alpha=1").holds
 
 
 def test_worked_distances_and_weights():
@@ -71,11 +77,11 @@ def test_worked_distances_and_weights():
 
 
 @pytest.mark.parametrize(("first", "weight"), [(0, 1), (4, 2), (8, 3)])
-def test_table_7_shows_the_total_weight_of_each_group(first, weight):
+def test_total_weights_of_table_7_groups(first, weight):
     assert sum(CATEGORIES.weight(row[3]) for row in TABLES[7][first : first + 4]) == weight
 
 
-def test_table_5_is_reached_from_table_1_by_levels():
+def test_levels_turn_table_1_into_table_5():
     table = pa.table(dict(zip(COLUMNS, map(list, zip(*TABLES[1], strict=True)), strict=True)))
     plan = shoal.Plan(
         shoal.Schema(

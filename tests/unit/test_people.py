@@ -1,4 +1,7 @@
-"""Releases that count people: from a table with several rows per person to what is published and certified."""
+"""Releases that count people, from source tables to certificates.
+
+The tables have several rows per person.
+"""
 
 from __future__ import annotations
 
@@ -47,18 +50,18 @@ ROLES = {
 def visits(patients=60, seed=1):
     random = np.random.default_rng(seed)
     often = random.integers(1, 8, patients)
-    who = np.repeat(np.arange(patients), often)
-    age, sex = random.integers(20, 60, patients)[who], random.integers(0, 2, patients)[who]
-    chronic = random.integers(0, 5, patients)[who]
-    illness = np.where(random.random(len(who)) < 0.6, chronic, random.integers(0, 5, len(who)))
+    person = np.repeat(np.arange(patients), often)
+    age, sex = random.integers(20, 60, patients)[person], random.integers(0, 2, patients)[person]
+    chronic = random.integers(0, 5, patients)[person]
+    illness = np.where(random.random(len(person)) < 0.6, chronic, random.integers(0, 5, len(person)))
     names = np.asarray(["flu", "asthma", "HIV", "cancer", "cough"])
     return pa.table(
         {
-            "patient": pa.array([f"P{number:03}" for number in who]),
+            "patient": pa.array([f"P{number:03}" for number in person]),
             "age": pa.array(age),
             "sex": pa.array(np.asarray(["f", "m"])[sex]),
             "illness": pa.array(names[illness]),
-            "remark": pa.array(["-"] * len(who)),
+            "remark": pa.array(["-"] * len(person)),
         }
     )
 
@@ -67,7 +70,8 @@ def plan(*models, method=None, **roles):
     return shoal.Plan(Schema({**ROLES, **roles}), models or (shoal.KAnonymity(5),), method or shoal.FullDomain())
 
 
-def test_a_release_counts_people_and_publishes_neither_person_nor_what_is_dropped():
+def test_release_counts_people_without_publishing_them():
+    """Publish neither the person column nor dropped columns."""
     table = visits()
     found = shoal.anonymize(table, plan(shoal.KAnonymity(5), shoal.PSensitive(2)))
     assert found.table.column_names == ["age", "sex", "illness"]
@@ -81,7 +85,8 @@ def test_a_release_counts_people_and_publishes_neither_person_nor_what_is_droppe
     assert found.risk["highest"] == 1 / people["smallest_group"]
 
 
-def test_two_patients_with_five_rows_each_are_no_group_of_five():
+def test_two_patients_with_five_rows_each():
+    """Two people are no group of five, though they have ten rows."""
     table = pa.table({"who": ["a"] * 5 + ["b"] * 5, "age": ["30"] * 10})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     with pytest.raises(InfeasibleError, match="reach only k = 2"):
@@ -93,17 +98,21 @@ def test_two_patients_with_five_rows_each_are_no_group_of_five():
     assert shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"]).holds
 
 
-def test_five_people_who_all_have_hiv_are_not_diverse():
+def test_people_with_one_shared_illness_are_not_diverse():
+    """All five people have HIV, next to other illnesses."""
     table = pa.table(
         {"who": list("abcdeabcd"), "age": ["30"] * 9, "ill": ["HIV"] * 5 + ["flu", "cough", "asthma", "cancer"]}
     )
-    asked = {"quasi_identifiers": ["age"], "sensitive": ["ill"]}
-    assert shoal.check(table, ["p-sensitive p=4"], **asked).holds
-    assert not shoal.check(table, ["p-sensitive p=2"], **asked, person=["who"]).holds
+    roles = {"quasi_identifiers": ["age"], "sensitive": ["ill"]}
+    assert shoal.check(table, ["p-sensitive p=4"], **roles).holds
+    assert not shoal.check(table, ["p-sensitive p=2"], **roles, person=["who"]).holds
 
 
-def test_what_a_person_has_elsewhere_counts_too():
-    """Everybody in the first group has HIV, though two show another illness there."""
+def test_values_of_a_person_in_other_groups_count():
+    """Count values that people have in rows of other groups.
+
+    Everybody in the first group has HIV, though two show another illness there.
+    """
     table = pa.table(
         {
             "who": ["a", "b", "c", "a", "b", "x", "y"],
@@ -116,7 +125,7 @@ def test_what_a_person_has_elsewhere_counts_too():
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
+def test_written_release_is_the_verified_one(tmp_path, suffix):
     pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
     document = {
         "source": {"path": "visits.csv"},
@@ -134,15 +143,15 @@ def test_a_written_release_is_what_was_verified_by_people(tmp_path, suffix):
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "released.certificate.json", f"released.{suffix}", "released.report.html", "visits.csv",
     ]  # fmt: skip
-    told = json.loads((tmp_path / "released.certificate.json").read_text())
-    assert told["people"] == made.certificate["people"]
-    assert "rows only" in told["people"]["verification"]
+    certificate = json.loads((tmp_path / "released.certificate.json").read_text())
+    assert certificate["people"] == made.certificate["people"]
+    assert "rows only" in certificate["people"]["verification"]
     report = (tmp_path / "released.report.html").read_text()
     for person in set(visits().column("patient").to_pylist()):
         assert person not in report
 
 
-def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkeypatch):
+def test_unverified_release_is_not_written(tmp_path, monkeypatch):
     from shoal.io.engines.duckdb import DuckDBEngine
 
     pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
@@ -155,8 +164,8 @@ def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkey
     }
     project = DuckDBEngine.project
 
-    def wrong(self, table, places):
-        found = project(self, table, places)
+    def wrong(self, table, positions):
+        found = project(self, table, positions)
         return self._view(f"SELECT c0, c1, 'flu' AS c2 FROM {found.name}", found.columns)
 
     monkeypatch.setattr(DuckDBEngine, "project", wrong)
@@ -165,7 +174,7 @@ def test_a_release_that_is_not_what_was_verified_is_not_written(tmp_path, monkey
     assert [path.name for path in tmp_path.iterdir()] == ["visits.csv"]
 
 
-def test_several_columns_name_a_person_together():
+def test_person_of_several_columns():
     table = pa.table(
         {"family": ["1", "1", "11", "1"], "member": ["12", "12", "2", "1"], "age": ["30"] * 4, "n": [1, 2, 3, 4]}
     )
@@ -188,15 +197,18 @@ KEYS = {
 
 @pytest.mark.parametrize("kind", KEYS)
 @given(data=st.data())
-def test_people_are_told_apart_by_what_names_mean(kind, data):
-    """However their keys are written: all at once where that can be, or one by one."""
+def test_people_are_numbered_by_folded_names(kind, data):
+    """Number people by folded names, however keys are written.
+
+    They are folded all at once if that is possible, or one by one.
+    """
     names = data.draw(st.lists(st.none() | KEYS[kind], min_size=1, max_size=12))
     numbers, named = number_names(pa.table({"c0": pa.array(names)}), [0])
     keys = [None if name is None else fold(str(name)) for name in names]
     assert len(named) == len({key for key in keys if key is not None})
     assert [number < 0 for number in numbers] == [key is None for key in keys]
-    told = NumberedPeople(None, 0, named).names
-    assert [None if number < 0 else told[number] for number in numbers] == [key and (key,) for key in keys]
+    found = NumberedPeople(None, 0, named).names
+    assert [None if number < 0 else found[number] for number in numbers] == [key and (key,) for key in keys]
 
 
 @settings(max_examples=40)
@@ -205,21 +217,21 @@ def test_people_are_told_apart_by_what_names_mean(kind, data):
     limit=st.integers(0, 30),
     seed=st.integers(0, 9),
 )
-def test_a_search_counts_the_people_of_every_node(rows, limit, seed):
+def test_search_counts_people_of_every_node(rows, limit, seed):
     columns = zip(*rows, strict=True)
     table = pa.table(dict(zip(("patient", "age", "sex"), map(pa.array, columns), strict=True)))
     schema = Schema({name: ROLES[name] for name in ("patient", "age", "sex")})
-    asked = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.FullDomain())
+    chosen = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.FullDomain())
     with DuckDBEngine() as engine:
-        problem = encode(engine, Source(frame=table), asked, StepTimer(quiet))
+        problem = encode(engine, Source(frame=table), chosen, StepTimer(quiet))
     evaluator = NodeEvaluator(problem, shoal.FullDomain().measure(problem))
     slowly = NodeEvaluator(problem, shoal.FullDomain().measure(problem), by_sizes=False)
     nodes = [(age, sex) for age in range(problem.ladders[0].height + 1) for sex in (0, 1)]
-    for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse ones from any finer one
+    for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse nodes from any finer one
         groups: dict[tuple[int, int], list[int]] = {}
-        for who, age, sex in rows:
+        for person, age, sex in rows:
             width = (1, 5, 10, 50, 1000)[node[0]]
-            groups.setdefault((age // width, "" if node[1] else sex), []).append(who)
+            groups.setdefault((age // width, "" if node[1] else sex), []).append(person)
         left_out = sum(len(people) for people in groups.values() if len(set(people)) < 3)
         found, other = evaluator.look(tuple(node), limit), slowly.look(tuple(node), limit)
         assert (found.suppressed > limit) == (left_out > limit)
@@ -230,7 +242,8 @@ def test_a_search_counts_the_people_of_every_node(rows, limit, seed):
             assert found.loss == pytest.approx(other.loss)
 
 
-def test_rows_that_are_nobodys_are_people_of_their_own_and_it_is_said():
+def test_rows_without_person_are_separate_people():
+    """Count each row without a person as one person, and warn about it."""
     table = pa.table({"who": ["a", None, None, "", "a"], "age": ["30"] * 5})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(4),)))
@@ -241,21 +254,22 @@ def test_rows_that_are_nobodys_are_people_of_their_own_and_it_is_said():
         shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(5),)))
 
 
-def test_people_of_one_row_each_are_the_same_as_rows_and_it_is_said():
+def test_warning_for_people_with_one_row_each():
+    """Warn that counting people is the same as counting rows."""
     table = pa.table({"who": ["a", "b", "c"], "age": ["30"] * 3})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(3),)))
     assert "person-unique" in [warning["code"] for warning in found.warnings]
 
 
-def test_one_person_alone_cannot_be_hidden():
+def test_one_person_is_infeasible():
     table = pa.table({"who": ["a"] * 9, "age": ["30"] * 9})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     with pytest.raises(InfeasibleError, match="reach only k = 1"):
         shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(2),)))
 
 
-def test_a_person_is_nothing_else():
+def test_person_column_has_no_other_role():
     with pytest.raises(PlanError, match="one role"):
         shoal.check(visits(), ["k-anonymity k=2"], quasi_identifiers=["patient"], person=["patient"])
     with pytest.raises(PlanError, match="links all rows"):
@@ -264,11 +278,14 @@ def test_a_person_is_nothing_else():
         Column(Role.PERSON, hierarchy=Widths((5,)))
 
 
-def test_the_order_of_rows_does_not_tell_whose_they_are():
+def test_row_order_is_independent_of_people():
+    """Renaming all people does not change the release."""
     table = visits()
-    renamed = table.set_column(0, "patient", pa.array([f"Q{hash_of(who)}" for who in table.column(0).to_pylist()]))
-    asked = plan(shoal.KAnonymity(5))
-    assert shoal.anonymize(table, asked).table.equals(shoal.anonymize(renamed, asked).table)
+    renamed = table.set_column(
+        0, "patient", pa.array([f"Q{hash_of(person)}" for person in table.column(0).to_pylist()])
+    )
+    chosen = plan(shoal.KAnonymity(5))
+    assert shoal.anonymize(table, chosen).table.equals(shoal.anonymize(renamed, chosen).table)
 
 
 def hash_of(text):
@@ -288,12 +305,12 @@ def method_named(name):
 @pytest.mark.parametrize("method", PUBLISHING)
 def test_every_method_forms_groups_of_people(method, models):
     table = visits(200)
-    asked = {
+    chosen = {
         "k": (shoal.KAnonymity(5),),
         "k and p": (shoal.KAnonymity(5), shoal.PSensitive(2)),
         "k and t": (shoal.KAnonymity(5), shoal.TCloseness(0.4)),
     }[models]
-    found = shoal.anonymize(table, plan(*asked, method=method_named(method)))
+    found = shoal.anonymize(table, plan(*chosen, method=method_named(method)))
     assert found.certificate["people"]["smallest_group"] >= 5
     assert "patient" not in found.table.column_names
 
@@ -306,7 +323,8 @@ REFUSING = (
 
 
 @pytest.mark.parametrize("method", REFUSING, ids=lambda method: method["name"])
-def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method):
+def test_methods_without_people_refuse_the_plan(method):
+    """Methods that cannot count people refuse the plan when it is made."""
     with pytest.raises(PlanError, match="cannot count people"):
         plan(method=build_from_section(METHODS, method, "method"))
 
@@ -320,7 +338,7 @@ def test_a_method_that_cannot_count_people_says_so_when_the_plan_is_made(method)
     ),
     least=st.integers(2, 4),
 )
-def test_attacks_on_people_find_whom_brute_force_finds(rows, least):
+def test_attacks_on_people_match_brute_force(rows, least):
     columns = zip(("who", "age", "ill"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE)})
@@ -344,62 +362,68 @@ def test_attacks_on_people_find_whom_brute_force_finds(rows, least):
     ),
     excluded=st.integers(0, 2),
 )
-def test_what_groups_tell_of_values_is_asked_of_people(rows, excluded):
-    """Brute force over the people of each group, with everything that each of them has."""
+def test_value_attacks_on_people_match_brute_force(rows, excluded):
+    """Use brute force over the people of each group.
+
+    It knows everything that each of them has.
+    """
     columns = dict(zip(("who", "age", "illness"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table({name: pa.array(cells, pa.string()) for name, cells in columns.items()})
     kinds = Categories((("a",), ("b", "c")))
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "illness": Column(Role.SENSITIVE, categories=kinds)})
     found = shoal.attack(table, schema, person=["who"], excluded=excluded)
-    has = {who: {one for other, _, one in rows if other == who and one} for who, _, _ in rows}
-    groups = {age: {who for who, other, _ in rows if other == age and has[who]} for _, age, _ in rows}
-    told = [result for result in found.results if result.column == "illness" and result.name != "composition"]
+    has = {person: {one for other, _, one in rows if other == person and one} for person, _, _ in rows}
+    groups = {age: {person for person, other, _ in rows if other == age and has[person]} for _, age, _ in rows}
+    results = [result for result in found.results if result.column == "illness" and result.name != "composition"]
     if not any(has.values()):
-        assert not told
+        assert not results
         return
-    assert {result.counts for result in told} == {"people"}
-    assert {result.people for result in told} == {sum(map(bool, has.values()))}
-    exposed = {result.name: result.exposed for result in told}
+    assert {result.counts for result in results} == {"people"}
+    assert {result.people for result in results} == {sum(map(bool, has.values()))}
+    exposed = {result.name: result.exposed for result in results}
 
     def in_groups(good):
-        return len({who for group in groups.values() if group and good(group) for who in group})
+        return len({person for group in groups.values() if group and good(group) for person in group})
 
     def hit(group, sets, values):
-        return any(all(set(some) & sets(who) for who in group) for some in itertools.combinations("abc", values))
+        return any(all(set(some) & sets(person) for person in group) for some in itertools.combinations("abc", values))
 
     kind = {"a": "a", "b": "b", "c": "b"}
     assert exposed["homogeneity"] == in_groups(lambda group: hit(group, has.get, 1))
-    assert exposed["similarity"] == in_groups(lambda group: hit(group, lambda who: {kind[v] for v in has[who]}, 1))
-    few = range(1, excluded + 2)
-    assert exposed["background knowledge"] == in_groups(lambda group: any(hit(group, has.get, n) for n in few))
+    assert exposed["similarity"] == in_groups(
+        lambda group: hit(group, lambda person: {kind[v] for v in has[person]}, 1)
+    )
+    sizes = range(1, excluded + 2)
+    assert exposed["background knowledge"] == in_groups(lambda group: any(hit(group, has.get, n) for n in sizes))
     right = 0
-    for who in (who for who in has if has[who]):
+    for person in (person for person in has if has[person]):
         best = []
         for age, group in groups.items():
             times = Counter(value for other in group for value in has[other])
             value = min(times, key=lambda value: (-times[value], value), default=None)
-            if who in group:
+            if person in group:
                 best.append((-times[value] / len(group), age, value))
-        right += min(best)[2] in has[who]
+        right += min(best)[2] in has[person]
     assert exposed["inference"] == right
 
 
 @settings(max_examples=60)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12),
-    apart=st.sampled_from([1, 50]),  # so few cells that all are counted, and so many that keys are sorted
+    step=st.sampled_from([1, 50]),  # cells few enough to count all of them, or so many that keys are sorted
 )
-def test_the_commonest_value_of_a_group_is_the_first_of_equal_ones(pairs, apart):
+def test_commonest_value_is_the_first_of_ties(pairs, step):
     group = np.asarray([group for group, _ in pairs], np.int64)
-    value = np.asarray([value * apart for _, value in pairs], np.int32)
-    most, which = attacks_people._commonest_values(group, value, 5)
+    value = np.asarray([value * step for _, value in pairs], np.int32)
+    largest, which = attacks_people._commonest_values(group, value, 5)
     for g in range(5):
         times = Counter(int(one) for owner, one in zip(group, value, strict=True) if owner == g)
-        assert most[g] == max(times.values(), default=0)
-        assert which[g] == min((one for one in times if times[one] == most[g]), default=-1)
+        assert largest[g] == max(times.values(), default=0)
+        assert which[g] == min((one for one in times if times[one] == largest[g]), default=-1)
 
 
-def test_the_report_tells_attacks_in_people_where_it_is_known_whose_rows_they_are():
+def test_report_counts_attacks_in_people():
+    """Count people, not rows, if the plan has a person column."""
     found = shoal.anonymize(visits(), plan(shoal.KAnonymity(5)))
     page = render(found)
     assert "People exposed by each attack" in page
@@ -409,8 +433,11 @@ def test_the_report_tells_attacks_in_people_where_it_is_known_whose_rows_they_ar
     assert {attack.people for attack in attacks} == {found.certificate["people"]["released"]}
 
 
-def test_the_report_counts_everybody_once_in_the_smallest_group():
-    """Ann has a row in a group of two people and one in a group of three; Eve is alone in the original."""
+def test_report_counts_people_in_their_smallest_group():
+    """Count everybody once, in the smallest of their groups.
+
+    Ann has a row in a group of two people and one in a group of three; Eve is alone in the original.
+    """
     table = pa.table({"who": list("abbcdaeee"), "age": [1, 1, 1, 2, 2, 2, 3, 3, 3]})
     schema = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER, Widths((2,)))})
     facts = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),))).description
@@ -422,12 +449,15 @@ def test_the_report_counts_everybody_once_in_the_smallest_group():
     assert before.risk.prosecutor.at_risk == pytest.approx(1 / 5)
 
 
-def test_a_release_that_counts_rows_exposes_everybody_when_people_are_attacked(tmp_path):
-    """Of 400 patients each is a group of rows, for the number of the patient is published."""
+def test_release_by_rows_exposes_all_people(tmp_path):
+    """Each of 400 patients is a group of rows.
+
+    The number of the patient is published.
+    """
     random = np.random.default_rng(2)
-    who = np.repeat(np.arange(400), random.integers(10, 20, 400))
+    person = np.repeat(np.arange(400), random.integers(10, 20, 400))
     table = pa.table(
-        {"patient_id": who, "ward": random.integers(0, 3, 400)[who], "ill": random.integers(0, 6, len(who))}
+        {"patient_id": person, "ward": random.integers(0, 3, 400)[person], "ill": random.integers(0, 6, len(person))}
     )
     roles = Schema({"patient_id": Column(Role.QUASI_IDENTIFIER), "ward": Column(Role.QUASI_IDENTIFIER)})
     released = shoal.anonymize(table.select(["patient_id", "ward"]), shoal.Plan(roles, (shoal.KAnonymity(5),))).table
@@ -440,17 +470,18 @@ def test_a_release_that_counts_rows_exposes_everybody_when_people_are_attacked(t
     assert "400 of 400 people" in runner.invoke(app, arguments).stdout
 
 
-def test_check_takes_persons_on_the_command_line(tmp_path):
+def test_check_person_option(tmp_path):
     pyarrow.csv.write_csv(pa.table({"who": ["a"] * 5 + ["b"] * 5, "age": ["30"] * 10}), tmp_path / "t.csv")
     arguments = ["check", str(tmp_path / "t.csv"), "-q", "age", "-m", "k-anonymity k=5"]
     assert runner.invoke(app, arguments).exit_code == 0
     done = runner.invoke(app, [*arguments, "--person", "who", "--json"])
     assert done.exit_code == 1
-    told = json.loads(done.stdout)
-    assert (told["people"], told["models"][0]["counts"]) == ({"total": 2, "smallest_group": 2}, "people")
+    answer = json.loads(done.stdout)
+    assert (answer["people"], answer["models"][0]["counts"]) == ({"total": 2, "smallest_group": 2}, "people")
 
 
-def test_an_identifier_that_repeats_warns_where_nothing_says_whose_rows_they_are(tmp_path):
+def test_warning_for_repeating_identifiers(tmp_path):
+    """Warn about repeating identifiers if the plan has no person column."""
     pyarrow.csv.write_csv(visits(), tmp_path / "visits.csv")
     document = {
         "source": {"path": "visits.csv"},
@@ -470,14 +501,15 @@ def test_an_identifier_that_repeats_warns_where_nothing_says_whose_rows_they_are
     assert "identifier-repeats" not in [warning["code"] for warning in found.warnings]
 
 
-def test_columns_that_link_the_rows_of_a_person_are_told_with_figures(tmp_path):
+def test_warning_for_columns_linking_rows(tmp_path):
+    """Warn with figures about columns that link the rows of a person."""
     table = visits()
     birth = pa.array(
-        [f"19{40 + int(who[1:]) % 50}-03-{1 + int(who[1:]) // 50:02}" for who in table["patient"].to_pylist()]
+        [f"19{40 + int(person[1:]) % 50}-03-{1 + int(person[1:]) // 50:02}" for person in table["patient"].to_pylist()]
     )
     often = sum(times > 1 for times in Counter(table["patient"].to_pylist()).values())
-    asked = plan(shoal.KAnonymity(5), birth=Column(Role.OTHER))
-    found = shoal.anonymize(table.append_column("birth", birth), asked)
+    chosen = plan(shoal.KAnonymity(5), birth=Column(Role.OTHER))
+    found = shoal.anonymize(table.append_column("birth", birth), chosen)
     (warning,) = [one for one in found.warnings if one["code"] == "rows-linkable"]
     assert f"tell {often} of the {often} people with several rows apart" in warning["text"]
     assert found.certificate["linking_columns"]["told_apart"] == often
@@ -485,22 +517,23 @@ def test_columns_that_link_the_rows_of_a_person_are_told_with_figures(tmp_path):
     assert "'illness'" not in warning["text"]
     assert "Rows can be linked" in render(found)
     for column in (pa.array(["x"] * len(birth)), pa.array(range(len(birth)))):  # the same for all; never the same
-        told = shoal.anonymize(table.append_column("birth", column), asked)
-        assert "rows-linkable" not in [one["code"] for one in told.warnings]
-    minded = asked.with_(models=(shoal.TrajectoryAnonymity(2),), method=shoal.FactsSuppression(suppression=0.9))
-    told = shoal.anonymize(table.append_column("birth", birth), minded)
-    assert "rows-linkable" not in [one["code"] for one in told.warnings]
+        release = shoal.anonymize(table.append_column("birth", column), chosen)
+        assert "rows-linkable" not in [one["code"] for one in release.warnings]
+    by_trajectory = chosen.with_(models=(shoal.TrajectoryAnonymity(2),), method=shoal.FactsSuppression(suppression=0.9))
+    release = shoal.anonymize(table.append_column("birth", birth), by_trajectory)
+    assert "rows-linkable" not in [one["code"] for one in release.warnings]
 
 
-def test_a_plan_with_a_person_attacks_checks_and_compares_its_release(tmp_path):
-    table, asked = visits(), plan(shoal.KAnonymity(5))
-    released = shoal.anonymize(table, asked).table
-    assert shoal.check(released, plan=asked).holds
-    assert shoal.attack(released, asked, original=table).rows == released.num_rows
-    assert "patient" not in shoal.compare(table, released, asked).columns
+def test_check_attack_and_compare_with_person_plan(tmp_path):
+    table, chosen = visits(), plan(shoal.KAnonymity(5))
+    released = shoal.anonymize(table, chosen).table
+    assert shoal.check(released, plan=chosen).holds
+    assert shoal.attack(released, chosen, original=table).rows == released.num_rows
+    assert "patient" not in shoal.compare(table, released, chosen).columns
 
 
-def test_the_generator_of_visits_has_patients_with_one_to_sixty_visits():
+def test_visits_generator():
+    """The generator gives patients with one to sixty visits."""
     table = visits_table(3000, seed=4)
     often = Counter(table["patient"].to_pylist())
     assert len(often) == 3000
@@ -514,19 +547,20 @@ def test_the_generator_of_visits_has_patients_with_one_to_sixty_visits():
     assert table["patient"].to_pylist() != sorted(table["patient"].to_pylist())
 
 
-def test_the_draft_finds_whose_rows_they_are_by_content():
+def test_draft_finds_person_column_by_content():
     random = np.random.default_rng(3)
-    who = np.repeat(np.arange(80), random.integers(2, 9, 80))
-    facts = {name: random.integers(0, values, 80)[who] for name, values in (("born", 60), ("sex", 2), ("zip", 30))}
-    table = pa.table({"pp": who * 7 + 1003, **facts, "cost": random.integers(0, 500, len(who))})
+    person = np.repeat(np.arange(80), random.integers(2, 9, 80))
+    facts = {name: random.integers(0, values, 80)[person] for name, values in (("born", 60), ("sex", 2), ("zip", 30))}
+    table = pa.table({"pp": person * 7 + 1003, **facts, "cost": random.integers(0, 500, len(person))})
     roles = {column.name: column.role for column in profile_table(table).columns}
     assert roles.pop("pp") is Role.PERSON
     assert Role.PERSON not in roles.values()
-    alone = profile_table(table.drop_columns(["pp"]))  # a place has facts of its own, and is no person
+    alone = profile_table(table.drop_columns(["pp"]))  # a place has constant facts too, and is no person
     assert Role.PERSON not in [column.role for column in alone.columns]
 
 
-def test_shared_names_do_not_warn_where_a_key_tells_all_rows_apart():
+def test_no_warning_for_shared_names_with_a_row_key():
+    """Do not warn about shared names if a key is unique in all rows."""
     rows = 60
     data = pa.table({
         "id": list(range(rows)), "first": [f"n{n % 7}" for n in range(rows)], "doctor_id": [n % 9 for n in range(rows)],

@@ -1,4 +1,7 @@
-"""Models that count people, against definitions that share nothing with the package."""
+"""Models that count people, against independent definitions.
+
+The definitions share no code with the package.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ from tests.reference import unions
 from tests.reference.models import ordered_cost, tree_cost
 
 CLASSES = (("a",), ("b", "c"), ("d",))
-WEIGHT = {value: Fraction(place, 2) for place, values in enumerate(CLASSES) for value in values}
+WEIGHT = {value: Fraction(position, 2) for position, values in enumerate(CLASSES) for value in values}
 PATHS = {value: (value, branch, "*") for branch, values in (("1", "ab"), ("2", "cd")) for value in values}
-CATEGORY = {value: place for place, values in enumerate(CLASSES) for value in values}
+CATEGORY = {value: position for position, values in enumerate(CLASSES) for value in values}
 SCHEMA = Schema(
     {
         "who": Column(Role.PERSON),
@@ -54,7 +57,7 @@ ROWS = st.lists(
 
 
 def by_category(people):
-    return {who: {CATEGORY[value] for value in values} for who, values in people.items()}
+    return {person: {CATEGORY[value] for value in values} for person, values in people.items()}
 
 
 MODELS = {
@@ -107,105 +110,123 @@ def read(engine, rows):
 
 
 def everybody_of(engine, table, models):
-    """What people have, for the gate, as far as some models ask for it."""
+    """Return the values of people for verification.
+
+    They are read as far as some models need them.
+    """
     return read_source_people(engine, table, SCHEMA, AllOf(tuple(map(ByPeople, models))))
 
 
-def told_slowly(rows):
-    """Groups of people, and what everybody has; a row that names nobody is of a person of its own."""
+def reference_groups(rows):
+    """Return groups of people, and the values of everybody.
+
+    A row without a name is a separate person.
+    """
     groups, people = {}, {}
-    for number, (who, group, secret, _) in enumerate(rows):
-        who = who if who is not None else number
-        groups.setdefault(group, {}).setdefault(who)
-        people.setdefault(who, set())
+    for number, (person, group, secret, _) in enumerate(rows):
+        person = person if person is not None else number
+        groups.setdefault(group, {}).setdefault(person)
+        people.setdefault(person, set())
         if secret is not None:
-            people[who].add(secret)
+            people[person].add(secret)
     return {group: list(members) for group, members in sorted(groups.items())}, people
 
 
 @settings(max_examples=50)
 @given(rows=ROWS)
-def test_every_model_by_people_is_its_definition_and_the_gate_agrees(engine, rows):
+def test_models_by_people_match_definitions_and_verification(engine, rows):
+    """Compare models by people with definitions and with verification."""
     table = read(engine, rows)
     frequencies = read_frequency_set(engine, table, SCHEMA)
-    groups, people = told_slowly(rows)
+    groups, people = reference_groups(rows)
     _, found = frequencies.group(frequencies.codes, [d.size for d in frequencies.quasi])
     looked_at = table.positions(("group", "who"))
-    asked_of_all = [asked for asked, _ in MODELS.values()]
-    counted, everybody = engine.frequencies(table, looked_at), everybody_of(engine, table, asked_of_all)
-    own = evaluate_people(counted, everybody, looked_at[:1], looked_at[1], SCHEMA, asked_of_all)
-    sizes = [asked for asked in asked_of_all if asked.sizes_only]
+    all_models = [model for model, _ in MODELS.values()]
+    counted, everybody = engine.frequencies(table, looked_at), everybody_of(engine, table, all_models)
+    own = evaluate_people(counted, everybody, looked_at[:1], looked_at[1], SCHEMA, all_models)
+    sizes = [model for model in all_models if model.sizes_only]
     assert everybody_of(engine, table, sizes) is None
     alone = evaluate_people(counted, None, looked_at[:1], looked_at[1], SCHEMA, sizes)
     assert alone.evaluations == tuple(
-        o for o, asked in zip(own.evaluations, asked_of_all, strict=True) if asked.sizes_only
+        o for o, model in zip(own.evaluations, all_models, strict=True) if model.sizes_only
     )
     assert (alone.rows, alone.groups, alone.smallest) == (own.rows, own.groups, own.smallest)
     assert (own.rows, own.groups, own.smallest) == (len(rows), len(groups), min(map(len, groups.values())))
-    for opinion, (model, (asked, holds)) in zip(own.evaluations, MODELS.items(), strict=True):
+    for opinion, (name, (model, holds)) in zip(own.evaluations, MODELS.items(), strict=True):
         expected = [holds(group, people, list(people)) for group in groups.values()]
-        verdict = ByPeople(asked).assess(found)
-        assert verdict.holds.tolist() == expected, model
-        assert opinion.holds == all(expected), model
-        assert not differences(opinion, asked, all(expected), verdict.effective), model
+        verdict = ByPeople(model).assess(found)
+        assert verdict.holds.tolist() == expected, name
+        assert opinion.holds == all(expected), name
+        assert not differences(opinion, model, all(expected), verdict.effective), name
 
 
 @settings(max_examples=60)
 @given(rows=ROWS, seed=st.integers(0, 2**20))
-def test_what_absorbs_by_people_survives_any_union(engine, rows, seed):
+def test_superset_closure_by_people(engine, rows, seed):
+    """Models closed under superset hold for unions with any group."""
     frequencies = read_frequency_set(engine, read(engine, rows), SCHEMA)
     random = np.random.default_rng(seed)
     number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
-    for asked, _ in MODELS.values():
-        model = ByPeople(asked)
-        if not model.closed_under_superset:
+    for model, _ in MODELS.values():
+        by_people = ByPeople(model)
+        if not by_people.closed_under_superset:
             continue
-        before = model.assess(frequencies.groups_of(number, number.max() + 1)).holds
-        after = model.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds
+        before = by_people.assess(frequencies.groups_of(number, number.max() + 1)).holds
+        after = by_people.assess(frequencies.groups_of(number // 2, number.max() // 2 + 1)).holds
         for group in np.flatnonzero(before):
             assert after[group // 2]
 
 
-TRIED = {name: asked for name, (asked, _) in MODELS.items()} | {"delta": shoal.DeltaDisclosure(0.8, column="secret")}
+TRIED = {name: model for name, (model, _) in MODELS.items()} | {"delta": shoal.DeltaDisclosure(0.8, column="secret")}
 
 
-def test_what_is_declared_of_unions_is_what_a_search_finds():
-    """Nothing is claimed that has a counterexample, and nothing left unclaimed that has none (benchmarks/people.py)."""
+def test_declared_closure_matches_counterexample_search():
+    """Search counterexamples for every declared and undeclared closure.
+
+    Nothing is claimed that has a counterexample, and nothing left unclaimed that has none (benchmarks/people.py).
+    """
     groups = unions.trials(3000, seed=1)
-    for name, asked in TRIED.items():
-        model = ByPeople(asked)
-        united, absorbed = unions.counterexamples(model, groups)
-        assert model.closed_under_union == (united == 0), name
-        assert model.closed_under_superset == (absorbed == 0), name
+    for name, model in TRIED.items():
+        by_people = ByPeople(model)
+        united, absorbed = unions.counterexamples(by_people, groups)
+        assert by_people.closed_under_union == (united == 0), name
+        assert by_people.closed_under_superset == (absorbed == 0), name
 
 
 SETS = st.lists(st.frozensets(st.integers(0, 5), max_size=4), max_size=7)
 
 
-@given(sets=SETS, most=st.integers(1, 4))
-def test_the_fewest_values_that_everybody_has_one_of(sets, most):
+@given(sets=SETS, limit=st.integers(1, 4))
+def test_hitting_number(sets, limit):
+    """Find the fewest values of which everybody has at least one."""
     people = dict(enumerate(sets))
-    expected = min(slow.values_needed(list(people), people), most)
+    expected = min(slow.values_needed(list(people), people), limit)
     known = {one for one in sets if one}
-    assert hitting_number(known, most) == expected
+    assert hitting_number(known, limit) == expected
 
 
-def test_shares_do_not_unite_by_people(engine):
-    """a, x and b, x have shares of one half each; a, b, x together have two thirds."""
+def test_shares_by_people_are_not_closed_under_union(engine):
+    """Two groups with shares of one half unite to two thirds.
+
+    a, x and b, x have shares of one half each; the union a, b, x has two thirds.
+    """
     rows = [("a", "1", "h", None), ("x", "1", "o", None), ("b", "2", "h", None), ("x", "2", "o", None)]
     schema = Schema({**SCHEMA.columns, "secret": Column(Role.SENSITIVE)})
     frequencies = read_frequency_set(engine, read(engine, rows), schema)
     model = ByPeople(shoal.AlphaK(0.5, 2, "secret"))
-    _, apart = frequencies.group(frequencies.codes, [2])
-    assert model.assess(apart).holds.all()
+    _, separate = frequencies.group(frequencies.codes, [2])
+    assert model.assess(separate).holds.all()
     assert not model.assess(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)).holds.any()
     assert not model.closed_under_union
 
 
 @pytest.mark.parametrize("model", ["p-sensitive p=2", "l-diversity l=2", "p-alpha-sensitive p=2 alpha=1",
                                    "p-plus-alpha-sensitive p=2 alpha=1"])  # fmt: skip
-def test_people_who_have_one_value_each_are_released_where_groups_hold_more_values_than_asked(model):
-    """What is told is counted no further than what is asked, by the model as by the gate."""
+def test_groups_with_more_values_than_required_are_released(model):
+    """Count effective values no further than the required number.
+
+    Both the model and verification do so; people have one value each here, and groups have more values than required.
+    """
     values = ["a", "b", "c", "d"] * 2
     table = pa.table({"who": [str(n) for n in range(8)], "group": ["1"] * 4 + ["2"] * 4, "secret": values})
     columns = {name: column for name, column in SCHEMA.columns.items() if name != "other"}
@@ -213,7 +234,8 @@ def test_people_who_have_one_value_each_are_released_where_groups_hold_more_valu
     assert release.certificate["models"][0]["effective"].get("p", 2) == 2
 
 
-def test_a_model_by_people_needs_people_and_asks_of_the_other_columns_what_it_asks_by_rows():
+def test_models_by_people_require_person_and_model_columns():
+    """Require a person column, and other columns as models by rows do."""
     from shoal.errors import PlanError
     from shoal.schema.columns import Domain
 
@@ -223,21 +245,23 @@ def test_a_model_by_people_needs_people_and_asks_of_the_other_columns_what_it_as
     with pytest.raises(PlanError, match="no column of role person"):
         ByPeople(shoal.PSensitive(2)).check((secret,))
     with pytest.raises(PlanError, match="p-sensitive"):
-        ByPeople(shoal.PSensitive(2)).check((person,))  # whose rows they are is no sensitive value
+        ByPeople(shoal.PSensitive(2)).check((person,))  # the person column is no sensitive value
 
 
-def test_a_search_is_told_of_people_by_their_column_and_of_values_by_theirs():
+def test_bound_rules_by_people_name_their_columns():
+    """Rules on people name the person column, rules on values theirs."""
     from shoal.schema.columns import Domain
     from shoal.table.rules import DISTINCT
 
     domains = Domain("secret", 2), Domain("who", 9, people=object()), Domain("other", 2)
     totals = [np.ones(domain.size, np.int64) for domain in domains]
-    told = ByPeople(shoal.KAnonymity(3)).bound_rules(domains, totals)
-    assert [(place, rule.kind, rule.whole) for place, rule in told] == [(1, DISTINCT, 3)]
-    told = ByPeople(shoal.PSensitive(2, "other")).bound_rules(domains, totals)
-    assert [place for place, rule in told if rule.whole == 2][-1] == 2
+    rules = ByPeople(shoal.KAnonymity(3)).bound_rules(domains, totals)
+    assert [(column, rule.kind, rule.whole) for column, rule in rules] == [(1, DISTINCT, 3)]
+    rules = ByPeople(shoal.PSensitive(2, "other")).bound_rules(domains, totals)
+    assert [column for column, rule in rules if rule.whole == 2][-1] == 2
 
 
-def test_which_models_are_about_people_alone_is_not_lost_when_people_are_counted():
+def test_requires_people_is_passed_on():
+    """ByPeople passes on that a model requires people."""
     assert ByPeople(shoal.TrajectoryAnonymity(3)).requires_people
     assert not ByPeople(shoal.KAnonymity(3)).requires_people

@@ -1,4 +1,4 @@
-"""Dates that move person by person, or are counted from a person's first."""
+"""Dates shifted per person, or counted from a person's first date."""
 
 from __future__ import annotations
 
@@ -35,9 +35,12 @@ def key(tmp_path, monkeypatch):
 
 
 def released(values, kind, *, names=None, **column):
-    """A release whose one other column has these values, of these people."""
-    who = pa.array(names or [who for who, _ in VISITS], pa.string())
-    table = pa.table({"who": who, "day": pa.array(values, kind), "q": [1] * len(who)})
+    """Release a table with one other column of these values.
+
+    The values are of the people named, or of those of VISITS.
+    """
+    people = pa.array(names or [people for people, _ in VISITS], pa.string())
+    table = pa.table({"who": people, "day": pa.array(values, kind), "q": [1] * len(people)})
     roles = {"who": Column(Role.PERSON), "q": Column(Role.QUASI_IDENTIFIER), "day": Column(Role.OTHER, **column)}
     return shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),)))
 
@@ -49,15 +52,18 @@ def expected(name, day, days):
 
 
 @pytest.mark.parametrize("written", ["date", "text", "format", "time"])
-def test_all_dates_of_a_person_move_by_the_same_secret_number_of_days(key, written):
-    """By the definition, however dates are written; nobody's dates have no one to move with."""
+def test_dates_of_a_person_move_by_one_offset(key, written):
+    """Compare offsets with their definition, in every form of dates.
+
+    Dates without a person have no offset and become missing.
+    """
     days = [day for _, day in VISITS]
     forms = {"date": None, "text": "%Y-%m-%d", "format": "%d.%m.%Y", "time": "%Y-%m-%dT11:30:00"}
     form = forms[written]
     values = [day if day is None or form is None else day.strftime(form) for day in days]
     column = {"role": Role.QUASI_IDENTIFIER, "hierarchy": Calendar(format=form)} if written == "format" else {}
     names = ["ann", "ann", "bob", "bob", None]
-    if column:  # a format is that of a hierarchy, which a quasi-identifier has
+    if column:  # only the hierarchy of a quasi-identifier has a format
         roles = {"who": Column(Role.PERSON), "day": Column(shift=Shift(90), **column)}
         table = pa.table({"who": names * 2, "day": values * 2})
         found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 5})))
@@ -65,17 +71,18 @@ def test_all_dates_of_a_person_move_by_the_same_secret_number_of_days(key, writt
         return
     found = released(values, pa.date32() if form is None else pa.string(), names=names, shift=Shift(90))
     moved = [
-        None if who is None or day is None else expected(who, day, 90) for who, day in zip(names, days, strict=True)
+        None if person is None or day is None else expected(person, day, 90)
+        for person, day in zip(names, days, strict=True)
     ]
-    shown = [day if day is None or form is None else day.strftime(form) for day in moved]
-    assert sorted(map(str, found.table["day"].to_pylist())) == sorted(map(str, shown))
+    published = [day if day is None or form is None else day.strftime(form) for day in moved]
+    assert sorted(map(str, found.table["day"].to_pylist())) == sorted(map(str, published))
     assert moved[1] - moved[0] == days[1] - days[0]
     assert found.certificate["moved_dates"] == ["day"]
     assert found.certificate["plan"]["columns"]["day"]["shift"] == {"days": 90, "per": "person"}
     assert "at most 90, that only the holder of a secret key can tell" in render(found)
 
 
-def test_a_moved_date_is_generalized_and_verified_as_it_is_published(key):
+def test_moved_dates_are_generalized_and_verified(key):
     names = [f"p{n}" for n in range(30)]
     table = pa.table({"who": names, "day": [DAY(2024, 6, 15)] * 30})
     roles = {"who": Column(Role.PERSON), "day": Column(Role.QUASI_IDENTIFIER, Calendar(("year",)), shift=Shift(365))}
@@ -84,15 +91,15 @@ def test_a_moved_date_is_generalized_and_verified_as_it_is_published(key):
     assert sorted(found.table["day"].to_pylist()) == sorted(year for year in years if years.count(year) > 1)
 
 
-def test_spellings_of_a_person_move_together(key):
+def test_spellings_of_a_person_share_an_offset(key):
     found = released([day for _, day in VISITS], pa.date32(), shift=Shift(10))
-    shown = found.table["day"].to_pylist()
-    assert expected("ann", DAY(2024, 2, 28), 10) in shown
-    assert expected("ann", DAY(2024, 3, 1), 10) in shown
-    assert shown.count(None) == 2
+    published = found.table["day"].to_pylist()
+    assert expected("ann", DAY(2024, 2, 28), 10) in published
+    assert expected("ann", DAY(2024, 3, 1), 10) in published
+    assert published.count(None) == 2
 
 
-def test_days_since_the_first_need_no_key():
+def test_days_since_first_date_need_no_key():
     found = released([day for _, day in VISITS], pa.date32(), relative_to="first")
     assert sorted(found.table["day"].to_pylist(), key=str) == [0, 0, 0, 2, None]
     assert "days since the person" in render(found)
@@ -101,7 +108,7 @@ def test_days_since_the_first_need_no_key():
     assert sorted(found.table["day"].to_pylist(), key=str) == [0, 0, 0, 4, None]
 
 
-def test_offsets_are_spread_and_depend_on_key_and_days():
+def test_offsets_depend_on_key_and_days():
     offsets = [days_moved(KEY, (str(n),), 3) for n in range(2000)]
     assert set(offsets) == set(range(-3, 4))
     assert offsets != [days_moved(b"x" * 32, (str(n),), 3) for n in range(2000)]
@@ -120,7 +127,7 @@ def test_offsets_are_spread_and_depend_on_key_and_days():
     ],
     ids=["sensitive", "both", "no days", "weeks", "per row", "last"],
 )
-def test_what_cannot_be_moved_is_refused_when_the_plan_is_read(column, message):
+def test_wrong_shifts_are_refused_in_plans(column, message):
     document = {
         "columns": {"who": "person", "q": "quasi-identifier", "day": column},
         "models": ["k-anonymity k=2"],
@@ -129,7 +136,8 @@ def test_what_cannot_be_moved_is_refused_when_the_plan_is_read(column, message):
         shoal.Plan.from_dict(document)
 
 
-def test_what_is_no_date_is_refused_without_telling_it(key):
+def test_values_other_than_dates_are_refused_undisclosed(key):
+    """The error counts the values and does not name them."""
     values = ["2024-01-01", "Zebulon", "31.12.2020", None, "2024-01-02"]
     for how in ({"shift": Shift(5)}, {"relative_to": "first"}):
         with pytest.raises(PlanError, match="2 different date") as refused:
@@ -145,13 +153,15 @@ def test_what_is_no_date_is_refused_without_telling_it(key):
     ("value", "kind"),
     [(2**62, pa.timestamp("us")), (-(2**62), pa.timestamp("us", "UTC")), (2**40, pa.timestamp("s"))],
 )
-def test_an_instant_beyond_the_calendar_is_refused_and_no_fault(key, column, value, kind):
+def test_instants_beyond_the_calendar_are_refused(key, column, value, kind):
+    """Refuse the plan; there is no internal error."""
     values = pa.array([value, 0, 0, None, 0], pa.int64()).cast(kind)
     with pytest.raises(PlanError, match="found 1 different date of people"):
         released(values, kind, **column)
 
 
-def test_a_moment_before_the_first_day_of_the_calendar_is_refused_and_no_fault(key):
+def test_instants_before_the_calendar_are_refused(key):
+    """Refuse the plan; there is no internal error."""
     early = ["0001-01-01T00:00:00+14:00", "2020-01-01T00:00:00+00:00", None, None, None]
     for column in ({"shift": Shift(1)}, {"relative_to": "first"}):
         with pytest.raises(PlanError, match="found 1 different date of people"):
@@ -163,7 +173,8 @@ def test_days_of_early_years_keep_their_form(key):
     assert {len(day) for day in moved.to_pylist()} == {10}
 
 
-def test_a_plan_needs_a_person_and_a_key_and_is_its_own_document(monkeypatch):
+def test_moved_dates_need_a_person_and_a_key(monkeypatch):
+    """The plan is equal to the plan of its document, too."""
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     moved = Column(Role.QUASI_IDENTIFIER, shift=Shift(5))
     with pytest.raises(PlanError, match="person by person"):

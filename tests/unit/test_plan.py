@@ -1,4 +1,7 @@
-"""Plans: from TOML, from dictionaries, and what is refused before any data is read."""
+"""Plans from TOML and dictionaries, and plans refused before reading.
+
+Wrong plans are refused before any data is read.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ overwrite = true
 
 
 def small(**changes: Any) -> dict[str, Any]:
-    """A plan that is right, with changes."""
+    """Return a valid plan, with changes."""
     plan: dict[str, Any] = {
         "columns": {"age": {"role": "quasi-identifier"}},
         "models": [{"name": "k-anonymity", "k": 2}],
@@ -75,7 +78,7 @@ def small(**changes: Any) -> dict[str, Any]:
     return plan | changes
 
 
-def test_a_whole_plan(tmp_path: Path) -> None:
+def test_complete_plan(tmp_path: Path) -> None:
     (tmp_path / "country.csv").write_text("USA;America\nIndia;Asia\n")
     (tmp_path / "plan.toml").write_text(WHOLE)
     plan = Plan.read(tmp_path / "plan.toml")
@@ -100,7 +103,7 @@ def test_a_whole_plan(tmp_path: Path) -> None:
     assert plan.output.overwrite
 
 
-def test_a_plan_in_python_is_the_same_as_one_in_a_file() -> None:
+def test_plan_in_python_equals_plan_of_dict() -> None:
     built = Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (KAnonymity(2),))
     assert built == Plan.from_dict(small())
 
@@ -122,7 +125,7 @@ def test_a_plan_in_python_is_the_same_as_one_in_a_file() -> None:
         ({"flat": True}, Flat()),
     ],
 )
-def test_hierarchies_as_they_are_written(written: dict[str, Any], hierarchy: object) -> None:
+def test_hierarchies(written: dict[str, Any], hierarchy: object) -> None:
     assert build_hierarchy(written, "c", Path()) == hierarchy
 
 
@@ -164,13 +167,13 @@ def test_hierarchies_as_they_are_written(written: dict[str, Any], hierarchy: obj
         {"flat": False},
     ],
 )
-def test_hierarchies_that_are_written_wrongly(written: dict[str, Any]) -> None:
+def test_wrong_hierarchies(written: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="'age'"):
         Plan.from_dict(small(columns={"age": {"role": "quasi-identifier", "hierarchy": written}}))
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"columns": {}}, "at least one quasi-identifier"),
         ({"columns": {"age": {"role": "sensitive"}}}, "at least one quasi-identifier"),
@@ -209,8 +212,8 @@ def test_hierarchies_that_are_written_wrongly(written: dict[str, Any]) -> None:
         ({"seed": "x", "seeds": 1}, "2 faults in all"),
     ],
 )
-def test_plans_that_are_wrong(changes: dict[str, Any], says: str) -> None:
-    with pytest.raises(PlanError, match=says) as caught:
+def test_wrong_plans(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=message) as caught:
         Plan.from_dict(small(**changes))
     assert "\n" not in str(caught.value)
 
@@ -221,7 +224,7 @@ def test_delimiter_and_quote_must_differ() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"[columns.age\n", "not valid TOML"),
         (b'[columns.age]\nrole = "other"\n[columns.age]\nrole = "sensitive"\n', "age.*twice"),
@@ -229,23 +232,23 @@ def test_delimiter_and_quote_must_differ() -> None:
         (b"", "lacks columns"),
     ],
 )
-def test_files_that_are_no_plan(tmp_path: Path, content: bytes, says: str) -> None:
+def test_files_other_than_plans(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "plan.toml"
     path.write_bytes(content)
-    with pytest.raises(PlanError, match=says):
+    with pytest.raises(PlanError, match=message):
         Plan.read(path)
     for absent in (tmp_path / "absent.toml", tmp_path):
         with pytest.raises(PlanError, match="cannot be read"):
             Plan.read(absent)
 
 
-def test_a_byte_order_mark_in_a_plan(tmp_path: Path) -> None:
+def test_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
     path.write_bytes(b'\xef\xbb\xbf[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n')
     assert Plan.read(path).models == (KAnonymity(2),)
 
 
-def test_a_hierarchy_file_that_is_wrong_names_column_and_file(tmp_path: Path) -> None:
+def test_wrong_hierarchy_file_names_column_and_file(tmp_path: Path) -> None:
     (tmp_path / "h.csv").write_text("a;A\na;B\n")
     with pytest.raises(HierarchyError, match=r"'age'.*h\.csv.*two rows"):
         Plan.from_dict(small(columns={"age": {"role": "quasi-identifier", "hierarchy": {"csv": "h.csv"}}}), tmp_path)
@@ -260,7 +263,7 @@ def test_models_on_a_command_line() -> None:
 
 
 @pytest.mark.parametrize("column", ["illness", "blood type", "a,b", "f(x)", 'a"b', '"; drop table x; --', "😀", "k=3"])
-def test_a_column_of_any_name_on_a_command_line(column: str) -> None:
+def test_any_column_name_on_a_command_line(column: str) -> None:
     assert parse_model(f"p-sensitive p=2 column={column}") == PSensitive(2, column)
     assert parse_model(f"p-sensitive(p=2, column={column})") == PSensitive(2, column)
 
@@ -269,19 +272,20 @@ def test_a_column_of_any_name_on_a_command_line(column: str) -> None:
     "text",
     ["", "k-anonymity", "k-anonymity 5", "k-anonymity k", "k-anonymity k=", "k-anonymity k=5 k=3", "k=5", "x y=1"],
 )
-def test_models_that_are_written_wrongly(text: str) -> None:
+def test_wrong_models_on_a_command_line(text: str) -> None:
     with pytest.raises(PlanError):
         parse_model(text)
 
 
-def test_every_model_has_the_name_it_is_known_by() -> None:
+def test_names_of_models() -> None:
     assert {
         "k-anonymity", "p-sensitive", "p-alpha-sensitive", "p-plus-alpha-sensitive", "l-diversity", "t-closeness",
         "alpha-k", "delta-disclosure", "beta-likeness",
     } <= set(MODELS)  # fmt: skip
 
 
-def test_what_json_cannot_say_becomes_text() -> None:
+def test_plain_values_for_json() -> None:
+    """Values that JSON does not have become text."""
     import datetime
 
     document = {"a": [float("inf"), float("nan"), 1.5, True, None], "d": datetime.date(2024, 1, 1), "p": Path("x")}
@@ -290,7 +294,7 @@ def test_what_json_cannot_say_becomes_text() -> None:
     json.dumps(made, allow_nan=False)
 
 
-def test_the_certificate_of_a_plan_with_infinity_and_dates_is_json(tmp_path: Path) -> None:
+def test_certificate_with_infinity_and_dates_is_json(tmp_path: Path) -> None:
     from shoal.pipeline.run import release
 
     (tmp_path / "s.csv").write_text("age,day\n21,2024-01-01\n22,2024-01-02\n")

@@ -1,4 +1,7 @@
-"""Plans as typed objects: written in words, changed, written to TOML and read back; and the schema of plan files."""
+"""Plans as typed objects, and the JSON schema of plan files.
+
+Plans are built from shorthands, changed, written to TOML and read back.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ PLAN = Plan(
 )
 
 
-def test_words_are_the_objects_that_they_stand_for():
+def test_shorthands_build_schema_objects():
     columns = PLAN.columns
     assert columns["name"] == Column(Role.IDENTIFIER)
     assert columns["age"].hierarchy == Widths((5, 10), bottom=20)
@@ -86,24 +89,24 @@ def test_words_are_the_objects_that_they_stand_for():
     assert PLAN.output == Output(Path("released.csv"))
 
 
-def test_a_hierarchy_file_is_read(tmp_path):
+def test_hierarchy_from_file(tmp_path):
     (tmp_path / "country.csv").write_text("USA;America\nIndia;Asia\n")
     assert levels_from(tmp_path / "country.csv").rows == (("USA", "America"), ("India", "Asia"))
 
 
-def test_a_plan_is_what_its_toml_says():
+def test_toml_round_trip():
     assert Plan.from_toml(PLAN.to_toml()) == PLAN
     with pytest.raises(PlanError, match="not valid TOML"):
         Plan.from_toml("columns = ")
 
 
-def test_plans_are_equal_where_they_ask_for_the_same():
+def test_equality_of_plans():
     columns = {"age": quasi(intervals(5))}
     assert Plan(columns=columns, models="k-anonymity k=5") == Plan(Schema(columns), (KAnonymity(5),), FullDomain())
     assert Plan(columns, KAnonymity(5)) != Plan(columns, KAnonymity(6))
 
 
-def test_with_changes_what_is_said_and_nothing_else():
+def test_with_changes_only_given_parts():
     plan = PLAN.with_(k=9, columns={"ward": "identifier"}, seed=8)
     assert plan.models == (KAnonymity(9), PSensitive(2, column="illness"))
     assert plan.columns["ward"].role is Role.IDENTIFIER
@@ -115,13 +118,13 @@ def test_with_changes_what_is_said_and_nothing_else():
     assert PLAN.with_() == PLAN
 
 
-def test_a_plan_cannot_be_changed_in_place():
+def test_plans_are_immutable():
     with pytest.raises(AttributeError):
         PLAN.seed = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(
-    ("made", "says"),
+    ("make", "message"),
     [
         (lambda: Plan(), "its columns, once"),
         (lambda: Plan({"a": "other"}, columns={"a": "other"}), "its columns, once"),
@@ -132,13 +135,13 @@ def test_a_plan_cannot_be_changed_in_place():
         (lambda: PLAN.with_(suppression=0.1), "no suppression"),
     ],
 )
-def test_what_is_not_a_plan_is_refused(made, says):
+def test_wrong_plans_are_refused(make, message):
     with pytest.raises(PlanError) as caught:
-        made()
-    assert says in str(caught.value)
+        make()
+    assert message in str(caught.value)
 
 
-def test_the_schema_of_plan_files_that_is_shipped_is_current():
+def test_shipped_json_schema_is_current():
     assert FILE.read_text(encoding="utf-8") == to_json(), "run: python -m shoal.plan.json_schema"
 
 
@@ -155,7 +158,7 @@ SCHEMA = json.loads(FILE.read_text(encoding="utf-8"))
     ],
     ids=["python", "patients", "draft", "short"],
 )
-def test_the_schema_holds_for_plans(document):
+def test_json_schema_accepts_plans(document):
     Plan.from_dict(document, FOLDER)
     assert holds(SCHEMA, document, SCHEMA)
 
@@ -176,7 +179,7 @@ def test_the_schema_holds_for_plans(document):
     ],
     ids=str,
 )
-def test_the_schema_and_the_reader_refuse_the_same(change):
+def test_json_schema_and_reader_refuse_the_same(change):
     document = {"columns": {"age": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}], **change}
     assert not holds(SCHEMA, document, SCHEMA)
     with pytest.raises(shoal.InputError):
@@ -213,12 +216,12 @@ wrong: str = anonymize([1], k=5).table
 """
 
 
-def test_types_tell_right_from_wrong(tmp_path):
+def test_type_checker_accepts_and_rejects(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(BAD)
     root = Path(shoal.__file__).parent.parent.parent
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(root / "pyproject.toml")]
-    # the options name packages, which this does not check
+    # the options name packages, which are not checked here
     files = [str(tmp_path / "good.py"), str(tmp_path / "bad.py")]
     text = (root / "pyproject.toml").read_text().replace('packages = ["shoal"]\n', "")
     (tmp_path / "pyproject.toml").write_text(text)

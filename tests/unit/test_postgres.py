@@ -1,4 +1,4 @@
-"""A real PostgreSQL on a private socket: what is read, what is written, and what is left when something breaks."""
+"""PostgreSQL on a private socket: reading, writing and failures."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def read(**given):
         return engine.to_arrow(table), table
 
 
-def test_types_names_and_nulls_are_kept(clinic):
+def test_types_names_and_nulls_are_read(clinic):
     found, table = read(table="visits")
     kinds = dict(zip(table.columns, table.types, strict=True))
     assert kinds == {"name": "VARCHAR", "age": "INTEGER", "height": "DECIMAL(5,2)", "seen": "TIMESTAMP WITH TIME ZONE",
@@ -101,33 +101,34 @@ def test_types_names_and_nulls_are_kept(clinic):
     assert read(query="SELECT age + 1 AS older FROM visits -- and a comment")[0].column_names == ["older"]
 
 
-def test_arrays_bytes_spans_and_rows_are_refused(clinic):
+def test_arrays_bytes_intervals_and_rows_are_refused(clinic):
     for cell in ("ARRAY[1, 2]", "'x'::bytea", "interval '1 day'", "ROW(1, 2)"):
         with pytest.raises(TableError, match="not plain values"):
             read(query=f"SELECT {cell} AS a")
 
 
-def test_infinity_is_no_other_date_and_the_end_of_a_day_not_its_beginning(clinic):
+def test_infinity_and_end_of_day_are_refused(clinic):
+    """Infinity must not become another date, nor 24:00 become 00:00."""
     for cell in ("date 'infinity'", "timestamp '-infinity'", "timestamptz 'infinity'", "time '24:00'"):
         with pytest.raises(TableError, match="Column 'b' holds infinity or 24:00"):
             read(query=f"SELECT date '2024-01-01' AS a, {cell} AS b")
 
 
-def test_a_domain_is_what_it_is_made_of(clinic):
+def test_domains_are_read_as_base_types(clinic):
     run(clinic, "CREATE DOMAIN years AS int CHECK (VALUE > 0); CREATE DOMAIN age AS years")
     assert read(query="SELECT 3::age AS a, '$2.50'::money AS b")[0].to_pylist() == [{"a": 3, "b": "$2.50"}]
 
 
-def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clinic):
+def test_release_with_certificate_on_the_server(clinic):
     done = shoal.release(plan())
     assert tables(clinic) == {"visits", "released", "released_certificate"}
     ((text,),) = ask(clinic, "SELECT certificate FROM released_certificate")
-    told = json.loads(text)
-    assert told["smallest_group"] == done.certificate["smallest_group"] >= 5
+    certificate = json.loads(text)
+    assert certificate["smallest_group"] == done.certificate["smallest_group"] >= 5
     assert "postgresql" not in text
     smallest = ask(clinic, "SELECT min(n), sum(n) FROM (SELECT count(*) n FROM released GROUP BY age) AS g")
     assert smallest[0][0] >= 5
-    assert int(smallest[0][1]) == told["released"]
+    assert int(smallest[0][1]) == certificate["released"]
     kinds = dict(ask(clinic, "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute "
                              "WHERE attrelid = 'released'::regclass AND attnum > 0"))  # fmt: skip
     assert (kinds["height"], kinds["seen"], kinds["born"]) == ("numeric(5,2)", "timestamp with time zone", "date")
@@ -137,21 +138,21 @@ def test_a_release_is_verified_on_the_server_and_lands_with_its_certificate(clin
     shoal.release(plan(overwrite=True))
 
 
-def test_a_table_of_a_server_is_explored_by_several_processes(clinic):
+def test_explore_a_table_of_the_server(clinic):
     (trial,) = shoal.explore(plan(), methods=["mondrian"], ks=[5], workers=1).trials
     assert (trial.outcome, trial.released) == ("released", 88)
 
 
-def test_the_certificate_is_a_file_too_where_that_is_asked_for(clinic, tmp_path):
-    place = tmp_path / "visits.certificate.json"
-    shoal.release(plan(certificate_file=str(place)))
+def test_certificate_file(clinic, tmp_path):
+    path = tmp_path / "visits.certificate.json"
+    shoal.release(plan(certificate_file=str(path)))
     ((text,),) = ask(clinic, "SELECT certificate FROM released_certificate")
-    assert place.read_text() == text
+    assert path.read_text() == text
     assert str(tmp_path) not in text
     with pytest.raises(OutputError, match="exists"):
-        shoal.release(plan("other", certificate_file=str(place)))
+        shoal.release(plan("other", certificate_file=str(path)))
     assert "other" not in tables(clinic)
-    shoal.release(plan(overwrite=True, certificate_file=str(place)))
+    shoal.release(plan(overwrite=True, certificate_file=str(path)))
     with pytest.raises(PlanError, match="for databases"):
         shoal.Plan.from_dict({**plan(), "output": {"path": "x.csv", "certificate_file": "x.json"}})
 
@@ -159,7 +160,7 @@ def test_the_certificate_is_a_file_too_where_that_is_asked_for(clinic, tmp_path)
 KINDS = {
     "int2": "-32768", "int8": "-9223372036854775808", "float4": "1.5e-30", "float8": "1.2345678901234567e-300",
     "numeric(38,10)": "1234567890123456789012345678.0000000001", "boolean": "true", "text": "\t\n\\ 'x' \U0010ffff",
-    "text COLLATE \"C\"": "".join(chr((plane << 16) + place) for plane in range(17) for place in (0x41, 0xFFFD)),
+    "text COLLATE \"C\"": "".join(chr((plane << 16) + point) for plane in range(17) for point in (0x41, 0xFFFD)),
     "date": "0001-01-01", "time": "23:59:59.999999", "timestamp": "1999-12-31 23:59:59.123456",
     "timestamptz": "2024-03-31 01:59:59.5+00",
 }  # fmt: skip
@@ -169,16 +170,17 @@ AS_TEXT = {
 }  # fmt: skip
 
 
-def test_every_kind_of_value_comes_out_as_it_went_in_or_as_its_text(clinic):
+def test_round_trip_of_all_types(clinic):
+    """Values come out in their type, or as their text."""
     kinds = {**KINDS, **AS_TEXT}
     listed = ", ".join(f'"{number}" {kind}' for number, kind in enumerate(kinds))
     given = ", ".join("E'" + text.replace("\\", "\\\\").replace("'", "''") + "'" for text in kinds.values())
     run(clinic, f"DROP TABLE visits; CREATE TABLE visits (age int, {listed});"
                 f"INSERT INTO visits VALUES (20, {given}), (21, {given});"
                 "INSERT INTO visits (age) VALUES (22)")  # fmt: skip
-    asked = {**plan(), "models": [{"name": "k-anonymity", "k": 3}], "method": {"name": "full-domain"}}
-    asked["columns"] = {"age": asked["columns"]["age"], **{str(n): {"role": "other"} for n in range(len(kinds))}}
-    shoal.release(asked)
+    document = {**plan(), "models": [{"name": "k-anonymity", "k": 3}], "method": {"name": "full-domain"}}
+    document["columns"] = {"age": document["columns"]["age"], **{str(n): {"role": "other"} for n in range(len(kinds))}}
+    shoal.release(document)
     texts = ", ".join(f'"{n}"::text' for n in range(len(kinds)))
     before, after = (ask(clinic, f'SELECT {texts} FROM {name} ORDER BY "0"') for name in ("visits", "released"))
     assert after == before
@@ -194,9 +196,9 @@ def test_names_of_63_bytes_with_quotes(clinic):
     assert len(ODD.encode()) == 63
     quoted = '"' + ODD.replace('"', '""') + '"'
     run(clinic, f"ALTER TABLE visits RENAME COLUMN mood TO {quoted}")
-    asked = plan(f"public.{quoted}")
-    asked["columns"][ODD] = asked["columns"].pop("mood")
-    shoal.release(asked)
+    document = plan(f"public.{quoted}")
+    document["columns"][ODD] = document["columns"].pop("mood")
+    shoal.release(document)
     assert ask(clinic, f"SELECT count({quoted}) FROM {quoted}") == [(80,)]
     assert tables(clinic) == {"visits", ODD, certificate_table_name(ODD)}
     assert len(certificate_table_name(ODD).encode()) <= 63
@@ -208,7 +210,8 @@ STEPS = ["begin", "stage", "columns", "publish"]
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_connection_that_is_lost_leaves_the_old_release_and_no_stage_table(clinic, monkeypatch, step):
+def test_lost_connection_leaves_the_old_release(clinic, monkeypatch, step):
+    """Leave the old release, and no staging table, at every step."""
     shoal.release(plan())
     before = ask(clinic, "SELECT 'released'::regclass::oid, certificate FROM released_certificate")
     whole = getattr(Postgres, step)
@@ -222,14 +225,14 @@ def test_a_connection_that_is_lost_leaves_the_old_release_and_no_stage_table(cli
         return whole(self, *given, **named) if step == "publish" else found
 
     monkeypatch.setattr(Postgres, step, broken)
-    with pytest.raises(OutputError) as told:
+    with pytest.raises(OutputError) as caught:
         shoal.release(plan(overwrite=True))
-    assert "anna" not in str(told.value)
+    assert "anna" not in str(caught.value)
     assert tables(clinic) == {"visits", "released", "released_certificate"}
     assert ask(clinic, "SELECT 'released'::regclass::oid, certificate FROM released_certificate") == before
 
 
-def test_a_second_writer_is_told_to_wait_however_it_spells_the_table(clinic):
+def test_second_writer_is_refused_for_any_spelling(clinic):
     with Postgres("env:CLINIC", fault=OutputError, write=True) as other:
         other.begin("released", overwrite=True)
         for name in ("released", "public.released", '"public"."released"'):
@@ -239,19 +242,19 @@ def test_a_second_writer_is_told_to_wait_however_it_spells_the_table(clinic):
 
 
 def make_release(clinic):
-    """What a release does on the server, with rows that need no work."""
+    """Do the steps of a release on the server, with trivial rows."""
     rows = pa.table({"age": ["old", "new"]})
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server:
-        place = server.begin("released", overwrite=True)
+        target = server.begin("released", overwrite=True)
         labels = {"age": ColumnLabels("Age", never_missing=True)}
-        stage = server.stage(place, ["age"], ["VARCHAR"], rows.to_reader(1), labels)
+        stage = server.stage(target, ["age"], ["VARCHAR"], rows.to_reader(1), labels)
         with server.batches(server.columns(stage.quoted, None).statement) as found:
             assert found.read_all().num_rows == 2
-        server.publish(stage, place, "new")
+        server.publish(stage, target, "new")
 
 
 def kill_before(step):
-    """Have this process killed before its n-th call of the driver."""
+    """Kill this process before its n-th call of the driver."""
     count = itertools.count()
 
     def counted(whole):
@@ -268,7 +271,8 @@ def kill_before(step):
             setattr(kind, name, counted(getattr(kind, name)))
 
 
-def test_a_kill_at_every_step_leaves_the_old_or_the_new_release_and_no_stage_table(clinic):
+def test_kill_at_every_step(clinic):
+    """Leave the old or the new release, and no staging table."""
     run(clinic, "CREATE TABLE released (age text); CREATE TABLE released_certificate (certificate text NOT NULL);"
                 "INSERT INTO released_certificate VALUES ('old')")  # fmt: skip
     gone = "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
@@ -277,17 +281,17 @@ def test_a_kill_at_every_step_leaves_the_old_or_the_new_release_and_no_stage_tab
     found = []
     with dbapi.connect(clinic, autocommit=True) as connection, connection.cursor() as cursor:
 
-        def told(question):
+        def fetch(question):
             cursor.execute(question)
             return cursor.fetchone()
 
         for step in itertools.count():
             status, printed = in_child(lambda step=step: (kill_before(step), make_release(clinic)))
             for _ in range(5000):
-                if told(gone) == (True,):
+                if fetch(gone) == (True,):
                     break
-                time.sleep(0.002)  # the server has not seen yet that its client is gone
-            found.append(told(state))
+                time.sleep(0.002)  # the server has not noticed yet that its client is gone
+            found.append(fetch(state))
             if status == 0:
                 break
             assert status == -signal.SIGKILL, printed
@@ -299,7 +303,7 @@ def test_a_kill_at_every_step_leaves_the_old_or_the_new_release_and_no_stage_tab
     assert len(found) - changed > 1
 
 
-def test_a_table_that_is_no_release_is_never_replaced(clinic, monkeypatch):
+def test_other_tables_are_never_replaced(clinic, monkeypatch):
     monkeypatch.setenv("ALIAS", clinic)
     run(clinic, "CREATE TABLE taken_certificate (owner text)")
     with pytest.raises(OutputError, match="must not be the source"):
@@ -310,7 +314,7 @@ def test_a_table_that_is_no_release_is_never_replaced(clinic, monkeypatch):
     assert ask(clinic, "SELECT count(*) FROM visits") == [(88,)]
 
 
-def test_comments_and_not_null_are_kept_where_a_column_is_published(clinic):
+def test_comments_and_not_null_of_published_columns(clinic):
     comment = "Illness, as O'Brien\\code says: \U0001f600"
     quoted = comment.replace("'", "''")
     run(clinic, "ALTER TABLE visits ALTER age SET NOT NULL, ALTER illness SET NOT NULL;"
@@ -325,11 +329,12 @@ def test_comments_and_not_null_are_kept_where_a_column_is_published(clinic):
     assert ask(clinic, "SELECT obj_description('released'::regclass)") == [(None,)]
 
 
-def test_models_count_people_in_a_release_to_a_database_and_their_numbers_stay_out_of_it(clinic):
+def test_release_by_people(clinic):
+    """Count people; their numbers are not published."""
     run(clinic, "UPDATE visits SET name = 'p' || (ctid::text::point)[1]::int / 2")  # two rows of each
-    asked = plan()
-    asked["columns"]["name"] = {"role": "person"}
-    done = shoal.release(asked)
+    document = plan()
+    document["columns"]["name"] = {"role": "person"}
+    done = shoal.release(document)
     assert done.certificate["people"]["smallest_group"] >= 5
     assert done.certificate["people"]["total"] < 60
     assert tables(clinic) == {"visits", "released", "released_certificate"}
@@ -337,7 +342,7 @@ def test_models_count_people_in_a_release_to_a_database_and_their_numbers_stay_o
     assert {name for (name,) in found} == {"age", "height", "seen", "born", "smokes", "mood", "illness"}
 
 
-def test_a_column_of_which_cells_were_hidden_may_be_missing(clinic):
+def test_not_null_is_dropped_for_hidden_cells(clinic):
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server:
         rows = pa.table({"a": ["x", None], "b": [1, 2]}).to_reader()
         full = {"a": ColumnLabels(never_missing=True), "b": ColumnLabels(never_missing=True)}
@@ -346,32 +351,34 @@ def test_a_column_of_which_cells_were_hidden_may_be_missing(clinic):
     assert (found["a"].never_missing, found["b"].never_missing) == (False, True)
 
 
-def test_a_connection_that_is_lost_while_it_is_read_is_no_shorter_table(clinic):
+def test_lost_connection_while_reading_is_an_error(clinic):
+    """A lost connection must not look like a shorter table."""
     with pytest.raises(TableError, match="cannot be read to the end"):
         read(query="SELECT n, CASE WHEN n = 150000 THEN pg_terminate_backend(pg_backend_pid()) END AS gone "
                    "FROM generate_series(1, 200000) n")  # fmt: skip
 
 
-def test_a_source_is_seen_as_it_was_when_the_reading_began(clinic):
+def test_source_is_read_as_a_snapshot(clinic):
     with Postgres("env:CLINIC", fault=TableError) as server, DuckDBEngine() as engine:
-        asked = server.columns("visits", None)
+        columns = server.columns("visits", None)
         changing = threading.Thread(target=run, args=(clinic, "DELETE FROM visits"))
         changing.start()
         changing.join()
-        assert engine.to_arrow(engine.ingest(server, asked)).num_rows == 88
+        assert engine.to_arrow(engine.ingest(server, columns)).num_rows == 88
 
 
-def test_a_source_cannot_be_written_to(clinic):
+def test_source_is_read_only(clinic):
     with pytest.raises(TableError):
         read(query="WITH gone AS (DELETE FROM visits RETURNING *) SELECT * FROM gone")
     assert ask(clinic, "SELECT count(*) FROM visits") == [(88,)]
 
 
-def test_a_role_without_rights_is_told_so(clinic, monkeypatch):
+def test_role_without_rights(clinic, monkeypatch):
+    """Report missing rights without the password."""
     monkeypatch.setenv("CLINIC", clinic.replace("anna@", "guest:geheim@"))
-    with pytest.raises(TableError, match="no right") as told:
+    with pytest.raises(TableError, match="no right") as caught:
         read(table="visits")
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(caught.value)
     with Postgres("env:CLINIC", fault=OutputError, write=True) as server, pytest.raises(OutputError, match="no right"):
         server.stage(TableName("public", "released"), ["a"], ["VARCHAR"], None, {})
     with pytest.raises(PlanError, match="is not set"):
@@ -379,14 +386,16 @@ def test_a_role_without_rights_is_told_so(clinic, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["postgresql://anna:geheim@/x", "anna", "env:", "env:a b", "service:../x y"])
-def test_no_address_stands_in_a_plan_or_in_an_error(address):
-    with pytest.raises(PlanError) as told:
+def test_addresses_in_plans_are_refused_undisclosed(address):
+    """Errors do not contain the password."""
+    with pytest.raises(PlanError) as caught:
         Postgres(address, fault=TableError)
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(caught.value)
 
 
-def test_a_server_that_is_not_there_is_no_fault_of_shoal(monkeypatch):
+def test_missing_server_is_a_table_error(monkeypatch):
+    """Raise TableError without the password, not an internal error."""
     monkeypatch.setenv("CLINIC", "postgresql://anna:geheim@/x?host=/nowhere")
-    with pytest.raises(TableError, match="cannot be reached") as told:
+    with pytest.raises(TableError, match="cannot be reached") as caught:
         Postgres("env:CLINIC", fault=TableError)
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(caught.value)

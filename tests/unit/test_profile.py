@@ -1,4 +1,7 @@
-"""A first look at a table: kinds, identifiers by name and content, and plans that run as they are."""
+"""Profiles of tables: kinds, identifiers, and drafted plans that run.
+
+Identifiers are found by name and by content.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,11 @@ def column(values, name="x"):
     return found
 
 
-def among(values, name):
-    """A column beside another one, which can be the quasi-identifier that a plan needs."""
+def column_of_two(values, name):
+    """Profile a column next to another one.
+
+    The other one can be the quasi-identifier that a plan needs.
+    """
     return profile_table(pa.table({name: values, "filler": [str(n % 3) for n in range(len(values))]})).columns[0]
 
 
@@ -42,7 +48,7 @@ def among(values, name):
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "reason"),
     [
         (["ann@example.org", "bob.b@mail.example.com"], "e-mail"),
         (["+49 30 901820", "+44 20 7946 0958"], "telephone"),
@@ -61,8 +67,8 @@ def among(values, name):
         (["https://example.org/~ann", "www.example.org"], "web"),
     ],
 )
-def test_identifiers_by_content(values, says):
-    assert says in identifier_reason("x", values, 1.0, len(values))
+def test_identifiers_by_content(values, reason):
+    assert reason in identifier_reason("x", values, 1.0, len(values))
     assert identifier_reason("x", [*values, *("abc" + str(n) for n in range(8 * len(values)))], 1.0, 10) is None
 
 
@@ -96,11 +102,11 @@ def test_identifiers_by_name(name):
 
 
 @pytest.mark.parametrize("name", ["country name", "file_name", "age", "idea", "paid", "nameless", "zip", "category id"])
-def test_names_that_are_none(name):
+def test_names_of_other_columns(name):
     assert identifier_reason(name, ["a", "b"], 0.01, 1000) is None
 
 
-def test_keys_numbers_of_rows_and_names_of_people():
+def test_keys_row_numbers_and_names_of_people():
     numbers = [str(n) for n in range(1000, 1100)]
     ROW.shuffle(numbers)
     assert "numbers the rows" in identifier_reason("x", numbers, 1.0, 100)
@@ -108,7 +114,7 @@ def test_keys_numbers_of_rows_and_names_of_people():
     assert "key" in identifier_reason("item id", [f"A{n * 37}" for n in range(100)], 1.0, 100)
     people = [f"{'ABCDEFGHIJ'[n // 10]}nna {'KLMNOPQRST'[n % 10]}ovak" for n in range(100)]
     assert "names of people" in identifier_reason("x", people, 1.0, 100)
-    assert identifier_reason("x", people, 0.1, 1000) is None  # towns such as New York are not one's own
+    assert identifier_reason("x", people, 0.1, 1000) is None  # towns such as New York are shared
     assert sensitive_reason("primary_diagnosis")
     assert sensitive_reason("age") is None
 
@@ -128,27 +134,29 @@ def test_identifiers_by_name_in_six_languages(name):
 @pytest.mark.parametrize(
     "name", ["last visit", "first_seen", "given dose", "device", "plate", "number of children", "case type", "mailing"]
 )
-def test_names_that_only_sound_like_identifiers(name):
+def test_names_similar_to_identifiers(name):
     assert identifier_reason(name, ["a", "b"], 0.01, 1000) is None
 
 
-def test_a_key_is_unique_among_the_rows_that_have_one():
+def test_keys_are_unique_among_present_values():
     values = [f"{n * 7919 % 100003}.0" for n in range(1, 300)]
-    found = among([*values, *[None] * 3000], "x")
+    found = column_of_two([*values, *[None] * 3000], "x")
     assert found.role == "identifier"
     assert "no two rows" in found.reason
-    assert among([float(n) for n in range(500)], "x").reason == "it numbers the rows"
-    assert among([n / 7 for n in range(500)], "x").role == "quasi-identifier"  # measurements are nearly unique, too
+    assert column_of_two([float(n) for n in range(500)], "x").reason == "it numbers the rows"
+    assert (
+        column_of_two([n / 7 for n in range(500)], "x").role == "quasi-identifier"
+    )  # measurements are nearly unique as well
 
 
-def test_a_key_that_repeats_is_never_a_quasi_identifier():
+def test_repeating_keys_are_never_quasi_identifiers():
     for name in ("id", "patient_id", "kunde_nr"):
-        found = among([str(1000 + 13 * (n // 7)) for n in range(700)], name)
+        found = column_of_two([str(1000 + 13 * (n // 7)) for n in range(700)], name)
         assert found.role == "person"
         assert "whose rows" in found.reason
 
 
-def test_of_two_keys_that_repeat_one_is_the_person():
+def test_one_of_two_repeating_keys_is_the_person():
     rows = 700
     table = pa.table({
         "doctor_id": [str(n % 25) for n in range(rows)], "patient_id": [str(n % 231) for n in range(rows)],
@@ -157,51 +165,55 @@ def test_of_two_keys_that_repeat_one_is_the_person():
     assert [str(part.role) for part in profile_table(table).columns] == ["identifier", "person", "quasi-identifier"]
 
 
-def test_dates_are_known_to_others_and_never_published_exactly():
-    assert among([f"2024-02-{n:02}" for n in range(1, 29)], "offense_date").role == "quasi-identifier"
-    assert among(["theft", "arson"] * 20, "offense").role == "sensitive"
+def test_dates_are_quasi_identifiers():
+    """Dates are known to others and never published exactly."""
+    assert column_of_two([f"2024-02-{n:02}" for n in range(1, 29)], "offense_date").role == "quasi-identifier"
+    assert column_of_two(["theft", "arson"] * 20, "offense").role == "sensitive"
     zoned = pa.array([n * 10**12 for n in range(30)], pa.timestamp("us", "UTC"))
-    assert among(zoned, "seen").kind == "date"
-    assert among(["2024-02-29T10:00:00+01:00", "2023-01-01T00:00:00Z"], "seen").kind == "date"
-    assert among(["Mar-2018", "Feb-2018"], "issued").hierarchy == {
+    assert column_of_two(zoned, "seen").kind == "date"
+    assert column_of_two(["2024-02-29T10:00:00+01:00", "2023-01-01T00:00:00Z"], "seen").kind == "date"
+    assert column_of_two(["Mar-2018", "Feb-2018"], "issued").hierarchy == {
         "dates": ["quarter", "year", "decade"], "format": "%b-%Y",
     }  # fmt: skip
 
 
-def test_places_on_the_map_become_cells_of_a_grid():
-    assert among([48.2 + n / 997 for n in range(90)], "Latitude").hierarchy == {"intervals": [0.01, 0.1, 1, 10]}
-    assert among([148.2 + n / 997 for n in range(90)], "lat").hierarchy != {"intervals": [0.01, 0.1, 1, 10]}
+def test_coordinates_become_grid_cells():
+    assert column_of_two([48.2 + n / 997 for n in range(90)], "Latitude").hierarchy == {"intervals": [0.01, 0.1, 1, 10]}
+    assert column_of_two([148.2 + n / 997 for n in range(90)], "lat").hierarchy != {"intervals": [0.01, 0.1, 1, 10]}
 
 
-def test_what_to_look_at_is_told_in_counts():
-    town = among(["Wien", "wien", "Graz", " Graz"] * 10, "town")
+def test_notes_are_counts():
+    """Notes for the user contain counts, no values."""
+    town = column_of_two(["Wien", "wien", "Graz", " Graz"] * 10, "town")
     assert town.notes == ("2 values differ from another only in case or blanks",)
-    assert among([*range(20, 60), 999, 999], "age").notes == (
+    assert column_of_two([*range(20, 60), 999, 999], "age").notes == (
         "in 2 rows a number of nines only, far from the others: missing?",
     )
-    assert among([*range(20, 120)], "age").notes == ()
+    assert column_of_two([*range(20, 120)], "age").notes == ()
 
 
-def test_free_text_and_constants_are_left_out():
-    assert among([f"assistant to {chr(97 + n % 26)}{n}" for n in range(400)], "title").role == "drop"
-    assert among(["x"] * 30, "kind").role == "drop"
-    assert among(["x", "y"] * 15, "kind").role == "quasi-identifier"
+def test_free_text_and_constants_are_dropped():
+    assert column_of_two([f"assistant to {chr(97 + n % 26)}{n}" for n in range(400)], "title").role == "drop"
+    assert column_of_two(["x"] * 30, "kind").role == "drop"
+    assert column_of_two(["x", "y"] * 15, "kind").role == "quasi-identifier"
 
 
-def test_a_wide_table_keeps_what_others_know(monkeypatch):
+def test_wide_table_keeps_known_columns(monkeypatch):
+    """Keep columns that others may know, up to a limit."""
     monkeypatch.setattr("shoal.advice.suggest_role.MAX_QUASI_IDENTIFIERS", 16)
     rows = 400
     made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(rows)] for n in range(30)}
     table = pa.table({**made, "sex": ["m", "f"] * (rows // 2), "again": made["m7"]})
     found = {part.name: part for part in profile_table(table).columns}
-    kept = [name for name, part in found.items() if part.role == "quasi-identifier"]
-    assert len(kept) == 16
-    assert "sex" in kept
+    known = [name for name, part in found.items() if part.role == "quasi-identifier"]
+    assert len(known) == 16
+    assert "sex" in known
     assert found["again"].reason == "it tells the same as 'm7' in every row"
-    assert all(part.role == "drop" for name, part in found.items() if name not in kept)
+    assert all(part.role == "drop" for name, part in found.items() if name not in known)
 
 
-def test_a_draft_of_a_wide_table_takes_it_that_few_columns_are_known(tmp_path):
+def test_draft_of_a_wide_table_assumes_partial_knowledge(tmp_path):
+    """Assume that an attacker knows two columns of a wide table."""
     made = {f"m{n}": [str(i * (n + 3) % (n + 5)) for i in range(300)] for n in range(MAX_JOINT_QUASI_IDENTIFIERS + 14)}
     profile = profile_table(pa.table(made))
     text = draft_plan(profile, None, tmp_path)
@@ -238,7 +250,7 @@ def test_kinds_and_hierarchies(values, kind, hierarchy):
     assert (found.kind, found.hierarchy) == (kind, hierarchy)
 
 
-def test_a_decimal_comma_is_told():
+def test_decimal_comma_in_description():
     assert "decimal comma" in column(["1,5", "12,25", "100"]).how
     assert "decimal comma" not in column(["red", "green", "blue"]).how
 
@@ -248,7 +260,7 @@ def test_zip_codes_by_name():
     assert column(["14248", "14207"] * 2 + ["13053"], "steps").kind == "number"
 
 
-def test_missing_values_by_their_marks():
+def test_missing_values_by_markers():
     table = pa.table(
         {"a": ["1", "?", "3"], "b": ["x", "NA", "z"], "c": ["DE", "NA", "FR"], "d": ["-", "minus", "plus"]}
     )
@@ -272,16 +284,16 @@ def test_counts_by_hand():
 # -- plans that run --------------------------------------------------------------------------------
 
 
-def run_as_it_is(folder, source):
+def release_draft(folder, source):
     profile = profile_table(source)
     text = draft_plan(profile, source, folder)
     (folder / "plan.toml").write_text(text, encoding="utf-8")
     return profile, text, shoal.release(folder / "plan.toml", overwrite=True)
 
 
-def test_the_patients(tmp_path):
+def test_patients(tmp_path):
     (tmp_path / "patients.csv").write_bytes((FOLDER / "patients.csv").read_bytes())
-    profile, text, release = run_as_it_is(tmp_path, tmp_path / "patients.csv")
+    profile, text, release = release_draft(tmp_path, tmp_path / "patients.csv")
     roles = {part.name: str(part.role) for part in profile.columns}
     assert roles == {
         "name": "identifier", "age": "quasi-identifier", "country": "quasi-identifier", "zip": "quasi-identifier",
@@ -294,7 +306,7 @@ def test_the_patients(tmp_path):
 
 def test_generated_census(tmp_path):
     pyarrow.csv.write_csv(census_table(2000), tmp_path / "census.csv")
-    _, text, release = run_as_it_is(tmp_path, tmp_path / "census.csv")
+    _, text, release = release_draft(tmp_path, tmp_path / "census.csv")
     assert release.certificate["smallest_group"] >= 5
     assert "Country-01" not in text
     assert "Prof-specialty" not in text
@@ -337,23 +349,26 @@ NASTY = {
 @pytest.mark.parametrize("case", NASTY)
 def test_nasty_tables(tmp_path, case):
     (tmp_path / "nasty.csv").write_text(NASTY[case], encoding="utf-8")
-    profile, text, release = run_as_it_is(tmp_path, tmp_path / "nasty.csv")
+    profile, text, release = release_draft(tmp_path, tmp_path / "nasty.csv")
     assert release.certificate["smallest_group"] >= 2
     assert [part.name for part in profile.columns] == list(Plan.read(tmp_path / "plan.toml").schema.columns)
     assert all(line.isprintable() for line in text.split("\n"))
 
 
-def test_blanks_around_cells_are_dropped(tmp_path):
-    """As in the Adult file of the UCI repository, where " ?" stands for a missing value."""
+def test_blanks_around_cells_are_trimmed(tmp_path):
+    """Read blanks as the Adult file of the UCI repository has them.
+
+    There " ?" stands for a missing value.
+    """
     (tmp_path / "adult.csv").write_text("age, work, pay\n" + "39, State-gov, <=50K\n50, ?, >50K\n" * 4)
-    profile, text, _ = run_as_it_is(tmp_path, tmp_path / "adult.csv")
+    profile, text, _ = release_draft(tmp_path, tmp_path / "adult.csv")
     assert [part.name for part in profile.columns] == ["age", "work", "pay"]
     assert profile.missing == ("?",)
     assert tomllib.loads(text)["source"]["trim"] is True
     assert "trim" not in draft_plan(profile_table(tmp_path / "adult-released.csv"), tmp_path / "x.csv", tmp_path)
 
 
-def test_how_a_file_is_written_goes_into_the_plan(tmp_path, monkeypatch, capsys):
+def test_csv_dialect_goes_into_the_plan(tmp_path, monkeypatch, capsys):
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
@@ -368,26 +383,26 @@ def test_how_a_file_is_written_goes_into_the_plan(tmp_path, monkeypatch, capsys)
         app(["plan", "latin.csv", "--delimiter", ";;", "--overwrite"], standalone_mode=False)
 
 
-def test_one_row_and_none(tmp_path):
+def test_one_row_and_no_rows(tmp_path):
     with pytest.raises(TableError, match="no rows"):
         profile_table(pa.table({"a": pa.array([], pa.string())}))
     with pytest.raises(TableError, match="one row"):
         draft_plan(profile_table(pa.table({"a": ["x"]})), tmp_path / "t.csv", tmp_path)
 
 
-def test_columns_of_one_name_are_numbered(tmp_path):
+def test_columns_sharing_a_name_are_numbered(tmp_path):
     rows = "".join(f"{n % 3},{n % 4},{n % 2},x\n" for n in range(24))
     (tmp_path / "t.csv").write_text("score,age,score,score_2\n" + rows)
     with pytest.raises(TableError, match=r"share a name .* rename = true"):
         shoal.check(tmp_path / "t.csv", ["k-anonymity k=2"], quasi_identifiers=["age"])
-    profile, text, _ = run_as_it_is(tmp_path, tmp_path / "t.csv")
+    profile, text, _ = release_draft(tmp_path, tmp_path / "t.csv")
     assert [part.name for part in profile.columns] == ["score", "age", "score_3", "score_2"]
     assert tomllib.loads(text)["source"]["rename"] is True
     plan = Plan.read(tmp_path / "plan.toml")
     assert Plan.from_dict(plan.to_dict()) == plan
 
 
-def test_k_is_what_was_asked_for_or_an_error(tmp_path):
+def test_k_is_the_given_one_or_an_error(tmp_path):
     profile = profile_table(pa.table({"age": list(range(12))}))
     assert "k = 3 " in draft_plan(profile, tmp_path / "t.csv", tmp_path)
     assert "k = 12 " in draft_plan(profile, tmp_path / "t.csv", tmp_path, k=12)
@@ -396,7 +411,7 @@ def test_k_is_what_was_asked_for_or_an_error(tmp_path):
             draft_plan(profile, tmp_path / "t.csv", tmp_path, k=k)
 
 
-def test_the_method_is_the_one_that_lost_least(tmp_path):
+def test_draft_takes_the_method_of_least_loss(tmp_path):
     profile = profile_table(pa.table({"age": list(range(40))}))
     tried = (
         MethodTrial(FullDomain(), 0.7, 40, 0.1),
@@ -411,7 +426,7 @@ def test_the_method_is_the_one_that_lost_least(tmp_path):
     assert least_loss(()) is None
 
 
-def test_the_rehearsal_runs_on_a_sample_that_does_not_change(tmp_path, monkeypatch):
+def test_methods_are_tried_on_a_fixed_sample(tmp_path, monkeypatch):
     from shoal.advice import try_methods
 
     pyarrow.csv.write_csv(census_table(900), tmp_path / "census.csv")
@@ -441,16 +456,19 @@ def test_command(tmp_path, monkeypatch, capsys):
     with pytest.raises(OutputError, match="exists"):
         plan(tmp_path / "people.csv", tmp_path / "plan.toml", 5, False, False)
     plan(tmp_path / "people.csv", tmp_path / "plan.toml", 5, True, False)
-    shown = capsys.readouterr().out
-    assert "[bold]x" in shown
-    assert "p1@x.org" not in shown
+    printed = capsys.readouterr().out
+    assert "[bold]x" in printed
+    assert "p1@x.org" not in printed
     with pytest.raises(OutputError, match="does not exist; create it first"):
         plan(tmp_path / "people.csv", tmp_path / "absent" / "plan.toml", 5, False, False)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["people.csv", "plan.toml"]
 
 
-def test_the_command_fits_a_narrow_terminal(tmp_path, monkeypatch, capsys):
-    """Whole words in 80 columns, and a name of 5,000 signs does not flood the screen."""
+def test_command_in_a_narrow_terminal(tmp_path, monkeypatch, capsys):
+    """Print whole words in 80 columns.
+
+    A name of 5,000 characters does not flood the screen.
+    """
     from shoal.cli import console
     from shoal.cli.app import app
 
@@ -458,10 +476,10 @@ def test_the_command_fits_a_narrow_terminal(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(console.output, "_width", 80)
     (tmp_path / "t.csv").write_text(f"age,{'w' * 5000}\n" + "1,2\n3,4\n" * 10)
     app(["plan", "t.csv"], standalone_mode=False)
-    shown = capsys.readouterr().out
-    assert "quasi-identifier" in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    assert len(shown.splitlines()) < 30
+    printed = capsys.readouterr().out
+    assert "quasi-identifier" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+    assert len(printed.splitlines()) < 30
 
 
 SEPARATORS = {
@@ -482,12 +500,13 @@ SEPARATORS = {
 
 
 @pytest.mark.parametrize("case", SEPARATORS)
-def test_separators_are_told_where_numbers_can_be_read_in_no_other_way(case):
+def test_separators_are_found_if_unambiguous(case):
+    """Find separators only if numbers can be read in no other way."""
     columns, expected = SEPARATORS[case]
     assert separators_of(columns) == expected
 
 
-def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
+def test_draft_reads_decimal_commas_as_numbers(tmp_path):
     rows = [f"{20 + n % 40};{1 + n % 3}.{n % 10}50,{n % 10}5;{'NA' if n == 7 else 'x'}" for n in range(60)]
     (tmp_path / "t.csv").write_text("age;income;note\n" + "\n".join(rows) + "\n")
     profile = profile_table(tmp_path / "t.csv")
@@ -499,10 +518,10 @@ def test_a_draft_reads_decimal_commas_as_numbers(tmp_path):
     assert shoal.Plan.from_toml(text, tmp_path).source.csv.decimal == ","
 
 
-# -- what strangers' tables taught -----------------------------------------------------------------
+# -- cases from tables of users --------------------------------------------------------------------
 
 
-def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
+def test_utf_8_cut_by_the_sample(tmp_path):
     from shoal.io.formats.csv_dialect import SAMPLE_BYTES, detect_legacy_encoding
 
     path = tmp_path / "t.csv"
@@ -519,21 +538,23 @@ def test_utf_8_that_is_cut_by_a_block_is_utf_8(tmp_path):
     assert not detect_legacy_encoding(tmp_path / "none.csv")
 
 
-def test_what_is_a_persons_own_and_repeats_says_whose_rows_they_are():
-    emails = among([f"c{n % 40}@example.org" for n in range(200)], "contact")
+def test_repeating_personal_identifiers_are_persons():
+    """Identifiers of one person that repeat name the person of a row."""
+    emails = column_of_two([f"c{n % 40}@example.org" for n in range(200)], "contact")
     assert emails.role == "person"
     assert "e-mail" in emails.reason
-    assert among([f"{n % 40:09d}X" for n in range(200)], "kvnr").role == "person"
-    device = among([f"00:1b:44:11:3a:{n % 40:02x}" for n in range(200)], "device_id")
+    assert column_of_two([f"{n % 40:09d}X" for n in range(200)], "kvnr").role == "person"
+    device = column_of_two([f"00:1b:44:11:3a:{n % 40:02x}" for n in range(200)], "device_id")
     assert (device.role, "of a device" in device.reason) == ("person", True)
-    assert among([f"10.0.0.{n % 40}" for n in range(200)], "client_host").role == "identifier"  # many share one
-    assert among([f"https://example.org/{n % 40}" for n in range(200)], "cookie").role == "identifier"
-    assert among([f"c{n}@example.org" for n in range(200)], "contact").role == "identifier"
-    assert among([f"c{n % 25}@example.org" for n in range(25 * 201)], "hotline").role == "identifier"
-    assert among([f"Ann{n % 40} Lee" for n in range(200)], "surname").role == "identifier"  # names are shared
+    assert column_of_two([f"10.0.0.{n % 40}" for n in range(200)], "client_host").role == "identifier"  # many share one
+    assert column_of_two([f"https://example.org/{n % 40}" for n in range(200)], "cookie").role == "identifier"
+    assert column_of_two([f"c{n}@example.org" for n in range(200)], "contact").role == "identifier"
+    assert column_of_two([f"c{n % 25}@example.org" for n in range(25 * 201)], "hotline").role == "identifier"
+    assert column_of_two([f"Ann{n % 40} Lee" for n in range(200)], "surname").role == "identifier"  # names are shared
 
 
-def test_a_key_of_staff_is_nobodys_rows_where_others_are_told_of():
+def test_key_of_staff_is_no_person_next_to_subjects():
+    """A key of staff is no person if the table is about other people."""
     officers = [n % 40 for n in range(400)]
     about = profile_table(pa.table({"officer_id": officers, "subject_age": [20 + n % 7 for n in range(400)]}))
     assert [str(part.role) for part in about.columns] == ["identifier", "quasi-identifier"]
@@ -541,30 +562,35 @@ def test_a_key_of_staff_is_nobodys_rows_where_others_are_told_of():
     assert alone.columns[0].role == "person"
 
 
-def test_remarks_are_left_out_whatever_they_are_now():
-    assert among(["ok", "asked for Mia"] * 30, "Bemerkung").role == "drop"
-    assert among([3, 4] * 30, "notes").role == "quasi-identifier"  # a number of notes
+def test_remarks_are_dropped():
+    """Drop remarks whatever their present values are."""
+    assert column_of_two(["ok", "asked for Mia"] * 30, "Bemerkung").role == "drop"
+    assert column_of_two([3, 4] * 30, "notes").role == "quasi-identifier"  # a number of notes
 
 
-def test_one_value_beside_missing_ones_tells_something():
-    assert among(["SPRING", None] * 30, "coupon").role == "quasi-identifier"
-    assert among(["SPRING"] * 60, "coupon").role == "drop"
+def test_one_value_with_missing_ones_is_no_constant():
+    """One value together with missing ones carries information."""
+    assert column_of_two(["SPRING", None] * 30, "coupon").role == "quasi-identifier"
+    assert column_of_two(["SPRING"] * 60, "coupon").role == "drop"
 
 
-def test_numbers_with_a_sign_are_left_out_for_what_they_are():
-    found = among([f"{n / 7:.1f}%" for n in range(300)], "attendance")
+def test_numbers_with_a_sign_are_dropped_with_a_reason():
+    found = column_of_two([f"{n / 7:.1f}%" for n in range(300)], "attendance")
     assert found.role == "drop"
     assert "sign" in found.reason
 
 
-def test_the_time_of_the_day_is_lost_first():
+def test_time_of_day_is_generalized_first():
     found = column([f"2024-03-{1 + n % 28:02d}T10:{n % 60:02d}:00" for n in range(90)])
     assert found.hierarchy == {"dates": ["day", "month", "quarter", "year", "decade"]}
     assert column(["2024-03-01", "2024-03-02"] * 9).hierarchy["dates"][0] == "month"
 
 
-def test_a_sensitive_column_that_no_group_can_mix_is_left_out():
-    """Each officer made arrests and let people go, so that what is known of one is the same for all."""
+def test_unmixable_sensitive_column_is_dropped():
+    """Drop a sensitive column that no group can mix.
+
+    Each officer made arrests and let people go, so that the values known of each person are the same for all.
+    """
     rows = 400
     data = pa.table({
         "employee_id": [n % 40 for n in range(rows)], "age": [20 + n // 80 for n in range(rows)],
@@ -577,8 +603,11 @@ def test_a_sensitive_column_that_no_group_can_mix_is_left_out():
     assert shoal.anonymize(data, drafted.plan).table.column_names == ["age"]
 
 
-def test_a_person_is_told_by_content_only_where_the_whole_table_says_so():
-    """A sample rules columns out; what is left is counted in all rows."""
+def test_person_by_content_needs_the_whole_table():
+    """Find a person by content only if it holds in all rows.
+
+    A sample rules columns out; the remaining ones are counted in all rows.
+    """
     rows, wrong = 9000, 8999
     data = {"thing": [f"x{n // 3}" for n in range(rows)]}
     data |= {f"fact{m}": [str(n // 3 % (m + 2)) for n in range(rows)] for m in range(4)}
@@ -588,16 +617,16 @@ def test_a_person_is_told_by_content_only_where_the_whole_table_says_so():
     assert profile_table(pa.table(data)).columns[0].role != "person"
 
 
-def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, capsys):
+def test_equally_dropped_columns_share_a_line(tmp_path, monkeypatch, capsys):
     from shoal.cli.app import app
 
     monkeypatch.chdir(tmp_path)
     data = pa.table({"age": [n % 4 for n in range(40)], **{f"void{n}": [""] * 40 for n in range(7)}})
     pyarrow.csv.write_csv(data, "t.csv")
     app(["plan", "t.csv"], standalone_mode=False)
-    told = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
-    assert "void0 and 6 others" in told
-    assert "void1 " not in told
+    printed = " ".join(capsys.readouterr().out.replace("\u2502", " ").split())
+    assert "void0 and 6 others" in printed
+    assert "void1 " not in printed
 
 
 @pytest.mark.parametrize(
@@ -612,7 +641,7 @@ def test_columns_that_are_left_out_alike_have_one_line(tmp_path, monkeypatch, ca
         ("covid", ["covid"], None),
     ],
 )
-def test_german_compounds_mean_what_their_last_part_means(name, words, sensitive):
+def test_german_compounds_by_their_last_part(name, words, sensitive):
     assert words_of(name) == words
     assert meaning_of(words, SENSITIVE) == sensitive
     assert _identifier_meaning(words) == ("a name" if name == "Patientenname" else None)

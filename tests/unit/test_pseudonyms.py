@@ -1,4 +1,7 @@
-"""Keyed pseudonyms: the same for the same key, none without it, and no trace of the key in the release."""
+"""Keyed pseudonyms: deterministic, never without a key, key not leaked.
+
+The same key gives the same pseudonyms, and the release has no trace of the key.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def names_in(folder):
         return [row["name"] for row in csv.DictReader(file)]
 
 
-def test_by_the_definition():
+def test_pseudonym_definition():
     key = b"k" * 32
     expected = hmac.new(key, b"4:nameRick", hashlib.sha256).hexdigest()[:32]
     assert pseudonym(key, "name", "Rick") == expected
@@ -53,10 +56,10 @@ def test_by_the_definition():
 def test_identifiers_become_pseudonyms(folder, method):
     plan = write_plan(folder, 'pseudonym_key = "secret/key"\n', method)
     release = shoal.release(plan)
-    shown = names_in(folder)
+    published = names_in(folder)
     key = (folder / "secret" / "key").read_bytes()
     made = [pseudonym(key, "name", name) for name in ("Ann", "Fay", "Bob", "Dan", "Eve")]
-    assert sorted(shown) == sorted([*made, ""])
+    assert sorted(published) == sorted([*made, ""])
     assert release.certificate["pseudonyms"] == ["name"]
     for name in ("released.csv", "released.certificate.json", "released.report.html"):
         text = (folder / name).read_text()
@@ -72,7 +75,7 @@ def test_identifiers_become_pseudonyms(folder, method):
     assert (folder / "released.csv").read_bytes() != first
 
 
-def test_the_key_of_the_environment(folder, monkeypatch):
+def test_key_from_the_environment(folder, monkeypatch):
     with pytest.raises(PlanError, match="Pseudonyms need a key"):
         shoal.release(write_plan(folder))
     monkeypatch.setenv(KEY_VARIABLE, str(folder / "secret" / "key"))
@@ -80,7 +83,7 @@ def test_the_key_of_the_environment(folder, monkeypatch):
     assert len(names_in(folder)) == 6
 
 
-def test_keys_that_will_not_do(folder):
+def test_wrong_keys(folder):
     key = folder / "secret" / "key"
     key.chmod(0o644)
     with pytest.raises(PlanError, match="owner only"):
@@ -99,7 +102,7 @@ def test_keys_that_will_not_do(folder):
     assert read_key(key, folder / "released.csv") == b"k" * 32
 
 
-def test_only_identifiers():
+def test_only_identifiers_have_pseudonyms():
     with pytest.raises(PlanError, match="Only an identifier"):
         Column(Role.OTHER, pseudonym=True)
 

@@ -1,4 +1,7 @@
-"""Publishing categories instead of sensitive values: the published table is what models and verification mean."""
+"""Publishing categories instead of sensitive values.
+
+Models and verification refer to the published table.
+"""
 
 from __future__ import annotations
 
@@ -56,8 +59,11 @@ def test_every_method_publishes_categories(method):
     assert shoal.check(release.table, plan=chosen).holds
 
 
-def test_models_mean_the_published_values():
-    """Two conditions of one category are two values of the source, but one of the release."""
+def test_models_refer_to_published_values():
+    """Count published categories, not values of the source.
+
+    Two conditions of one category are two values of the source, but one of the release.
+    """
     table = PATIENTS.slice(0, 4)  # HIV, HIV, Cancer, Cancer: all top secret
     models = [{"name": "k-anonymity", "k": 4}, {"name": "p-sensitive", "p": 2}]
     values = {**CONDITION, "publish": "values"}
@@ -66,7 +72,8 @@ def test_models_mean_the_published_values():
         shoal.anonymize(table, plan(models, {"name": "top-down"}))
 
 
-def test_names_default_to_numbers_and_missing_stays_missing():
+def test_default_names_and_missing_values():
+    """Names default to numbers; missing values stay missing."""
     condition = {key: value for key, value in CONDITION.items() if key != "category_names"}
     table = PATIENTS.set_column(3, "condition", pa.array([None, *PATIENTS["condition"].to_pylist()[1:]], pa.string()))
     found = shoal.anonymize(table, plan([{"name": "k-anonymity", "k": 4}], {"name": "top-down"}, condition))
@@ -74,12 +81,13 @@ def test_names_default_to_numbers_and_missing_stays_missing():
 
 
 def test_distances_are_between_categories():
+    """Distances of t-closeness are between categories."""
     models = [{"name": "k-anonymity", "k": 2}, {"name": "t-closeness", "t": 0.2, "distance": "ordered"}]
     release = shoal.anonymize(PATIENTS, plan(models, {"name": "refine"}))
     assert release.certificate["models"][1]["effective"]["t"] <= 0.2
 
 
-def test_what_is_needed():
+def test_missing_or_wrong_categories_are_refused():
     with pytest.raises(shoal.PlanError, match="must have them"):
         plan([{"name": "k-anonymity", "k": 2}], {"name": "top-down"}, {"role": "sensitive", "publish": "categories"})
     with pytest.raises(shoal.PlanError, match="publish"):

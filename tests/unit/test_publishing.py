@@ -1,4 +1,7 @@
-"""Publishing, stopped before each of its steps on the file system, leaves the old release or the new one."""
+"""Publishing stopped before each of its steps on the file system.
+
+It leaves the old release or the new one.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ Files = dict[str, bytes]
 
 @dataclass(frozen=True)
 class Case:
-    """A release that is published: the kind of its table, whether there is an old one, whether a recoding is kept."""
+    """A release to publish.
+
+    The kind of its table, whether there is an old release, and whether a recoding is saved.
+    """
 
     kind: str
     old: bool
@@ -50,7 +56,7 @@ class Case:
         return "released.csv" if self.kind == "csv" else "released.parquet"
 
     def write(self, folder: Path, version: str, *, recoding: bool = True) -> dict[Path, Path]:
-        """Write the files of a release into a folder; to where each belongs."""
+        """Write the files of a release into a folder; return their paths."""
         folder.mkdir(exist_ok=True)
         table = folder / self.name
         if self.kind == "parts":
@@ -63,17 +69,17 @@ class Case:
         if recoding:
             recoding_of(table).write_text(f"{version} recoding")
         certificate_of(table).write_text(json.dumps({"output": {"name": self.name, "sha256": sha256_of(table)}}))
-        return {place: place for place in release_paths(table) if place.exists()}
+        return {path: path for path in release_paths(table) if path.exists()}
 
     def publish(self, made: Path, target: Path) -> None:
-        """What a release does once its files are made."""
+        """Publish the files of a release that are made."""
         table = target / self.name
         with staging(table) as folder:
             others = []
-            for place in (report_of(table), recoding_of(table), certificate_of(table)):
-                if (made / place.name).exists():
-                    shutil.copyfile(made / place.name, folder / f"{len(others)}.text")
-                    others.append((folder / f"{len(others)}.text", place))
+            for path in (report_of(table), recoding_of(table), certificate_of(table)):
+                if (made / path.name).exists():
+                    shutil.copyfile(made / path.name, folder / f"{len(others)}.text")
+                    others.append((folder / f"{len(others)}.text", path))
             staged = folder / f"table{table.suffix}"
             shutil.copytree(made / self.name, staged) if self.kind == "parts" else shutil.copyfile(
                 made / self.name, staged
@@ -89,27 +95,31 @@ def files(folder: Path) -> Files:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def assert_no_lie(table: Path) -> None:
-    """Where a certificate stands, its table stands beside it."""
+def assert_certificate_matches(table: Path) -> None:
+    """Assert that a certificate, if there is one, matches its table."""
     if certificate_of(table).exists():
         assert json.loads(certificate_of(table).read_text())["output"]["sha256"] == sha256_of(table)
 
 
 def in_child(action: Callable[[], object]) -> tuple[int, str]:
-    """Run in a fork of this process, with the handlers of a fresh one: how it ended, and what it printed."""
+    """Run an action in a fork; return its exit status and its output.
+
+    The fork has the signal handlers of a fresh process.
+    """
     read, write = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # threads of libraries: the child does not use them
+        warnings.simplefilter("ignore")  # about threads of libraries, which the child does not use
         child = os.fork()
     if child == 0:
-        _be_a_process(action, write)
+        _run_in_child(action, write)
     os.close(write)
     with open(read, encoding="utf-8") as pipe:
         printed = pipe.read()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), printed
 
 
-def _be_a_process(action: Callable[[], object], write: int) -> NoReturn:
+def _run_in_child(action: Callable[[], object], write: int) -> NoReturn:
+    """Run an action with default signal handlers, then exit."""
     status = 70
     leave = os._exit
     try:
@@ -130,7 +140,10 @@ def _be_a_process(action: Callable[[], object], write: int) -> NoReturn:
 
 
 def stop_before(step: int, number: int, within: Path | None = None) -> None:
-    """Have this process get a signal before its n-th step on the file system (below a folder)."""
+    """Send this process a signal before its n-th file system step.
+
+    If a folder is given, steps elsewhere do not count.
+    """
     done = 0
 
     def counted(function: Callable[..., Any], *given: Any, **options: Any) -> Any:
@@ -150,7 +163,7 @@ def stop_before(step: int, number: int, within: Path | None = None) -> None:
 
 
 def command(action: Callable[[], None]) -> Callable[[], None]:
-    """An action as the command line runs it."""
+    """Return an action as the command line runs it."""
 
     def run() -> None:
         app = typer.Typer()
@@ -165,7 +178,7 @@ def command(action: Callable[[], None]) -> Callable[[], None]:
 
 @dataclass
 class Trial:
-    """A place for one stop, and what the releases must be."""
+    """A folder for one stop, and the expected releases."""
 
     case: Case
     folder: Path
@@ -195,7 +208,10 @@ class Trial:
             pass
 
     def assert_whole(self) -> bool:
-        """Whether it is the new release; it is the old one else, and there is nothing beside."""
+        """Return whether the folder has the new release.
+
+        Otherwise it has the old one; there must be nothing else.
+        """
         found = files(self.folder)
         assert found in (self.before, self.after)
         assert [name for name in names(self.folder) if name.startswith(".")] == []
@@ -203,8 +219,11 @@ class Trial:
 
 
 @pytest.fixture(autouse=True)
-def no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step remains a step, but no signal needs to wait for a disk; what is synced when is tested elsewhere."""
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count fsync as a step, without waiting for a disk.
+
+    The order of syncs is tested elsewhere.
+    """
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
@@ -219,25 +238,26 @@ def trial(request: pytest.FixtureRequest, tmp_path: Path) -> Trial:
 
 
 def stops(trial: Trial, number: int) -> Iterator[tuple[int, str]]:
-    """Stop before each step in turn, until one release comes to its end."""
+    """Stop before each step in turn, until one release is completed."""
     for step in range(300):
         trial.reset()
-        status, said = trial.run(step, number)
+        status, printed = trial.run(step, number)
         if status == 0:
-            assert said == ""
+            assert printed == ""
             assert trial.assert_whole() == (trial.after != trial.before)
             assert step >= 25
             return
-        yield status, said
+        yield status, printed
     pytest.fail("publishing never came to its end")
 
 
 @pytest.mark.parametrize("trial", CASES, indirect=True, ids=str)
-def test_a_kill_before_any_step_leaves_the_old_release_or_the_new_one(trial: Trial) -> None:
+def test_kill_before_any_step(trial: Trial) -> None:
+    """Recovery leaves the old release or the new one."""
     ended = {True: 0, False: 0}
     for status, _ in stops(trial, signal.SIGKILL):
         assert status == -signal.SIGKILL
-        assert_no_lie(trial.table)
+        assert_certificate_matches(trial.table)
         assert trial.table.exists() or not trial.case.old or trial.case.kind == "parts"
         trial.recover()
         ended[trial.assert_whole()] += 1
@@ -255,27 +275,28 @@ def test_a_kill_before_any_step_leaves_the_old_release_or_the_new_one(trial: Tri
     indirect=["trial"],
     ids=str,
 )
-def test_a_request_to_stop_before_any_step_leaves_a_whole_release_and_says_which(trial: Trial, number: int) -> None:
+def test_stop_signal_before_any_step(trial: Trial, number: int) -> None:
+    """Leave a complete release, and print whether it is the new one."""
     ended = {True: 0, False: 0}
-    for status, said in stops(trial, number):
+    for status, printed in stops(trial, number):
         assert status == 128 + number
         is_new = trial.assert_whole()
         after, never = "Interrupted after the release was written", "Interrupted; no release was written"
-        assert said.startswith(f"Error: {after if is_new else never}")
-        assert said.count("\n") == 1
+        assert printed.startswith(f"Error: {after if is_new else never}")
+        assert printed.count("\n") == 1
         ended[is_new] += 1
     assert min(ended.values()) >= 5
 
 
 @pytest.mark.parametrize("trial", [Case("csv", True, True)], indirect=True, ids=str)
-def test_a_terminal_that_goes_away_is_a_request_to_stop(trial: Trial) -> None:
+def test_hangup_is_a_stop_signal(trial: Trial) -> None:
     for status, _ in itertools.islice(stops(trial, signal.SIGHUP), 0, None, 10):
         assert status == 128 + signal.SIGHUP
         trial.assert_whole()
 
 
 @pytest.mark.parametrize("trial", [Case("parts", True, True)], indirect=True, ids=str)
-def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path) -> None:
+def test_kill_during_recovery(trial: Trial, tmp_path: Path) -> None:
     seen = 0
     for _ in itertools.islice(stops(trial, signal.SIGKILL), 0, None, 3):
         if not (staging_of(trial.table) / io_publish.JOURNAL).exists():
@@ -291,11 +312,11 @@ def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path)
                 stop_before(step, signal.SIGKILL)
                 trial.recover()
 
-            status, said = in_child(action)
-            assert_no_lie(trial.table)
+            status, printed = in_child(action)
+            assert_certificate_matches(trial.table)
             if status == 0:
                 break
-            assert (status, said) == (-signal.SIGKILL, "")
+            assert (status, printed) == (-signal.SIGKILL, "")
             trial.recover()
             trial.assert_whole()
             seen += 1
@@ -303,8 +324,11 @@ def test_a_kill_while_recovering_is_recovered_from(trial: Trial, tmp_path: Path)
 
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
-def test_a_whole_release_is_stopped_at_every_other_step(tmp_path: Path, target: str) -> None:
-    """From the plan to the last file, by the command itself, with one signal after the other."""
+def test_release_command_stopped_at_every_other_step(tmp_path: Path, target: str) -> None:
+    """Stop the release command from the plan to the last file.
+
+    The signals alternate.
+    """
     from shoal.pipeline.run import release
 
     first, second = tmp_path / "first", tmp_path / "second"
@@ -327,34 +351,39 @@ def test_a_whole_release_is_stopped_at_every_other_step(tmp_path: Path, target: 
             stop_before(step, number, work)
             edge.run()
 
-        status, said = in_child(action)
+        status, printed = in_child(action)
         if status == 0:
             break
-        assert_no_lie(work / target)
+        assert_certificate_matches(work / target)
         if number == signal.SIGKILL:
             with staging(work / target):
                 pass
         else:
-            assert status == 128 + number, said
+            assert status == 128 + number, printed
         found = _without_plan(files(work))
         assert found in (_without_plan(before), _without_plan(after))
         is_new = found == _without_plan(after)
         if number != signal.SIGKILL:
-            assert ("no release was written" in said) != is_new
+            assert ("no release was written" in printed) != is_new
         ended[is_new] += 1
     assert _without_plan(files(work)) == _without_plan(after)
     assert min(ended.values()) >= 3
 
 
 def _without_plan(found: Files) -> Files:
-    """The files of a release; its papers tell the plan, in which the output has another place here."""
-    kept = {}
+    """Return the files of a release without the plan.
+
+    Certificate and report contain the plan, in which the output has another path here.
+    """
+    content_without_plan = {}
     for name, content in found.items():
         if name.endswith(".json"):
             certificate = json.loads(content)
-            kept[name] = json.dumps({key: certificate[key] for key in certificate if key != "plan"}).encode()
+            content_without_plan[name] = json.dumps(
+                {key: certificate[key] for key in certificate if key != "plan"}
+            ).encode()
         elif not name.endswith(".html"):
-            kept[name] = content
+            content_without_plan[name] = content
         else:
-            kept[name] = b""
-    return kept
+            content_without_plan[name] = b""
+    return content_without_plan

@@ -1,4 +1,7 @@
-"""How much time a method takes to lose less: every quality keeps the models, and more of it loses no more."""
+"""Quality of methods: more time for less loss.
+
+Every quality meets the models, and a higher one loses no more.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,14 @@ def table():
 
 
 @pytest.fixture
-def few_rounds(monkeypatch):
+def reduced_work(monkeypatch):
     monkeypatch.setattr("shoal.methods.local.neighbourhood_search.WORK", {"good": 2_000, "best": 8_000})
 
 
 @pytest.mark.parametrize("models", [(shoal.KAnonymity(4),), (shoal.KAnonymity(4), shoal.PSensitive(3))], ids=str)
 @pytest.mark.parametrize("make", [shoal.TopDown, shoal.Refine, shoal.Mondrian, shoal.LocalSuppression])
-@pytest.mark.usefixtures("few_rounds")
-def test_more_quality_loses_no_more(table, make, models):
+@pytest.mark.usefixtures("reduced_work")
+def test_higher_quality_has_no_more_loss(table, make, models):
     found = {
         quality: anonymize(table, shoal.Plan(SCHEMA, models, make(quality=quality)))
         for quality in (None, "fast", "good", "best")
@@ -52,23 +55,27 @@ def test_more_quality_loses_no_more(table, make, models):
     assert lost["fast"] == lost[None]
     assert lost["good"] <= lost["fast"] + 1e-12
     assert lost["best"] <= lost["good"] + 1e-12
-    assert lost["best"] < lost["fast"] or make is shoal.LocalSuppression  # whose stars are least already
-    assert found["fast"].table == found[None].table  # nothing changes unless it is asked for
+    assert lost["best"] < lost["fast"] or make is shoal.LocalSuppression  # its suppressions are minimal already
+    assert found["fast"].table == found[None].table  # nothing changes unless quality is set
     for release in found.values():
         assert release.certificate["bound"]["lower_bound"] <= release.certificate["bound"]["loss"]
         assert all(model["holds"] for model in release.certificate["models"])
 
 
-@pytest.mark.usefixtures("few_rounds")
-def test_the_same_seed_gives_the_same_groups_and_a_deadline_ends_it(table):
+@pytest.mark.usefixtures("reduced_work")
+def test_seed_and_time_limit(table):
+    """The same seed gives the same groups; a deadline ends the search."""
     plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="good"))
     assert anonymize(table, plan).table == anonymize(table, plan).table
     late = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="best", time_limit=1e-9))
     assert all(model["holds"] for model in anonymize(table, late).certificate["models"])
 
 
-def test_regrouping_keeps_every_row_and_never_loses_more():
-    """Piece by piece: what goes into sets of groups comes out of them, and no two sets share a group."""
+def test_regrouping_keeps_rows_without_more_loss():
+    """Check regrouping piece by piece.
+
+    Pieces that go into sets of groups come out of them, and no two sets share a group.
+    """
     rng = np.random.default_rng(5)
     for name in ("k", "p", "entropy", "t-equal"):
         problem = tiny(rng, MODELS[name], rows=60)
@@ -86,7 +93,7 @@ def test_regrouping_keeps_every_row_and_never_loses_more():
         assert (np.bincount(found.item, weights=found.count) == local.count).all()
 
 
-def test_microaggregation_has_qualities_too(monkeypatch):
+def test_quality_of_microaggregation(monkeypatch):
     monkeypatch.setattr("shoal.methods.microaggregation.points.MAX_PROPOSALS", 20_000)
     schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in ("age", "hours")})
     rng = np.random.default_rng(2)
@@ -106,7 +113,7 @@ def test_microaggregation_has_qualities_too(monkeypatch):
 
 
 @pytest.mark.parametrize("models", [(shoal.KAnonymity(3),), (shoal.KAnonymity(2), shoal.PSensitive(2))])
-def test_microaggregation_finds_the_best_groups_of_a_small_table(models):
+def test_microaggregation_of_a_small_table_is_optimal(models):
     import pyarrow as pa
 
     schema = shoal.Schema(
@@ -125,23 +132,24 @@ def test_microaggregation_finds_the_best_groups_of_a_small_table(models):
         points = (numbers - numbers.mean(axis=0)) / np.sqrt(2 * ((numbers - numbers.mean(axis=0)) ** 2).sum(axis=0))
         distinct = 2 if len(models) == 2 else 1
 
-        def may_be(chosen, distinct=distinct, illness=illness):
+        def is_allowed(chosen, distinct=distinct, illness=illness):
             return len(members(chosen)) >= models[0].k and len(set(illness[members(chosen)])) >= distinct
 
-        least = least_of_all(2**rows - 1, lambda chosen, points=points: group_cost(points[members(chosen)]), may_be)
+        least = least_of_all(2**rows - 1, lambda chosen, points=points: group_cost(points[members(chosen)]), is_allowed)
         assert found == pytest.approx(least, rel=1e-9)
 
 
-def test_auto_hands_it_on():
+def test_auto_passes_quality_on():
     assert all(getattr(m, "quality", "best") == "best" for m in shoal.Auto(quality="best").candidates)
 
 
-def test_every_method_has_it():
+def test_every_method_has_quality():
     for name, method in shoal.methods.OWN.items():
         assert "quality" in {part.name for part in dataclasses.fields(method)}, name
 
 
-def test_hidden_cells_try_more_levels(monkeypatch):
+def test_quality_of_hidden_cells(monkeypatch):
+    """Higher quality tries more levels."""
     from shoal.methods.local import hidden_cells_search
 
     tries = []
@@ -160,7 +168,8 @@ def test_hidden_cells_try_more_levels(monkeypatch):
     assert released["good"].table == released[None].table
 
 
-def test_patterns_are_formed_in_more_orders(table):
+def test_quality_of_anti_unification(table):
+    """Higher quality forms patterns in more orders."""
     assert shoal.AntiUnification(quality="best").orders == [("<", ">"), (">", "<"), ("<",), (">",)]
     assert shoal.AntiUnification(order=(">",), quality="good").orders == [(">",)]
     lost = {}
@@ -174,13 +183,13 @@ def test_patterns_are_formed_in_more_orders(table):
     assert lost["best"] <= other
 
 
-def test_a_large_lattice_is_searched_for_as_long_as_it_says(monkeypatch, table):
+def test_time_limits_of_large_lattices(monkeypatch, table):
     from shoal.methods.full_domain import exhaustive
 
-    asked = []
+    limits = []
 
     def stop(evaluator, suppression, lowest, highest, nodes, seconds):
-        asked.append(seconds)
+        limits.append(seconds)
         raise shoal.InfeasibleError("enough")
 
     monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 1)
@@ -193,12 +202,15 @@ def test_a_large_lattice_is_searched_for_as_long_as_it_says(monkeypatch, table):
     ):
         with pytest.raises(shoal.InfeasibleError):
             anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), method))
-    assert asked == [60.0, 10.0, 600.0, 3.0]
+    assert limits == [60.0, 10.0, 600.0, 3.0]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_the_best_of_few_rows_is_the_optimum(name):
-    """Against all partitions, found by other means; with models that a union may break, no more than a good one."""
+def test_best_quality_of_small_tables_is_optimal(name):
+    """Compare with all partitions, found by other means.
+
+    Models that a union may break get a good partition, not necessarily the best.
+    """
     rng = np.random.default_rng([6, *name.encode()])
     found = 0
     for _ in range(8):
@@ -218,6 +230,6 @@ def test_the_best_of_few_rows_is_the_optimum(name):
     assert found or not problem.model.closed_under_union
 
 
-def test_many_rows_have_no_exact_answer():
+def test_no_exact_search_of_larger_tables():
     problem = tiny(np.random.default_rng(1), MODELS["k"], rows=13)
     assert least_partition(shoal.TopDown().partition(problem)[0]) is None

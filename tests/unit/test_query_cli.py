@@ -1,4 +1,7 @@
-"""``shoal ledger`` and ``shoal query``: exact figures under the noise, what is booked, what is refused."""
+"""``shoal ledger`` and ``shoal query``: answers, bookings, refusals.
+
+Questions of nearly no noise have the exact figures as answers.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +36,16 @@ Cleo,,flu,y
 Dan,old,,x
 Eve,131,gout'; DROP TABLE t; --,
 """
-# a question may make this many candidates as likely as one, so that its noise is 0 but once in 10^17 answers
+# rho is so large in a ledger of m = 10^18 that the noise is 0 but once in 10^17 answers
 NEARLY_EXACT = ("--rho", "1/2")
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., Any]:
-    """The command in this process: exit status, what it printed, and what it said of an error."""
+    """Run the command in this process.
+
+    Returns the exit status, standard output and standard error.
+    """
     from shoal.cli.app import run
 
     monkeypatch.chdir(tmp_path)
@@ -56,8 +62,8 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     return call
 
 
-def asked(command: Callable[..., Any], kind: str, *arguments: str) -> dict[str, Any]:
-    """The answer to a question of nearly no noise, with a new ledger."""
+def ask_exactly(command: Callable[..., Any], kind: str, *arguments: str) -> dict[str, Any]:
+    """Ask a question of nearly no noise with a new ledger."""
     Path("exact.ledger").unlink(missing_ok=True)
     Ledger.create("exact.ledger", m=10**18, k=2)
     status, out, err = command(
@@ -86,7 +92,7 @@ def asked(command: Callable[..., Any], kind: str, *arguments: str) -> dict[str, 
 )
 def test_count(command: Callable[..., Any], where: tuple[str, ...], expected: int) -> None:
     options = [part for condition in where for part in ("--where", condition)]
-    answer = asked(command, "count", *options)
+    answer = ask_exactly(command, "count", *options)
     assert (answer["kind"], answer["answer"], answer["half_width_95"]) == ("count", expected, 0.0)
     assert (answer["entry"], answer["m"], answer["k"], answer["rho_limit"]) == (1, 10**18, 2, 0.5)
 
@@ -104,34 +110,35 @@ def test_count(command: Callable[..., Any], where: tuple[str, ...], expected: in
 )
 def test_sum(command: Callable[..., Any], options: tuple[str, ...], expected: float) -> None:
     ends = ("--lower", "0") if "--lower" not in options else ()
-    answer = asked(command, "sum", "--column", "age", *ends, "--upper", "100", *options)
-    assert answer["answer"] == pytest.approx(expected, abs=20)  # a sum has noise, whose width is told
+    answer = ask_exactly(command, "sum", "--column", "age", *ends, "--upper", "100", *options)
+    assert answer["answer"] == pytest.approx(expected, abs=20)  # a sum has noise of the reported width
     assert 0 < answer["half_width_95"] < 20
 
 
 def test_mean(command: Callable[..., Any]) -> None:
-    answer = asked(command, "mean", "--column", "age", "--lower", "0", "--upper", "100")
+    answer = ask_exactly(command, "mean", "--column", "age", "--lower", "0", "--upper", "100")
     assert answer["answer"] == pytest.approx(143 / 5, abs=4)
 
 
 def test_histogram(command: Callable[..., Any]) -> None:
-    answer = asked(command, "histogram", "--column", "illness", "--values", "flu,gout", "--values", "measles")
+    answer = ask_exactly(command, "histogram", "--column", "illness", "--values", "flu,gout", "--values", "measles")
     assert answer["answer"] == {"flu": 2, "gout": 1, "measles": 0}
     (Path("exact.ledger")).unlink()
-    answer = asked(command, "histogram", "--column", "illness", "--values", "flu,gout", "--where", 'a "b";--=x')
+    answer = ask_exactly(command, "histogram", "--column", "illness", "--values", "flu,gout", "--where", 'a "b";--=x')
     assert answer["answer"] == {"flu": 1, "gout": 1}
 
 
 def test_best_of(command: Callable[..., Any]) -> None:
-    answer = asked(command, "best-of", "--column", "illness", "--values", "gout,flu,measles")
+    answer = ask_exactly(command, "best-of", "--column", "illness", "--values", "gout,flu,measles")
     assert (answer["answer"], answer["half_width_95"]) == ("flu", None)
 
 
-def test_missing_texts_are_missing(command: Callable[..., Any]) -> None:
-    assert asked(command, "count", "--missing", "flu", "--where", "illness=")["answer"] == 3
+def test_missing_option(command: Callable[..., Any]) -> None:
+    """Texts declared as missing count as missing values."""
+    assert ask_exactly(command, "count", "--missing", "flu", "--where", "illness=")["answer"] == 3
 
 
-def test_for_people(command: Callable[..., Any]) -> None:
+def test_output_as_text(command: Callable[..., Any]) -> None:
     status, out, err = command("ledger", "create", "l", "--m", "1000", "--k", "5", "--name", "people")
     assert (status, err) == (0, "")
     assert re.fullmatch(r"Created l: m = 1,000, k = 5. Nothing is spent.\nHead: [0-9a-f]{64}\n", out)
@@ -142,36 +149,40 @@ def test_for_people(command: Callable[..., Any]) -> None:
     assert "best-of" in command("query", "best-of", "people.csv", *common, "--column", "illness", "--values", "a,b")[1]
     mean = ("--column", "age", "--lower", "0", "--upper", "100")
     assert "Booked as entry 4: E = 2.002" in command("query", "mean", "people.csv", *common, *mean)[1]
-    shown = command("ledger", "show", "l")[1]
-    assert "'flu'" in shown  # of the question, whose words are broken over lines where the terminal is narrow
-    assert "Ledger of people: m = 1,000, k = 5." in shown
-    assert SECRET not in shown
+    printed = command("ledger", "show", "l")[1]
+    assert "'flu'" in printed  # of the question; a narrow terminal breaks its words over lines
+    assert "Ledger of people: m = 1,000, k = 5." in printed
+    assert SECRET not in printed
 
 
-def test_ledger_as_json(command: Callable[..., Any]) -> None:
+def test_ledger_output_as_json(command: Callable[..., Any]) -> None:
     created = json.loads(command("ledger", "create", "l", "--m", "1000", "--k", "5", "--json")[1])
     assert (created["m"], created["k"], created["entries"], created["rho"]) == (1000, 5, 0, 0.001)
     command("query", "count", "people.csv", "--ledger", "l", "--rho", "1/500", "--label", "how many")
-    shown = json.loads(command("ledger", "show", "l", "--json")[1])
-    (booking,) = shown["bookings"]
+    ledger = json.loads(command("ledger", "show", "l", "--json")[1])
+    (booking,) = ledger["bookings"]
     assert (booking["number"], booking["kind"], booking["label"]) == (1, "query", "how many")
-    assert booking["rho_after"] == shown["rho"] == 0.002
-    assert shown["remaining_rho"] < 0.2
+    assert booking["rho_after"] == ledger["rho"] == 0.002
+    assert ledger["remaining_rho"] < 0.2
 
 
-def test_a_spent_ledger_says_so(command: Callable[..., Any]) -> None:
+def test_spent_ledger(command: Callable[..., Any]) -> None:
     Ledger.create("l", m=1000, k=5).book_query("1/5")
     assert "Remaining: nothing" in command("ledger", "show", "l")[1]
 
 
-def test_help_teaches(command: Callable[..., Any]) -> None:
+def test_help(command: Callable[..., Any]) -> None:
     for group, words in (("ledger", "One data set has one ledger"), ("query", "above 1/m, the blind guess")):
         status, out, err = command(group)
         assert (status, err) == (0, "")
         assert words in " ".join(out.split())
 
 
-def test_every_booking_prints_the_head_and_an_old_copy_is_refused(command: Callable[..., Any], tmp_path: Path) -> None:
+def test_expected_head_refuses_old_copies(command: Callable[..., Any], tmp_path: Path) -> None:
+    """Every booking prints the head of the ledger.
+
+    An old copy of the ledger is refused if a newer head is expected.
+    """
     head = json.loads(command("ledger", "create", "l", "--m", "1000", "--k", "5", "--json")[1])["head"]
     count = ("query", "count", "people.csv", "--ledger", "l", "--rho", "1/900")
     printed = command(*count, "--expect-head", head)[1]
@@ -183,21 +194,20 @@ def test_every_booking_prints_the_head_and_an_old_copy_is_refused(command: Calla
     assert json.loads(command("ledger", "verify", "l", "--expect-head", newest, "--json")[1]) == {
         "ledger": "l", "verified": True, "entries": 2, "head": newest,
     }  # fmt: skip
-    said = command("ledger", "verify", "l", "--expect-head", head)[1]
-    assert "All 2 entries are as they were booked. It goes on from the head that was expected." in said
+    verified = command("ledger", "verify", "l", "--expect-head", head)[1]
+    assert "All 2 entries are as they were booked. It goes on from the head that was expected." in verified
     (tmp_path / "l").write_bytes(old)
     assert command("ledger", "verify", "l")[0] == 0
-    for asked_for in (("ledger", "show", "l"), ("ledger", "verify", "l"), count):
-        status, out, _ = command(*asked_for, "--expect-head", newest, "--json")
+    for arguments in (("ledger", "show", "l"), ("ledger", "verify", "l"), count):
+        status, out, _ = command(*arguments, "--expect-head", newest, "--json")
         assert (status, json.loads(out)["kind"]) == (2, "LedgerHeadError")
-        assert command(*asked_for, "--expect-head", "some", "--json")[0] == 2
+        assert command(*arguments, "--expect-head", "some", "--json")[0] == 2
     assert (tmp_path / "l").read_bytes() == old
 
 
 @pytest.mark.parametrize("value", ["many", "NaN", "inf", "-1", "1e400", "", 1.5, b"\x00", "9" * 5000])
-def test_a_ledger_with_something_else_in_the_place_of_a_number_is_no_fault(
-    command: Callable[..., Any], value: object
-) -> None:
+def test_ledger_with_wrong_numbers_is_unreadable(command: Callable[..., Any], value: object) -> None:
+    """Report the ledger as unreadable; there is no internal error."""
     Ledger.create("l", m=1000, k=5).book_query("1/500")
     with closing(sqlite3.connect("l")) as connection:
         (trigger,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'entries_are_final'").fetchone()
@@ -247,13 +257,13 @@ REFUSED: dict[str, tuple[tuple[str, ...], int, str, str]] = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused(command: Callable[..., Any], tmp_path: Path, case: str) -> None:
-    (kind, *options), status, error, says = REFUSED[case]
+    (kind, *options), status, error, message = REFUSED[case]
     Ledger.create("l", m=1000, k=5).book_query("1/500")
     before = (tmp_path / "l").read_bytes()
     code, out, err = command("query", kind, "people.csv", "--ledger", "l", *options, "--json")
     answer = json.loads(out)
     assert (code, answer["kind"]) == (status, error), answer
-    assert says in answer["error"]
+    assert message in answer["error"]
     assert SECRET not in out + err
     assert (tmp_path / "l").read_bytes() == before
 
@@ -274,9 +284,7 @@ def test_refused(command: Callable[..., Any], tmp_path: Path, case: str) -> None
         (("ledger", "create", "none/new", "--m", "10", "--k", "2"), "LedgerNotFoundError"),
     ],
 )
-def test_files_that_are_not_as_they_should_be(
-    command: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], kind: str
-) -> None:
+def test_wrong_files(command: Callable[..., Any], tmp_path: Path, arguments: tuple[str, ...], kind: str) -> None:
     Ledger.create("l", m=1000, k=5)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     code, out, _ = command(*arguments, "--json")
@@ -294,7 +302,7 @@ def test_files_that_are_not_as_they_should_be(
     st.sampled_from(["1", "1/2", "1/8", "10"]),
     st.booleans(),
 )
-def test_the_engine_adds_as_the_span_does(
+def test_engine_and_span_totals_agree(
     values: list[float | None], lower: int, width: int, step: str, as_text: bool
 ) -> None:
     span = Span.of(lower * Fraction(step), (lower + width) * Fraction(step), step)
@@ -307,8 +315,11 @@ def test_the_engine_adds_as_the_span_does(
     assert found == span.total([np.nan if value is None else value for value in values])
 
 
-def test_broken_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
-    """A column of floats is printed as 27.0 by one engine and 27 by another; the user means the number."""
+def test_floats_are_compared_as_numbers(tmp_path: Path) -> None:
+    """Compare floats by value, not by their text.
+
+    A column of floats is printed as 27.0 by one engine and 27 by another; the user means the number.
+    """
     table = pa.table({"age": [27.0, 27.5, None, 27.0], "town": ["Ayr", "Ayr", "Bute", "Bute"]})
 
     def questions() -> Questions:
@@ -319,13 +330,13 @@ def test_broken_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
     assert questions().count("1/2", {"age": "27.0", "town": "Ayr"}).values == (1,)
     assert questions().count("1/2", {"age": None}).values == (1,)
     assert questions().histogram("1/2", "age", ["27", "27.50", None]).values == (2, 1, 1)
-    asked = questions()
+    refusing = questions()
     with pytest.raises(errors.ParameterError, match="compared with a value of that type"):
-        asked.count("1/2", {"age": "old"})
-    assert asked.ledger.status().entries == 0
+        refusing.count("1/2", {"age": "old"})
+    assert refusing.ledger.status().entries == 0
 
 
-def test_a_mean_of_no_rows_is_refused(tmp_path: Path) -> None:
+def test_mean_of_no_rows_is_refused(tmp_path: Path) -> None:
     questions = Questions(pa.table({"v": pa.array([], pa.int64())}), Ledger.create(tmp_path / "l", m=1000, k=2))
     with pytest.raises(TableError, match="no rows"):
         questions.mean("1/2", "v", Span.of(0, 1))
@@ -333,7 +344,7 @@ def test_a_mean_of_no_rows_is_refused(tmp_path: Path) -> None:
     assert questions.count("1/2").kind == "count"
 
 
-def test_the_data_is_looked_at_after_the_booking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_data_is_read_after_the_booking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = Ledger.create(tmp_path / "l", m=1000, k=5)
     questions = Questions(pa.table({"v": [1, 2]}), ledger)
     booked: list[int] = []
@@ -349,7 +360,8 @@ def test_the_data_is_looked_at_after_the_booking(tmp_path: Path, monkeypatch: py
 VISITS = "patient_id,days,illness\na,1,flu\na,2,flu\na,3,flu\nA ,4,gout\nb,5,flu\n,6,flu\n,7,flu\n"
 
 
-def test_a_table_whose_rows_are_known_to_be_those_of_fewer_people_is_refused(command: Callable[..., Any]) -> None:
+def test_table_with_several_rows_per_person_is_refused(command: Callable[..., Any]) -> None:
+    """A key of people repeats, and the question does not declare it."""
     Path("visits.csv").write_text(VISITS)
     Ledger.create("l", m=1000, k=5)
     asks = ("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/500")
@@ -363,18 +375,22 @@ def test_a_table_whose_rows_are_known_to_be_those_of_fewer_people_is_refused(com
     assert command(*asks, "--person", "patient_id", "--rows-per-person", "0")[0] == 2
     assert command(*asks, "--person", "nobody", "--rows-per-person", "1")[0] == 2
     assert Ledger.open("l").status().entries == 0
-    assert command(*asks, "--person", "")[0] == 0  # every row is a person, says the user
+    assert command(*asks, "--person", "")[0] == 0  # the user declares every row a person
 
 
-def test_rows_of_a_person_are_few_and_each_of_them_is_booked(command: Callable[..., Any]) -> None:
+def test_rows_per_person_are_limited_and_booked(command: Callable[..., Any]) -> None:
+    """Use at most the declared rows of a person, and book each of them."""
     Path("visits.csv").write_text(VISITS)
     Ledger.create("l", m=10**18, k=2)
-    whose = ("--person", "patient_id", "--rows-per-person", "2", "--json")
-    status, out, _ = command("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/2000000000", *whose)
+    options = ("--person", "patient_id", "--rows-per-person", "2", "--json")
+    status, out, _ = command("query", "count", "visits.csv", "--ledger", "l", "--rho", "1/2000000000", *options)
     answer = json.loads(out)
     bound = (10**18 - 1) * Fraction(1, 2 * 10**9) / (1 - Fraction(1, 2 * 10**9))
     assert status == 0
-    assert (answer["answer"], answer["rows_per_person"]) == (2 + 1 + 2, 2)  # two of a, one of b, and two of nobody
+    assert (answer["answer"], answer["rows_per_person"]) == (
+        2 + 1 + 2,
+        2,
+    )  # two of a, one of b, and two without a person
     assert answer["E"] == pytest.approx(float(bound**2))
     booked = Ledger.open("l").entries()[0].factor
     assert 1 <= booked / bound**2 < Fraction(1001, 1000)
@@ -386,7 +402,7 @@ def test_rows_of_a_person_are_few_and_each_of_them_is_booked(command: Callable[.
     assert command(*asks, "--rows-per-person", "1")[0] == 0
 
 
-def test_a_mean_is_over_one_row_of_each_person(command: Callable[..., Any]) -> None:
+def test_mean_takes_one_row_per_person(command: Callable[..., Any]) -> None:
     Path("visits.csv").write_text(VISITS)
     Ledger.create("l", m=10**18, k=2)
     asks = ("query", "mean", "visits.csv", "--ledger", "l", "--rho", "1/2", "--column", "days")
@@ -401,36 +417,40 @@ def test_a_mean_is_over_one_row_of_each_person(command: Callable[..., Any]) -> N
 ROWS_OF_PEOPLE = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), min_size=1, max_size=14)
 
 
-def test_another_person_changes_as_many_of_the_kept_rows_as_are_kept_of_one() -> None:
-    """What the noise is made for: whatever one person has, in whatever rows, no row of anybody else's comes or goes."""
+def test_row_limit_is_independent_of_other_people() -> None:
+    """Replacing one person changes no selected row of anybody else.
+
+    The noise is made for this: it is so whatever that person has, in whatever rows.
+    """
     from shoal.budget.questions import _limit_rows_per_person
 
-    def kept(table: list[tuple[str, int]], most: int) -> Counter[tuple[str, int]]:
-        columns = {"whose": [whose for whose, _ in table], "v": [value for _, value in table]}
+    def limited(table: list[tuple[str, int]], limit: int) -> Counter[tuple[str, int]]:
+        columns = {"whose": [person for person, _ in table], "v": [value for _, value in table]}
         read = engine.read(Source(frame=pa.table(columns, pa.schema([("whose", pa.string()), ("v", pa.int64())]))))
-        found = engine.to_arrow(_limit_rows_per_person(engine, read, ["whose"], most)).to_pylist()
+        found = engine.to_arrow(_limit_rows_per_person(engine, read, ["whose"], limit)).to_pylist()
         counted = Counter((row["whose"], row["v"]) for row in found)
-        held: Counter[str] = Counter()
-        for (whose, _), times in counted.items():
-            held[whose] += times
-        assert held == Counter({whose: min(n, most) for whose, n in Counter(w for w, _ in table).items()})
+        per_person: Counter[str] = Counter()
+        for (person, _), times in counted.items():
+            per_person[person] += times
+        assert per_person == Counter({person: min(n, limit) for person, n in Counter(w for w, _ in table).items()})
         assert counted <= Counter(table)
         return counted
 
     @given(ROWS_OF_PEOPLE, st.lists(st.integers(0, 3), max_size=5), st.integers(1, 3))
     @settings(max_examples=60)
-    def check(rows: list[tuple[str, int]], other: list[int], most: int) -> None:
-        before = kept(rows, most)
-        after = kept([("x", value) for value in other] + [row for row in rows if row[0] != "a"], most)
+    def check(rows: list[tuple[str, int]], other: list[int], limit: int) -> None:
+        before = limited(rows, limit)
+        after = limited([("x", value) for value in other] + [row for row in rows if row[0] != "a"], limit)
         assert {r: n for r, n in before.items() if r[0] != "a"} == {r: n for r, n in after.items() if r[0] != "x"}
-        swapped = kept([(whose, 9 - value) for whose, value in rows], most)
-        assert {(whose, 9 - value): n for (whose, value), n in swapped.items()} == before  # whatever the rows hold
+        swapped = limited([(person, 9 - value) for person, value in rows], limit)
+        assert {(person, 9 - value): n for (person, value), n in swapped.items()} == before  # whatever values rows have
 
     with DuckDBEngine(threads=1) as engine:
         check()
 
 
-def test_the_sum_over_several_rows_of_a_person_hides_how_many_they_are(tmp_path: Path) -> None:
+def test_sum_over_several_rows_hides_their_number(tmp_path: Path) -> None:
+    """The noise of a sum also hides the number of rows of a person."""
     ledger = Ledger.create(tmp_path / "l", m=1000, k=5)
     table = pa.table({"patient_id": ["a", "a", "b"], "v": [100, 101, 101]})
     widths = [

@@ -1,4 +1,7 @@
-"""Tables in: CSV in all its dialects, Parquet, and frames; nothing is guessed away and nothing is lost."""
+"""Reading tables: CSV in all dialects, Parquet, and data frames.
+
+No value is converted by guessing, and nothing is lost.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +47,13 @@ def read_csv(folder: Path, content: bytes, name: str = "x.csv", **form: Any) -> 
     return read(Source(path, csv=CsvFormat(**form)))
 
 
-def refused(folder: Path, content: bytes, **form: Any) -> str:
+def error_of(folder: Path, content: bytes, **form: Any) -> str:
     with pytest.raises(TableError) as caught:
         read_csv(folder, content, **form)
     return str(caught.value)
 
 
-# -- CSV: how it is written ------------------------------------------------------------------------
+# -- CSV: dialects ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -77,9 +80,9 @@ def test_line_ends(tmp_path: Path, end: str, last: bool) -> None:
     assert read_csv(tmp_path, content.encode()) == (("a", "b"), [["x", "1"], ["y", "2"]])
 
 
-def test_mixed_line_ends_are_refused_not_read_wrongly(tmp_path: Path) -> None:
+def test_mixed_line_ends_are_refused(tmp_path: Path) -> None:
     for content in (b"a,b\r\nx,1\ny,2\r\n", b"a,b\nx,1\r\ny,2\n"):
-        assert "line end" in refused(tmp_path, content)
+        assert "line end" in error_of(tmp_path, content)
 
 
 def test_header_detection(tmp_path: Path) -> None:
@@ -90,11 +93,14 @@ def test_header_detection(tmp_path: Path) -> None:
     assert read_csv(tmp_path, b"2019,2020\n1,5\n", header=True)[0] == ("2019", "2020")
     assert read_csv(tmp_path, b"x,y\n", header=False) == (("column1", "column2"), [["x", "y"]])
     assert read_csv(tmp_path, b"x,y\n", header=False, names=("p", "q")) == (("p", "q"), [["x", "y"]])
-    assert "2 columns, but 1 names" in refused(tmp_path, b"x,y\n", names=("p",))
+    assert "2 columns, but 1 names" in error_of(tmp_path, b"x,y\n", names=("p",))
 
 
 def test_blank_lines(tmp_path: Path) -> None:
-    """Blank lines before the header once made the header a row of the data."""
+    """Ignore blank lines, also before the header.
+
+    Blank lines before the header once made the header a row of the data.
+    """
     for content in (b"\n\na,b\nx,1\n", b"\r\n\r\na,b\r\nx,1\r\n", b"\xef\xbb\xbf\na,b\nx,1\n", b"a,b\n\nx,1\n\n"):
         assert read_csv(tmp_path, content) == (("a", "b"), [["x", "1"]])
     assert read_csv(tmp_path, b"a\nx\n\ny\n") == (("a",), [["x"], [None], ["y"]])  # of one column: an empty cell
@@ -117,7 +123,7 @@ def test_quoted_newlines_far_into_a_large_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected"),
     [
         (b"", "is empty"),
         (b"\n\n", "has no record"),
@@ -135,13 +141,13 @@ def test_quoted_newlines_far_into_a_large_file(tmp_path: Path) -> None:
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_files_that_are_no_table(tmp_path: Path, content: bytes, says: str) -> None:
-    message = refused(tmp_path, content)
-    assert says.replace(".", "") in message.replace("(", "")
+def test_files_other_than_tables(tmp_path: Path, content: bytes, expected: str) -> None:
+    message = error_of(tmp_path, content)
+    assert expected.replace(".", "") in message.replace("(", "")
     assert "SECRET" not in message
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_paths_other_than_files(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.csv", tmp_path / ("n" * 300 + ".csv"), Path(os.devnull)):
         with pytest.raises(TableError):
             read(Source(path))
@@ -175,12 +181,12 @@ def test_encodings(tmp_path: Path, codec: str, encoding: str | None) -> None:
     assert read_csv(tmp_path, content, encoding=encoding) == (("näme", "b"), [["Zoë", "1"]])
 
 
-def test_encodings_that_are_not_read(tmp_path: Path) -> None:
+def test_unsupported_encodings(tmp_path: Path) -> None:
     for encoding in ("cp1250", "no-such", "utf-7"):
-        assert "convert the file to UTF-8" in refused(tmp_path, b"a,b\nx,1\n", encoding=encoding)
+        assert "convert the file to UTF-8" in error_of(tmp_path, b"a,b\nx,1\n", encoding=encoding)
 
 
-def test_quotes_dashes_and_the_euro_of_spreadsheets_are_read(tmp_path: Path) -> None:
+def test_windows_1252_characters(tmp_path: Path) -> None:
     every = bytes(byte for byte in range(0x80, 0x100) if byte not in (0x81, 0x8D, 0x8F, 0x90, 0x9D))
     content = "price in \u20ac,b\n".encode("cp1252") + every + b",1\n\x96 , 2\n"
     names, rows = read_csv(tmp_path, content, encoding="cp1252", missing=("\u2013",), trim=True)
@@ -188,7 +194,7 @@ def test_quotes_dashes_and_the_euro_of_spreadsheets_are_read(tmp_path: Path) -> 
     assert rows == [[every.decode("cp1252"), "1"], [None, "2"]]
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+def test_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     assert read_csv(tmp_path, b'\xef\xbb\xbf"a",b\nx,1\n')[0] == ("a", "b")
     # longer than the sample, which then ends inside a character
     content = b"\xef\xbb\xbfa,b\n" + "é,1\n".encode() * 100_000
@@ -197,14 +203,15 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         assert engine.read(Source(tmp_path / "x.csv")).columns == ("a", "b")
 
 
-def test_latin_1_may_begin_like_a_mark(tmp_path: Path) -> None:
+def test_latin_1_starting_like_a_byte_order_mark(tmp_path: Path) -> None:
     assert read_csv(tmp_path, b"\xfe\xff,b\nx,1\n", encoding="latin-1")[0] == ("þÿ", "b")
 
 
 # -- CSV: values -----------------------------------------------------------------------------------
 
 
-def test_nothing_is_guessed_away(tmp_path: Path) -> None:
+def test_values_are_not_converted(tmp_path: Path) -> None:
+    """Keep texts that look like numbers, dates or missing values."""
     content = b"zip,code,when\n01234,NA,2024-01-01\n00001,NO,null\n1e5,nan,TRUE\n 7,None,-\n"
     assert read_csv(tmp_path, content)[1] == [
         ["01234", "NA", "2024-01-01"],
@@ -214,7 +221,7 @@ def test_nothing_is_guessed_away(tmp_path: Path) -> None:
     ]
 
 
-def test_only_the_empty_cell_and_declared_markers_are_missing(tmp_path: Path) -> None:
+def test_empty_cells_and_declared_markers_are_missing(tmp_path: Path) -> None:
     content = b'a,b\nNA,?\n"",NO\n,"?"\n'
     assert read_csv(tmp_path, content)[1] == [["NA", "?"], [None, "NO"], [None, "?"]]
     assert read_csv(tmp_path, content, missing=("NA", "?"))[1] == [[None, None], [None, "NO"], [None, None]]
@@ -232,7 +239,7 @@ def test_trim(tmp_path: Path) -> None:
 @settings(max_examples=25)
 @given(st.lists(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), min_size=2,
                          max_size=2), min_size=1, max_size=5))  # fmt: skip
-def test_any_text_comes_back_as_it_was_written(rows: list[list[str]]) -> None:
+def test_round_trip_of_any_text(rows: list[list[str]]) -> None:
     import csv
     import io
 
@@ -252,28 +259,28 @@ def test_odd_column_names_in_csv_and_parquet(tmp_path: Path) -> None:
 
     path = tmp_path / "x[1]*{a,b}?.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([ODD_NAMES, [f"v{place}" for place in range(len(ODD_NAMES))]])
+        csv.writer(file).writerows([ODD_NAMES, [f"v{position}" for position in range(len(ODD_NAMES))]])
     columns, rows = read(Source(path))
     assert columns == tuple(ODD_NAMES)
-    assert rows == [[f"v{place}" for place in range(len(ODD_NAMES))]]
-    table = pa.table([pa.array([f"v{place}"]) for place in range(len(ODD_NAMES))], names=ODD_NAMES)
+    assert rows == [[f"v{position}" for position in range(len(ODD_NAMES))]]
+    table = pa.table([pa.array([f"v{position}"]) for position in range(len(ODD_NAMES))], names=ODD_NAMES)
     pq.write_table(table, tmp_path / "x[1].parquet")
     assert read(Source(tmp_path / "x[1].parquet")) == (columns, rows)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_odd_names_go_all_the_way_through_a_release(tmp_path: Path, suffix: str) -> None:
+def test_odd_names_in_a_release(tmp_path: Path, suffix: str) -> None:
     import csv
 
     folder = tmp_path / "k=v [1] 😀"
     folder.mkdir()
     with (folder / "s[1].csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([ODD_NAMES, *[[f"v{place}" for place in range(len(ODD_NAMES))]] * 3])
+        csv.writer(file).writerows([ODD_NAMES, *[[f"v{position}" for position in range(len(ODD_NAMES))]] * 3])
     plan = {
         "source": {"path": str(folder / "s[1].csv")},
         "columns": {
-            name: {"role": "sensitive" if name == "😀" else "quasi-identifier" if place < 6 else "other"}
-            for place, name in enumerate(ODD_NAMES)
+            name: {"role": "sensitive" if name == "😀" else "quasi-identifier" if position < 6 else "other"}
+            for position, name in enumerate(ODD_NAMES)
         },
         "models": [{"name": "k-anonymity", "k": 3}, {"name": "p-sensitive", "p": 1, "column": "😀"}],
         "method": {"name": "levels", "levels": {'"; drop table x; --': 1}},
@@ -282,7 +289,7 @@ def test_odd_names_go_all_the_way_through_a_release(tmp_path: Path, suffix: str)
     released = release(plan)
     columns, rows = read(Source(folder / f"r[1].{suffix}", csv=CsvFormat(header=True)))
     assert columns == tuple(ODD_NAMES)
-    assert rows == [["*", *(f"v{place}" for place in range(1, len(ODD_NAMES)))]] * 3
+    assert rows == [["*", *(f"v{position}" for position in range(1, len(ODD_NAMES)))]] * 3
     assert released.certificate["smallest_group"] == 3
     checked = check(
         folder / f"r[1].{suffix}",
@@ -306,7 +313,7 @@ def test_parquet_keeps_its_types(tmp_path: Path) -> None:
     assert read(Source(tmp_path / "y.parquet", csv=CsvFormat(missing=("NA", "-9"))))[1] == [[None, 1], ["NO", None]]
 
 
-def test_a_directory_of_parquet_files(tmp_path: Path) -> None:
+def test_directory_of_parquet_files(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": ["x"], "n": [1]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"n": [2], "a": ["y"]}), tmp_path / "2.parquet")
     assert read(Source(tmp_path)) == (("a", "n"), [["x", 1], ["y", 2]])
@@ -315,7 +322,7 @@ def test_a_directory_of_parquet_files(tmp_path: Path) -> None:
         read(Source(tmp_path))
 
 
-def test_a_folder_named_like_a_column_does_not_overrule_it(tmp_path: Path) -> None:
+def test_folder_named_like_a_column(tmp_path: Path) -> None:
     folder = tmp_path / "age=3"
     folder.mkdir()
     pq.write_table(pa.table({"age": [77]}), folder / "x.parquet")
@@ -324,7 +331,7 @@ def test_a_folder_named_like_a_column_does_not_overrule_it(tmp_path: Path) -> No
         read(Source(tmp_path))
 
 
-def test_parquet_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_parquet(tmp_path: Path) -> None:
     whole = tmp_path / "x.parquet"
     pq.write_table(pa.table({"a": ["x", "y"]}), whole)
     content = whole.read_bytes()
@@ -390,7 +397,7 @@ def records(table: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("kind", list(frames()))
-def test_the_same_kind_of_table_comes_out(kind: str) -> None:
+def test_result_has_the_type_of_the_input(kind: str) -> None:
     frame = frames()[kind]
     released = anonymize(frame, PLAN)
     assert type(released.table) is type(frame)
@@ -399,11 +406,11 @@ def test_the_same_kind_of_table_comes_out(kind: str) -> None:
         released.table.column_names if kind == "arrow" else released.table.columns
     )  # fmt: skip
     assert columns == ["age", "illness"]
-    assert records(frame) == records(frames()[kind])  # the input is as it was
+    assert records(frame) == records(frames()[kind])  # the input is unchanged
 
 
 def quasi(values: Any, hierarchy: dict[str, Any] | None = None, level: int = 0) -> list[Any]:
-    """What a quasi-identifier of these values is published as, group by group."""
+    """Return the published values of a quasi-identifier, by group."""
     column = {"role": "quasi-identifier"} | ({"hierarchy": hierarchy} if hierarchy else {})
     frame = values if hasattr(values, "columns") else pa.table({"q": values})
     plan = {
@@ -414,7 +421,7 @@ def quasi(values: Any, hierarchy: dict[str, Any] | None = None, level: int = 0) 
     return [row[0] for row in records(anonymize(frame, plan).table)]
 
 
-def test_not_a_number_is_missing() -> None:
+def test_nan_is_missing() -> None:
     values = np.array([1.5, np.nan, 1.5, np.nan])
     assert quasi(pa.array([1.5, float("nan"), 1.5, None])) == [None, None, 1.5, 1.5]
     assert quasi(pd.DataFrame({"q": values})) == [None, None, 1.5, 1.5]
@@ -423,7 +430,8 @@ def test_not_a_number_is_missing() -> None:
     assert quasi(pd.DataFrame({"q": pd.Series(["a", "a", None, float("nan")], dtype=object)})) == [None, None, "a", "a"]
 
 
-def test_categoricals_are_their_values_and_no_others() -> None:
+def test_categoricals_are_read_as_values() -> None:
+    """Unused categories are not read."""
     tree = {"tree": {"A": ["x", "y"]}}
     values = ["x", "y", None]
     for frame in (
@@ -464,7 +472,7 @@ def test_types(values: pa.Array, hierarchy: dict[str, Any], label: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("frame", "says"),
+    ("frame", "expected"),
     [
         (pd.DataFrame({"q": pd.Series([1, "SECRET", 2.5], dtype=object)}), "'q' mixes types"),
         (pl.DataFrame({"q": pl.Series([1, "SECRET", 2], dtype=pl.Object)}), "convert"),
@@ -484,34 +492,34 @@ def test_types(values: pa.Array, hierarchy: dict[str, Any], label: str) -> None:
         (pd.Series(["SECRET"]), "found Series"),
     ],
 )
-def test_frames_that_are_refused(frame: Any, says: str) -> None:
+def test_wrong_frames(frame: Any, expected: str) -> None:
     plan = {"columns": {"q": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
-    with pytest.raises(TableError, match=says) as caught:
+    with pytest.raises(TableError, match=expected) as caught:
         anonymize(frame, plan)
     assert "SECRET" not in str(caught.value)
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_odd_names_in_frames(make: Any) -> None:
-    data = {name: [f"v{place}"] * 2 for place, name in enumerate(ODD_NAMES)}
+    data = {name: [f"v{position}"] * 2 for position, name in enumerate(ODD_NAMES)}
     plan = {
-        "columns": {name: {"role": "other" if place else "quasi-identifier"} for place, name in enumerate(ODD_NAMES)},
+        "columns": {
+            name: {"role": "other" if position else "quasi-identifier"} for position, name in enumerate(ODD_NAMES)
+        },
         "models": [{"name": "k-anonymity", "k": 2}],
     }
     table = anonymize(make(data), plan).table
-    assert records(table) == [tuple(f"v{place}" for place in range(len(ODD_NAMES)))] * 2
+    assert records(table) == [tuple(f"v{position}" for position in range(len(ODD_NAMES)))] * 2
 
 
 # -- the engine ------------------------------------------------------------------------------------
 
 
-def test_spill_folders_are_private_and_those_of_dead_runs_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spill_folders_are_private_and_cleaned_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dead = make_scratch(tmp_path, "shoal-")
     (dead.path / "spilled").write_text("records")
-    os.close(dead._handle)  # as the end of its process would
+    os.close(dead._handle)  # as the end of its process would do
     foreign = tmp_path / "shoal-notes"
     foreign.mkdir()
     (foreign / "notes").write_text("mine")
@@ -521,7 +529,7 @@ def test_spill_folders_are_private_and_those_of_dead_runs_removed(
     assert set(tmp_path.iterdir()) == {foreign}
 
 
-def test_engine_settings_that_are_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_engine_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for wrong in ({"memory": "much"}, {"threads": -1}):
         with pytest.raises(InputError, match=r"settings|amount of memory"):
@@ -535,8 +543,11 @@ def test_extensions_are_not_fetched_from_the_network() -> None:
         assert answer.to_pylist() == [{"a": False}]
 
 
-def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
-    """A million columns: nothing grows with them but the reading of the first bytes."""
+def test_too_wide_tables_are_refused(tmp_path):
+    """Refuse more columns than a spreadsheet has, without delay.
+
+    Even for a million columns no work grows but the reading of the first bytes.
+    """
     from shoal.io.formats.csv_dialect import MAX_COLUMNS, rename_duplicates
 
     wide = tmp_path / "wide.csv"
@@ -547,22 +558,25 @@ def test_more_columns_than_a_sheet_has_are_refused_at_once(tmp_path):
     assert len(set(rename_duplicates(["x"] * 20_000))) == 20_000
 
 
-def test_free_memory_is_given_back_before_a_table_is_written(tmp_path, monkeypatch):
-    """Where the C library can do it; elsewhere the table is written all the same."""
+def test_free_memory_is_returned_before_writing(tmp_path, monkeypatch):
+    """Call malloc_trim if the C library has it.
+
+    Elsewhere the table is written all the same.
+    """
     import ctypes
 
-    asked = []
+    calls = []
 
     class Library:
         def malloc_trim(self, pad):
-            asked.append(pad)
+            calls.append(pad)
 
     for library, times in ((lambda name: Library(), 1), (lambda name: object(), 0)):
         monkeypatch.setattr(ctypes, "CDLL", library)
         with DuckDBEngine() as engine:
             table = engine.read(Source(frame=pa.table({"a": [2, 1]})))
             path = tmp_path / f"{times}.csv"
-            asked.clear()
+            calls.clear()
             engine.write(table, path)
-        assert asked == [0] * times
+        assert calls == [0] * times
         assert path.read_text().splitlines()[0] == "a"

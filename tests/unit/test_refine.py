@@ -1,4 +1,4 @@
-"""Refinement: less loss from any start, with the models kept."""
+"""Refinement: less loss from any start, with all models met."""
 
 from __future__ import annotations
 
@@ -50,20 +50,24 @@ def test_less_loss_than_the_start(table, start):
     assert all(model["holds"] for model in after.certificate["models"])
 
 
-def test_a_local_optimum_is_told(table):
+def test_local_optimum_in_certificate(table):
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, MODELS, shoal.Refine()))
     assert release.certificate["method"]["local_optimum"] is True
 
 
-def test_a_time_limit_is_kept_and_told(table):
+def test_time_limit(table):
+    """Stop in time, and do not claim a local optimum."""
     plan = shoal.Plan(SCHEMA, MODELS, shoal.Refine(start=shoal.Levels({"age": 4, "education": 1}), time_limit=1e-9))
     release = shoal.anonymize(table, plan)
     assert release.certificate["method"]["local_optimum"] is False
     assert all(model["holds"] for model in release.certificate["models"])
 
 
-def test_rows_change_places():
-    """Two groups of four, each with a row that belongs to the other: no row can move alone, but two can swap."""
+def test_swap_of_rows():
+    """No row can move alone, but two rows can swap.
+
+    There are two groups of four, each with a row that belongs to the other.
+    """
     schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "mark": shoal.Column(shoal.Role.OTHER)})
     tree = shoal.Tree({"north": ["a", "b", "c", "d"], "south": ["e", "f", "g", "h"]})
     schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER, tree)})

@@ -1,4 +1,7 @@
-"""Where a release may go: what stands there, what it is made from, and who else is at work on it."""
+"""Output paths: existing files, inputs, concurrent runs and recovery.
+
+Files that a release may replace, inputs that it must not replace, other runs on the same output, and interrupted moves.
+"""
 
 from __future__ import annotations
 
@@ -38,74 +41,80 @@ from tests.unit.test_output import assert_whole, names, write_plan
 WHICH = range(4)  # table, certificate, report, recoding
 
 
-def identity(place: Path) -> tuple[int, int, int]:
-    """What tells that a file is the one that it was; to look at a link changes when it was looked at."""
-    found = os.lstat(place)
+def identity(path: Path) -> tuple[int, int, int]:
+    """Return properties that identify an unchanged file.
+
+    The access time is not among them: reading a link changes it.
+    """
+    found = os.lstat(path)
     return found.st_ino, found.st_mode, found.st_mtime_ns
 
 
-# -- what stands there -------------------------------------------------------------------------------
+# -- existing files -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize("kind", ["dangling", "link", "fifo", "socket", "device"])
-def test_only_a_regular_file_is_replaced(tmp_path: Path, which: int, kind: str) -> None:
+def test_only_regular_files_are_replaced(tmp_path: Path, which: int, kind: str) -> None:
     plan = write_plan(tmp_path)
-    place = release_paths(tmp_path / "released.csv")[which]
+    path = release_paths(tmp_path / "released.csv")[which]
     if kind == "dangling":
-        place.symlink_to(tmp_path / "nowhere")
+        path.symlink_to(tmp_path / "nowhere")
     elif kind == "link":
-        place.symlink_to(tmp_path / "source.csv")
+        path.symlink_to(tmp_path / "source.csv")
     elif kind == "fifo":
-        os.mkfifo(place)
+        os.mkfifo(path)
     elif kind == "socket":
         with socket.socket(socket.AF_UNIX) as opened:
-            opened.bind(str(place))
+            opened.bind(str(path))
     else:
-        place.symlink_to("/dev/null")
-    before, found = identity(place), names(tmp_path)
+        path.symlink_to("/dev/null")
+    before, found = identity(path), names(tmp_path)
     with pytest.raises(OutputError, match=r"symbolic link|no regular file"):
         release(plan, overwrite=True)
-    assert identity(place) == before
+    assert identity(path) == before
     assert names(tmp_path) == found
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_nothing_is_replaced_unasked_be_it_made_while_the_release_was(
+def test_files_created_during_the_run_are_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: int
 ) -> None:
+    """Without overwrite, also files made while the release ran stay."""
     from shoal.pipeline import decide
 
-    plan, place = write_plan(tmp_path), release_paths(tmp_path / "released.csv")[which]
+    plan, path = write_plan(tmp_path), release_paths(tmp_path / "released.csv")[which]
     made = decide.verify
 
     def verify(*given: Any, **options: Any) -> Any:
-        place.write_text("mine")
+        path.write_text("mine")
         return made(*given, **options)
 
     monkeypatch.setattr(decide, "verify", verify)
     with pytest.raises(OutputError, match="exists"):
         release(plan)
-    assert place.read_text() == "mine"
-    assert names(tmp_path) == sorted(["plan.toml", "source.csv", place.name])
+    assert path.read_text() == "mine"
+    assert names(tmp_path) == sorted(["plan.toml", "source.csv", path.name])
 
 
-def test_a_recoding_goes_with_the_release_that_it_was_kept_with(tmp_path: Path) -> None:
+def test_saved_recoding_is_removed_with_its_release(tmp_path: Path) -> None:
+    """A release without a recoding removes that of the replaced release."""
     release(write_plan(tmp_path), save_recoding=True)
     assert recoding_of(tmp_path / "released.csv").exists()
     release(write_plan(tmp_path, level=2), overwrite=True)
     assert not recoding_of(tmp_path / "released.csv").exists()
 
 
-def test_a_recoding_that_is_used_stays(tmp_path: Path) -> None:
+def test_reused_recoding_is_not_removed(tmp_path: Path) -> None:
     release(write_plan(tmp_path), save_recoding=True)
-    kept = recoding_of(tmp_path / "released.csv")
-    before = kept.read_bytes()
-    release(write_plan(tmp_path, level=2), overwrite=True, recoding=kept)
-    assert kept.read_bytes() == before
+    recoding = recoding_of(tmp_path / "released.csv")
+    before = recoding.read_bytes()
+    release(write_plan(tmp_path, level=2), overwrite=True, recoding=recoding)
+    assert recoding.read_bytes() == before
 
 
-def test_a_certificate_is_not_taken_over_from_a_table_of_another_kind(tmp_path: Path) -> None:
+def test_certificate_of_another_table_is_not_replaced(tmp_path: Path) -> None:
+    """The certificate name is shared by tables of different suffixes."""
     release(write_plan(tmp_path))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     plan = write_plan(tmp_path, target="released.parquet", name="other")
@@ -113,12 +122,12 @@ def test_a_certificate_is_not_taken_over_from_a_table_of_another_kind(tmp_path: 
         release(plan, overwrite=True)
     plan.unlink()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    (tmp_path / "released.csv").unlink()  # its certificate is about nothing now
+    (tmp_path / "released.csv").unlink()  # its certificate has no table now
     release(write_plan(tmp_path, target="released.parquet"), overwrite=True)
     assert json.loads(certificate_of(tmp_path / "released.csv").read_text())["output"]["name"] == "released.parquet"
 
 
-def test_only_the_parts_of_a_release_are_replaced_as_a_folder(tmp_path: Path) -> None:
+def test_folders_are_replaced_only_if_they_are_parts(tmp_path: Path) -> None:
     table = tmp_path / "released.parquet"
     table.mkdir()
     (table / "part-0").touch()
@@ -137,7 +146,8 @@ def test_only_the_parts_of_a_release_are_replaced_as_a_folder(tmp_path: Path) ->
         check_output(table, overwrite=True, in_parts=True)
 
 
-def test_a_database_is_replaced_where_the_release_was_all_that_it_held(tmp_path: Path) -> None:
+def test_databases_are_replaced_only_with_one_table(tmp_path: Path) -> None:
+    """Replace a database only if the release was its only table."""
     path = tmp_path / "released.sqlite"
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE one (x)")
@@ -150,10 +160,10 @@ def test_a_database_is_replaced_where_the_release_was_all_that_it_held(tmp_path:
         check_output(path, overwrite=True)
 
 
-# -- what it is made from ----------------------------------------------------------------------------
+# -- inputs of the release ---------------------------------------------------------------------------
 
 
-def test_no_output_lies_in_the_folder_of_the_source(tmp_path: Path) -> None:
+def test_output_inside_the_source_folder_is_refused(tmp_path: Path) -> None:
     import duckdb
 
     plan = write_plan(tmp_path, target="source/released.parquet")
@@ -166,36 +176,35 @@ def test_no_output_lies_in_the_folder_of_the_source(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", WHICH)
-def test_no_file_of_a_release_is_the_source(tmp_path: Path, which: int) -> None:
+def test_release_files_must_not_be_the_source(tmp_path: Path, which: int) -> None:
     plan = write_plan(tmp_path)
-    place = release_paths(tmp_path / "released.csv")[which]
-    (tmp_path / "source.csv").rename(place)
-    plan.write_text(plan.read_text().replace('"source.csv"', json.dumps(place.name)))
-    before = place.read_bytes()
+    path = release_paths(tmp_path / "released.csv")[which]
+    (tmp_path / "source.csv").rename(path)
+    plan.write_text(plan.read_text().replace('"source.csv"', json.dumps(path.name)))
+    before = path.read_bytes()
     with pytest.raises(OutputError, match="source itself"):
         release(plan, overwrite=True)
-    assert place.read_bytes() == before
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize("linked", [False, True])
-def test_no_file_of_a_release_is_the_plan_a_hierarchy_or_the_previous_release(
-    tmp_path: Path, which: int, linked: bool
-) -> None:
+def test_release_files_must_not_be_plan_files(tmp_path: Path, which: int, linked: bool) -> None:
+    """Refuse the plan, a hierarchy and the previous release as output."""
     plan = write_plan(tmp_path)
-    place = release_paths(tmp_path / "released.csv")[which]
+    path = release_paths(tmp_path / "released.csv")[which]
 
     def put(file: Path) -> None:
-        place.unlink(missing_ok=True)
-        os.link(file, place) if linked else file.replace(place)
+        path.unlink(missing_ok=True)
+        os.link(file, path) if linked else file.replace(path)
 
     put(plan)
     with pytest.raises(OutputError, match="plan or one of its files itself"):
-        release(plan if linked else place, overwrite=True)
+        release(plan if linked else path, overwrite=True)
     plan = write_plan(tmp_path)
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
     put(tmp_path / "ages.csv")
-    named = "ages.csv" if linked else place.name
+    named = "ages.csv" if linked else path.name
     plan.write_text(plan.read_text().replace("intervals = [5, 10]", f"csv = {json.dumps(named)}"))
     with pytest.raises(OutputError, match="plan or one of its files itself"):
         release(plan, overwrite=True)
@@ -203,44 +212,45 @@ def test_no_file_of_a_release_is_the_plan_a_hierarchy_or_the_previous_release(
     (tmp_path / "earlier.csv").write_text("age,x\n")
     put(tmp_path / "earlier.csv")
     with pytest.raises(OutputError, match="previous release itself"):
-        release(plan, overwrite=True, previous=tmp_path / "earlier.csv" if linked else place)
+        release(plan, overwrite=True, previous=tmp_path / "earlier.csv" if linked else path)
 
 
 @pytest.mark.parametrize("name", ["new.sqlite", "new.duckdb"])
-def test_a_database_that_is_not_there_yet_is_no_obstacle_and_is_not_made_by_looking(tmp_path: Path, name: str) -> None:
+def test_check_does_not_create_a_database(tmp_path: Path, name: str) -> None:
+    """A missing database is accepted, and not created by the check."""
     check_output(tmp_path / name, overwrite=False)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_source_that_is_not_there_is_not_what_stands_at_the_place_of_the_output(tmp_path: Path) -> None:
+def test_missing_source_is_not_the_existing_output(tmp_path: Path) -> None:
     (tmp_path / "old.csv").write_text("age\n1\n")
     check_inputs(tmp_path / "old.csv", {"source": [tmp_path / "missing.csv"]})
 
 
-def test_no_file_of_a_release_is_the_ledger_or_the_universe(tmp_path: Path) -> None:
+def test_release_files_must_not_be_ledger_or_universe(tmp_path: Path) -> None:
     from shoal.budget.methods.grids import PopulationGrid
 
     table = tmp_path / "released.csv"
-    for which, place in enumerate(release_paths(table)):
-        ledger, universe = (place, tmp_path / "u.csv") if which % 2 else (tmp_path / "l", place)
+    for which, path in enumerate(release_paths(table)):
+        ledger, universe = (path, tmp_path / "u.csv") if which % 2 else (tmp_path / "l", path)
         method = PopulationGrid(k=5, ledger=ledger, levels={"age": 1}, universe=universe)
         assert set(method.files) == {ledger, universe}
         with pytest.raises(OutputError, match="must not be the ledger itself"):
             io_publish.check_inputs(table, {"ledger": method.files})
 
 
-def test_a_plan_knows_the_files_that_it_was_read_from(tmp_path: Path) -> None:
+def test_files_of_a_plan(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     (tmp_path / "ages.csv").write_text("".join(f"{age},{age // 10}*,*\n" for age in range(20, 40)))
     plan.write_text(plan.read_text().replace("intervals = [5, 10]", 'csv = "ages.csv"'))
     assert Plan.read(plan).files == (plan, tmp_path / "ages.csv")
 
 
-# -- who else is at work -----------------------------------------------------------------------------
+# -- concurrent releases -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", ["released.csv", "released.parquet"])
-def test_a_second_release_to_the_same_output_is_refused(tmp_path: Path, target: str) -> None:
+def test_second_release_to_the_same_output_is_refused(tmp_path: Path, target: str) -> None:
     """The two tables of one name have one certificate, and so one lock."""
     plan = write_plan(tmp_path, target=target)
     with staging(tmp_path / "released.csv") as folder:
@@ -258,8 +268,11 @@ def test_a_second_release_to_the_same_output_is_refused(tmp_path: Path, target: 
     )
 
 
-def test_of_many_releases_at_once_each_is_whole_or_refused(tmp_path: Path) -> None:
-    """Without --overwrite exactly one is there in the end, and its certificate is about it."""
+def test_concurrent_releases_are_complete_or_refused(tmp_path: Path) -> None:
+    """Run four releases to one output at once.
+
+    Without --overwrite exactly one is there in the end, and its certificate is about it.
+    """
     plan, ended = write_plan(tmp_path), []
     start = threading.Barrier(4)
 
@@ -282,7 +295,7 @@ def test_of_many_releases_at_once_each_is_whole_or_refused(tmp_path: Path) -> No
     assert [name for name in names(tmp_path) if name.startswith(".")] == []
 
 
-def test_the_folder_of_another_user_or_a_link_is_not_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staging_folder_of_another_user_or_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "mine").touch()
     staging_of(tmp_path / "r.csv").symlink_to(tmp_path / "elsewhere")
@@ -296,12 +309,11 @@ def test_the_folder_of_another_user_or_a_link_is_not_entered(tmp_path: Path, mon
         pass
 
 
-# -- what is on disk when ----------------------------------------------------------------------------
+# -- order on disk -----------------------------------------------------------------------------------
 
 
-def test_every_file_is_on_disk_before_the_first_moves_and_every_move_before_the_journal_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_order_of_syncs_moves_and_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sync files before moves, and moves before the journal is removed."""
     release(write_plan(tmp_path), save_recoding=True)
     events: list[tuple[str, str]] = []
     sync, move, unlink = os.fsync, os.replace, os.unlink
@@ -322,8 +334,8 @@ def test_every_file_is_on_disk_before_the_first_moves_and_every_move_before_the_
     parent, folder = ("sync", tmp_path.name), ("sync", ".released.shoal")
     staged = [("sync", name) for name in ("table.csv", "0.text", "1.text", "2.text")]
     journal = events.index(("move", "journal"))
-    assert {*staged, ("sync", "journal.new"), parent} <= {*events[:journal]}  # the folder's own name too
-    # from the journal on, the order is all
+    assert {*staged, ("sync", "journal.new"), parent} <= {*events[:journal]}  # the folder's name too
+    # from the journal on, the order matters
     assert events[journal + 1 : events.index(("unlink", "journal")) + 2] == [
         folder,
         ("move", "old-3"), ("move", "old-2"), ("move", "old-1"), parent,
@@ -340,9 +352,8 @@ def in_parts(folder: Path, version: str) -> Path:
     return folder
 
 
-def test_a_release_in_parts_takes_the_place_of_another_and_leaves_no_file_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_release_in_parts_replaces_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Publish in parts, sync every part and leave no file open."""
     table = in_parts(tmp_path / "r.parquet", "old")
     certificate_of(table).write_text("old")
     open_before, synced = len(os.listdir("/proc/self/fd")), []
@@ -361,7 +372,7 @@ def test_a_release_in_parts_takes_the_place_of_another_and_leaves_no_file_open(
     assert io_publish.published[-1] == table
 
 
-def test_parts_take_the_place_of_one_file_and_one_file_that_of_parts(tmp_path: Path) -> None:
+def test_parts_and_single_files_replace_each_other(tmp_path: Path) -> None:
     table = tmp_path / "r.parquet"
     table.write_text("old")
     with staging(table) as folder:
@@ -374,7 +385,8 @@ def test_parts_take_the_place_of_one_file_and_one_file_that_of_parts(tmp_path: P
     assert names(tmp_path) == [table.name]
 
 
-def test_papers_follow_a_table_of_which_nobody_told_the_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificate_follows_a_table_without_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recovery finishes the move of a certificate without a known digest."""
     table, move = tmp_path / "r.csv", os.replace
 
     def fail(source: Path, target: Path) -> None:
@@ -394,7 +406,7 @@ def test_papers_follow_a_table_of_which_nobody_told_the_digest(tmp_path: Path, m
     assert (table.read_text(), certificate_of(table).read_text()) == ("new", "paper")
 
 
-def test_a_folder_in_the_place_of_a_paper_is_not_replaced(tmp_path: Path) -> None:
+def test_folder_with_a_certificate_name_is_not_replaced(tmp_path: Path) -> None:
     table = tmp_path / "r.csv"
     certificate_of(table).mkdir()
     with staging(table) as folder:
@@ -405,42 +417,47 @@ def test_a_folder_in_the_place_of_a_paper_is_not_replaced(tmp_path: Path) -> Non
     assert names(tmp_path) == [certificate_of(table).name]
 
 
-# -- moves that fail, and what was made since --------------------------------------------------------
+# -- failed moves and later changes -----------------------------------------------------------------
 
 
-def broken_off(folder: Path, *, moved: bool) -> Path:
-    """A release whose run was killed before its table moved, or after it."""
+def interrupted_release(folder: Path, *, moved: bool) -> Path:
+    """Leave a release killed before its table moved, or after it."""
     table = folder / "r.csv"
     table.write_text("old")
     certificate_of(table).write_text("old paper")
-    with staging(table) as place:
-        (place / "table.csv").write_text("new")
-        (place / "0.text").write_text("new paper")
+    with staging(table) as staged:
+        (staged / "table.csv").write_text("new")
+        (staged / "0.text").write_text("new paper")
         journal = io_publish._Journal.of(
-            [(place / "table.csv", table), (place / "0.text", certificate_of(table))],
-            place,
-            io_publish.sha256_of(place / "table.csv"),
+            [(staged / "table.csv", table), (staged / "0.text", certificate_of(table))],
+            staged,
+            io_publish.sha256_of(staged / "table.csv"),
         )
-        journal.write(place)
-        os.replace(certificate_of(table), place / "old-1")
+        journal.write(staged)
+        os.replace(certificate_of(table), staged / "old-1")
         if moved:
-            os.replace(place / "table.csv", table)
+            os.replace(staged / "table.csv", table)
     return table
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_the_journal_goes_before_what_it_tells_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool) -> None:
-    """Else a kill in between would leave a journal of moves that cannot be told any more."""
-    table, left, clear = broken_off(tmp_path, moved=moved), [], io_publish.LockedFolder.clear
-    monkeypatch.setattr(io_publish.LockedFolder, "clear", lambda held: (left.append(names(held.path)), clear(held)))
+def test_journal_is_removed_before_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: bool) -> None:
+    """Remove the journal first.
+
+    Otherwise a kill in between would leave a journal of moves that cannot be determined any more.
+    """
+    table, left, clear = interrupted_release(tmp_path, moved=moved), [], io_publish.LockedFolder.clear
+    monkeypatch.setattr(
+        io_publish.LockedFolder, "clear", lambda locked: (left.append(names(locked.path)), clear(locked))
+    )
     with staging(table):
         pass
     assert io_publish.JOURNAL not in left[0]
 
 
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_paper_that_was_made_since_is_not_replaced(tmp_path: Path, moved: bool) -> None:
-    table = broken_off(tmp_path, moved=moved)
+def test_newer_certificate_is_not_replaced_in_recovery(tmp_path: Path, moved: bool) -> None:
+    table = interrupted_release(tmp_path, moved=moved)
     certificate_of(table).write_text("mine")
     for _ in range(2):
         with pytest.raises(OutputError, match=r"broken off.*was made since"), staging(table):
@@ -454,8 +471,8 @@ def test_a_paper_that_was_made_since_is_not_replaced(tmp_path: Path, moved: bool
 
 
 @pytest.mark.parametrize("now", [None, "mine"])
-def test_a_table_that_was_changed_since_gets_no_certificate(tmp_path: Path, now: str | None) -> None:
-    table = broken_off(tmp_path, moved=True)
+def test_changed_table_gets_no_certificate_in_recovery(tmp_path: Path, now: str | None) -> None:
+    table = interrupted_release(tmp_path, moved=True)
     table.unlink()
     if now:
         table.write_text(now)
@@ -467,7 +484,7 @@ def test_a_table_that_was_changed_since_gets_no_certificate(tmp_path: Path, now:
 @pytest.mark.parametrize(
     "journal", [b"", b"{}", b"[1]", b'{"format": "shoal journal 1", "sha256": "", "moves": [["../x", "../../y"]]}']
 )
-def test_a_journal_that_is_none_moves_nothing(tmp_path: Path, journal: bytes) -> None:
+def test_unreadable_journal_moves_nothing(tmp_path: Path, journal: bytes) -> None:
     folder = staging_of(tmp_path / "r.csv")
     folder.mkdir()
     (folder / io_publish.JOURNAL).write_bytes(journal)
@@ -476,9 +493,8 @@ def test_a_journal_that_is_none_moves_nothing(tmp_path: Path, journal: bytes) ->
     assert (folder / io_publish.JOURNAL).exists()
 
 
-def test_a_certificate_that_cannot_be_moved_once_is_moved_at_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificate_move_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retry a failed move, or leave it to the next release."""
     release(write_plan(tmp_path))
     move, failed = os.replace, []
 
@@ -502,15 +518,15 @@ def test_a_certificate_that_cannot_be_moved_once_is_moved_at_last(
     assert not certificate_of(tmp_path / "released.csv").exists()
     monkeypatch.undo()
     with pytest.raises(OutputError, match="exists"):
-        release(plan)  # the next start makes it whole, though it does no more
+        release(plan)  # the next start completes it, though it does nothing else
     assert_whole(tmp_path / "released.csv")
     assert certificate_of(tmp_path / "released.csv").exists()
 
 
-# -- requests to stop --------------------------------------------------------------------------------
+# -- signals -----------------------------------------------------------------------------------------
 
 
-def test_requests_wait_and_are_answered_in_the_end() -> None:
+def test_deferred_signals_are_handled_at_the_end() -> None:
     got = []
     before = signal.signal(signal.SIGTERM, lambda *_: got.append("answered"))
     try:
@@ -526,7 +542,8 @@ def test_requests_wait_and_are_answered_in_the_end() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-def test_a_request_that_was_swallowed_is_answered_before_anything_moves(tmp_path: Path) -> None:
+def test_swallowed_signal_stops_publishing(tmp_path: Path) -> None:
+    """A signal that code swallowed is handled before files move."""
     table = tmp_path / "r.csv"
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
@@ -540,11 +557,11 @@ def test_a_request_that_was_swallowed_is_answered_before_anything_moves(tmp_path
         assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
         assert names(tmp_path) == []
     finally:
-        with signals.handle_signals():  # forget it
+        with signals.handle_signals():  # clears the received signal
             signal.signal(signal.SIGTERM, before)
 
 
-def test_a_signal_that_is_ignored_stays_ignored() -> None:
+def test_ignored_signal_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with signals.handle_signals(), signals.defer_signals():
@@ -572,7 +589,8 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_query_at_work_is_stopped_and_that_is_no_fault(tmp_path: Path, number: int) -> None:
+def test_running_query_is_interrupted(tmp_path: Path, number: int) -> None:
+    """Exit with the status of the signal; there is no internal error."""
     plan = write_plan(tmp_path)
     command = [sys.executable, "-c", SLOW, str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -580,12 +598,12 @@ def test_a_query_at_work_is_stopped_and_that_is_no_fault(tmp_path: Path, number:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.2)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
-    assert (process.returncode, said) == (128 + number, "Error: Interrupted; no release was written.\n")
+        _, printed = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (128 + number, "Error: Interrupted; no release was written.\n")
     assert names(tmp_path) == ["plan.toml", "source.csv"]
 
 
-def test_a_pseudonym_key_is_no_file_of_a_release(tmp_path: Path) -> None:
+def test_pseudonym_key_must_not_be_a_release_file(tmp_path: Path) -> None:
     key = certificate_of(tmp_path / "released.csv")
     key.write_bytes(b"k" * 32)
     key.chmod(0o600)
@@ -597,46 +615,47 @@ def test_a_pseudonym_key_is_no_file_of_a_release(tmp_path: Path) -> None:
     assert key.read_bytes() == b"k" * 32
 
 
-def test_a_name_that_is_no_release_is_refused_before_any_work(tmp_path: Path) -> None:
+def test_wrong_suffix_is_refused(tmp_path: Path) -> None:
+    """Refuse names of unknown suffixes before any work."""
     with pytest.raises(OutputError, match="end in"):
         check_output(tmp_path / "released.txt", overwrite=True)
 
 
-# -- what commands write beside releases: a drafted plan, pictures, figures ---------------------------
+# -- other outputs of commands: a drafted plan, pictures, figures -------------------------------------
 
 
-def paper(command: str, folder: Path, place: Path) -> None:
-    """Have a command write one paper to a place, overwriting what is there."""
+def write_document(command: str, folder: Path, path: Path) -> None:
+    """Run a command that writes one document, overwriting a path."""
     from typer.testing import CliRunner
 
     from shoal.cli.app import app
 
     arguments = {
-        "plan": ["plan", str(folder / "source.csv"), "--no-rehearse", "-o", str(place)],
-        "explain": ["explain", str(folder / "plan.toml"), "-o", str(place)],
-        "explore": ["explore", str(folder / "plan.toml"), "--workers", "1", "-o", str(place.with_suffix(""))],
+        "plan": ["plan", str(folder / "source.csv"), "--no-rehearse", "-o", str(path)],
+        "explain": ["explain", str(folder / "plan.toml"), "-o", str(path)],
+        "explore": ["explore", str(folder / "plan.toml"), "--workers", "1", "-o", str(path.with_suffix(""))],
     }[command]
     result = CliRunner().invoke(app, [*arguments, "--overwrite", "--json"])
     if result.exception is not None:
         raise result.exception
 
 
-PAPERS = [("plan", "paper.toml"), ("explain", "paper.html"), ("explore", "paper.csv"), ("explore", "paper.html")]
+DOCUMENTS = [("plan", "paper.toml"), ("explain", "paper.html"), ("explore", "paper.csv"), ("explore", "paper.html")]
 
 
-@pytest.mark.parametrize(("command", "name"), PAPERS)
+@pytest.mark.parametrize(("command", "name"), DOCUMENTS)
 @pytest.mark.parametrize("kind", ["dangling", "source", "fifo"])
-def test_a_paper_replaces_regular_files_only(tmp_path: Path, command: str, name: str, kind: str) -> None:
+def test_commands_replace_only_regular_files(tmp_path: Path, command: str, name: str, kind: str) -> None:
     write_plan(tmp_path)
-    place = tmp_path / name
+    path = tmp_path / name
     if kind == "fifo":
-        os.mkfifo(place)
+        os.mkfifo(path)
     else:
-        place.symlink_to(tmp_path / ("nowhere" if kind == "dangling" else "source.csv"))
-    before, found = identity(place), names(tmp_path)
+        path.symlink_to(tmp_path / ("nowhere" if kind == "dangling" else "source.csv"))
+    before, found = identity(path), names(tmp_path)
     with pytest.raises(OutputError, match=r"symbolic link|no regular file"):
-        paper(command, tmp_path, place)
-    assert identity(place) == before
+        write_document(command, tmp_path, path)
+    assert identity(path) == before
     assert names(tmp_path) == found
 
 
@@ -645,55 +664,58 @@ def test_a_paper_replaces_regular_files_only(tmp_path: Path, command: str, name:
                           ("explore", "source.csv")]
 )  # fmt: skip
 @pytest.mark.parametrize("linked", [False, True])
-def test_no_paper_takes_the_place_of_what_it_is_about(tmp_path: Path, command: str, name: str, linked: bool) -> None:
+def test_commands_do_not_replace_their_inputs(tmp_path: Path, command: str, name: str, linked: bool) -> None:
+    """Refuse to overwrite the table or plan that the document describes."""
     write_plan(tmp_path)
-    kept = (tmp_path / name).read_bytes()
-    place = tmp_path / name
+    before = (tmp_path / name).read_bytes()
+    path = tmp_path / name
     if linked:  # another name of the same file
-        place = tmp_path / f"other{place.suffix}"
-        os.link(tmp_path / name, place)
+        path = tmp_path / f"other{path.suffix}"
+        os.link(tmp_path / name, path)
     with pytest.raises(OutputError, match="must not be"):
-        paper(command, tmp_path, place)
-    assert (tmp_path / name).read_bytes() == kept
+        write_document(command, tmp_path, path)
+    assert (tmp_path / name).read_bytes() == before
 
 
-def test_a_draft_does_not_take_the_place_of_its_table_in_python_either(tmp_path: Path) -> None:
+def test_draft_save_does_not_replace_its_table(tmp_path: Path) -> None:
+    """The Python interface refuses it as the command does."""
     from shoal.api.functions import draft
 
     write_plan(tmp_path)
-    kept = (tmp_path / "source.csv").read_bytes()
+    before = (tmp_path / "source.csv").read_bytes()
     drafted = draft(tmp_path / "source.csv", folder=tmp_path, rehearse=False)
     with pytest.raises(OutputError, match="must not be"):
         drafted.save(tmp_path / "source.csv", overwrite=True)
-    assert (tmp_path / "source.csv").read_bytes() == kept
+    assert (tmp_path / "source.csv").read_bytes() == before
 
 
-def test_a_paper_is_whole_on_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, done = tmp_path / "paper.html", []
+def test_text_is_synced_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write and sync a temporary file before it gets its name."""
+    path, done = tmp_path / "paper.html", []
     sync, replace = io_publish._sync, Path.replace
     monkeypatch.setattr(
         io_publish,
         "_sync",
-        lambda path: (done.append(("sync", path.read_text() if path.is_file() else "folder")), sync(path)),
+        lambda file: (done.append(("sync", file.read_text() if file.is_file() else "folder")), sync(file)),
     )
-    monkeypatch.setattr(Path, "replace", lambda path, to: (done.append(("move", to.name)), replace(path, to)))
-    io_publish.write_text_atomic(place, "new")
+    monkeypatch.setattr(Path, "replace", lambda file, to: (done.append(("move", to.name)), replace(file, to)))
+    io_publish.write_text_atomic(path, "new")
     assert done == [("sync", "new"), ("move", "paper.html"), ("sync", "folder")]
     assert names(tmp_path) == ["paper.html"]
 
 
 @pytest.mark.parametrize("fault", [OSError("full"), KeyboardInterrupt()])
-def test_a_paper_that_fails_leaves_the_old_one_and_nothing_else(
+def test_failed_write_leaves_the_old_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException
 ) -> None:
-    place = tmp_path / "paper.html"
-    place.write_text("old")
+    path = tmp_path / "paper.html"
+    path.write_text("old")
 
     def fail(path: Path) -> None:
         raise fault
 
     monkeypatch.setattr(io_publish, "_sync", fail)
     with pytest.raises((OutputError, KeyboardInterrupt)):
-        io_publish.write_text_atomic(place, "new")
-    assert place.read_text() == "old"
+        io_publish.write_text_atomic(path, "new")
+    assert path.read_text() == "old"
     assert names(tmp_path) == ["paper.html"]

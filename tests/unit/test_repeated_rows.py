@@ -1,4 +1,4 @@
-"""Rows that are repeated from their counts are those that the engine would have recoded one by one."""
+"""Rows repeated from counts equal rows that the engine recodes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ METHODS = {
 
 
 def rows(seed):
-    """Numbers as text, of which some are missing, places of several spellings, and illnesses that are numbers."""
+    """Return a CSV text of random rows.
+
+    Numbers as text, of which some are missing, places of several spellings, and illnesses that are numbers.
+    """
     dice = random.Random(seed)
     ages = ["", "7", "07", "30", "31", "100", "-1", "2.50"] if seed % 2 else [str(age) for age in range(20, 40)]
     cells = (
@@ -48,25 +51,25 @@ def release(folder, method, output, **columns):
     return (folder / output).read_bytes()
 
 
-def watched(monkeypatch):
-    """What the engine repeats from now on."""
+def recorded_repeats(monkeypatch):
+    """Record the results of repetitions by the engine."""
     taken = []
     repeat = DuckDBEngine.repeat
 
-    def watching(*given):
+    def recording(*given):
         taken.append(repeat(*given))
         return taken[-1]
 
-    monkeypatch.setattr(DuckDBEngine, "repeat", watching)
+    monkeypatch.setattr(DuckDBEngine, "repeat", recording)
     return taken
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_repeated_rows_are_the_recoded_ones(tmp_path, monkeypatch, method, seed, output):
+def test_repeated_rows_equal_recoded_rows(tmp_path, monkeypatch, method, seed, output):
     (tmp_path / "t.csv").write_text(rows(seed), encoding="utf-8")
-    taken = watched(monkeypatch)
+    taken = recorded_repeats(monkeypatch)
     repeated = release(tmp_path, method, output)
     assert len(taken) == 1
     assert taken[0] is not None
@@ -76,13 +79,16 @@ def test_repeated_rows_are_the_recoded_ones(tmp_path, monkeypatch, method, seed,
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_rows_of_people_are_repeated_too(tmp_path, monkeypatch, method, seed):
-    """Whose rows they are goes along and is taken off; it neither shows nor is heard in the order of rows."""
+def test_rows_of_people_are_repeated(tmp_path, monkeypatch, method, seed):
+    """The person column is carried along and removed.
+
+    It is not published and has no influence on the order of rows.
+    """
     dice = random.Random(seed)
     head, *lines = rows(seed).splitlines()
     named = [f"{line},{dice.choice(['p', 'P', 'q', *range(50)])}" for line in lines]
     (tmp_path / "t.csv").write_text("\n".join([f"{head},who", *named]) + "\n", encoding="utf-8")
-    taken = watched(monkeypatch)
+    taken = recorded_repeats(monkeypatch)
     repeated = release(tmp_path, method, "out.csv", who={"role": "person"})
     assert len(taken) == 1
     assert taken[0] is not None
@@ -92,9 +98,9 @@ def test_rows_of_people_are_repeated_too(tmp_path, monkeypatch, method, seed):
 
 
 def test_rows_with_pseudonyms_are_not_repeated(tmp_path, monkeypatch):
-    """Their order would tell the order of the names."""
-    asked = []
-    monkeypatch.setattr(recoding, "repeat_entries", lambda *given: asked.append(1))
+    """Their order would disclose the order of the names."""
+    calls = []
+    monkeypatch.setattr(recoding, "repeat_entries", lambda *given: calls.append(1))
     table = pa.table({"age": ["1"] * 4, "illness": ["a"] * 4, "who": ["d", "c", "b", "a"]})
     (tmp_path / "key").write_bytes(bytes(range(32)))
     (tmp_path / "key").chmod(0o600)
@@ -102,7 +108,7 @@ def test_rows_with_pseudonyms_are_not_repeated(tmp_path, monkeypatch):
     schema = shoal.Schema({**plan_of().schema.columns, "who": shoal.Column("person", pseudonym=True)})
     linked = shoal.Plan(schema, (shoal.TrajectoryAnonymity(2),), shoal.FullDomain())
     assert shoal.anonymize(table, linked).table.num_rows == 4
-    assert not asked
+    assert not calls
 
 
 def plan_of(**others):
@@ -110,25 +116,31 @@ def plan_of(**others):
     return shoal.Plan(shoal.Schema(columns), (shoal.KAnonymity(2),), shoal.FullDomain())
 
 
-def test_what_is_more_than_its_combinations_is_not_repeated(monkeypatch):
-    """Columns that are not counted are read from their rows; so are numbers of which equal ones are written apart."""
-    asked = []
+def test_uncounted_columns_and_signed_zeros_are_not_repeated(monkeypatch):
+    """Read rows if combinations of values do not determine them.
+
+    Columns that are not counted are read from their rows; so are numbers of which equal ones have different texts.
+    """
+    calls = []
     repeat = recoding.repeat_entries
-    monkeypatch.setattr(recoding, "repeat_entries", lambda *given: asked.append(1) or repeat(*given))
+    monkeypatch.setattr(recoding, "repeat_entries", lambda *given: calls.append(1) or repeat(*given))
     table = pa.table({"age": ["1", "1"], "illness": ["a", "b"], "note": ["y", "x"]})
     released = shoal.anonymize(table, plan_of(note=shoal.Column("other"))).table
-    assert not asked
+    assert not calls
     assert released.to_pylist() == table.to_pylist()
     zeros = pa.table({"age": ["1", "1"], "illness": [0.0, -0.0]})
-    shown = shoal.anonymize(zeros, plan_of()).table["illness"].to_pylist()
-    assert not asked
-    assert sorted(map(str, shown)) == ["-0.0", "0.0"]
+    published = shoal.anonymize(zeros, plan_of()).table["illness"].to_pylist()
+    assert not calls
+    assert sorted(map(str, published)) == ["-0.0", "0.0"]
     shoal.anonymize(table.drop_columns(["note"]), plan_of())
-    assert asked
+    assert calls
 
 
-def test_equal_rows_are_repeated_once_each():
-    """Entries that show the same are one row with the sum of their counts, in the order of the content."""
+def test_equal_entries_are_merged():
+    """Merge entries that publish the same row, and add their counts.
+
+    Rows are in the order of the content.
+    """
     import numpy as np
 
     from shoal.io.engines.base import Source

@@ -1,4 +1,7 @@
-"""Verdicts where products do not fit in 64 bits, where floats cannot tell, and where nothing is left."""
+"""Exact verdicts beyond 64 bits and floats, and on no groups.
+
+Products that do not fit in 64 bits, comparisons that floats cannot decide, and tables of which nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,15 @@ TREE = {"x": ["a", "b"], "y": ["c", "d", "h"], "z": ["e", "f", "g"]}
 
 
 def counted(*groups):
-    """Groups from the counts of the values a, b, c, ..., each; a further count is of missing values."""
-    held = [tuple(group[: len(VALUES)]) for group in groups]
-    present = [j for j in range(len(VALUES)) if any(j < len(counts) and counts[j] for counts in held)]
+    """Return groups from counts of the values a, b, c, and so on.
+
+    A further count is of missing values.
+    """
+    value_counts = [tuple(group[: len(VALUES)]) for group in groups]
+    present = [j for j in range(len(VALUES)) if any(j < len(counts) and counts[j] for counts in value_counts)]
     column = Column(Role.SENSITIVE, hierarchy=Tree(TREE), categories=Categories(CLASSES), order=VALUES)
     domain = Schema({"s": column}).domain("s", [VALUES[j] for j in present])
-    flat = [(g, present.index(j), c) for g, counts in enumerate(held) for j, c in enumerate(counts) if c]
+    flat = [(g, present.index(j), c) for g, counts in enumerate(value_counts) for j, c in enumerate(counts) if c]
     owner, value, count = (np.asarray([entry[i] for entry in flat], np.int64) for i in range(3))
     found = histogram(owner, value.astype(np.int32), count, len(groups), domain)
     return Groups(np.asarray([sum(group) for group in groups], np.int64), (found,))
@@ -57,7 +63,8 @@ def table(counts, names=VALUES):
     return pa.table({"q": ["x"] * len(values), "s": values})
 
 
-def test_a_share_of_a_third_is_not_wrapped_into_a_certificate():
+def test_share_of_a_third_does_not_overflow():
+    """An overflow must not give a wrong positive verdict."""
     answer = shoal.check(
         table([1999, 1]), ["alpha-k alpha=0.3333333333333333 k=5"], quasi_identifiers=["q"], sensitive=["s"]
     )
@@ -65,7 +72,8 @@ def test_a_share_of_a_third_is_not_wrapped_into_a_certificate():
     assert answer.models[0].effective == {"alpha": 0.9995, "k": 2000}
 
 
-def test_recursive_diversity_with_a_long_factor_is_not_wrapped_into_a_certificate():
+def test_recursive_diversity_factor_does_not_overflow():
+    """An overflow must not give a wrong positive verdict."""
     model = LDiversity(2, "recursive", 1.4142135623730951)
     wrong = [rows for rows in range(3, 30_000, 7) if holds(model, (3 * rows, rows)) != [False]]
     assert wrong == []
@@ -90,21 +98,24 @@ def test_counts_of_any_size_are_compared_exactly(power):
     assert holds(BetaLikeness(1), (2 * n, 0), (0, 2 * n)) == [True, True]
     assert holds(BetaLikeness(1), (2 * n, 0), (0, 2 * n + 1)) == [False, True]
     for distance in ("equal", "ordered", "hierarchical"):
-        # all of one value against a half of each of two that lie as far apart as can be
+        # all of one value against a half of each of two at the largest distance
         half = (n, 0, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0, n)
         assert holds(TCloseness(0.5, distance), *half) == [True, True]
         more = (n + 1, 0, 0, 0, 0, 0, 0, 0), (0, 0, 0, 0, 0, 0, 0, n)
         assert holds(TCloseness(0.5, distance), *more) == [True, False]
 
 
-def test_weights_beyond_64_bits_are_added():
+def test_weights_beyond_64_bits():
     assert holds(PAlphaSensitive(1, 2**62), (0, 0, 0, 0, 0, 2**62), (2**60, 0, 0, 0, 0, 1)) == [True, False]
     assert holds(PPlusAlphaSensitive(2, "1/3"), (2**60, 0, 1), (2**62, 0, 0)) == [True, False]
 
 
-def test_an_order_with_more_places_than_values_leaves_room_for_its_sums():
-    """Two values at the ends of a long order: the sum runs over all places between them."""
-    order = tuple(str(place) for place in range(40_000))
+def test_ordered_sums_over_long_order_do_not_overflow():
+    """Two values at the ends of an order of 40,000 positions.
+
+    The sum runs over all positions between them.
+    """
+    order = tuple(str(position) for position in range(40_000))
     domain = Schema({"s": Column(Role.SENSITIVE, order=order)}).domain("s", ["0", "39999"])
     n = 2**26
     count = np.asarray([n, n + 2], np.int64)
@@ -114,7 +125,8 @@ def test_an_order_with_more_places_than_values_leaves_room_for_its_sums():
     assert verdict.conditions[0].value.tolist() == pytest.approx([0.5, 0.5])
 
 
-def test_a_tree_that_is_higher_than_it_is_wide_leaves_room_for_its_sums():
+def test_hierarchical_sums_over_high_tree_do_not_overflow():
+    """Two values below a tree of 3000 levels."""
     height = 3000
     levels = [[f"{value}{level}" for value in "ab"] for level in range(height)]
     domain = Schema({"s": Column(Role.SENSITIVE)}).domain("s", ["a0", "b0"])
@@ -130,7 +142,7 @@ def test_a_tree_that_is_higher_than_it_is_wide_leaves_room_for_its_sums():
 LN2 = "0.69314718055994530941723212145817656807550013436025525412068000949339362196969"
 
 
-def test_logarithms_are_compared_beyond_the_digits_of_floats():
+def test_logarithms_compared_beyond_float_precision():
     below, above = LN2, LN2[:-2] + "70"
     half = (1, 1), (1, 1), (2, 0), (0, 2)  # ln(1 / (1/2)) = ln 2
     assert holds(DeltaDisclosure(above, "ignored"), *half)[2:] == [True, True]
@@ -138,20 +150,26 @@ def test_logarithms_are_compared_beyond_the_digits_of_floats():
     assert holds(DeltaDisclosure(float(LN2), "ignored"), *half)[2:] == [float(LN2) > 0.693147180559945309] * 2
 
 
-def test_a_value_that_falls_is_bounded_as_one_that_rises():
-    """Shares of 1/4 and 3/4 in a table of halves: ln(3/2) = 0.405..., ln(1/2) = -0.693..."""
+def test_delta_bounds_falling_and_rising_shares():
+    """Shares of 1/4 and 3/4 in a table of halves.
+
+    ln(3/2) = 0.405..., ln(1/2) = -0.693...
+    """
     skewed = (1, 3), (3, 1)
     assert holds(DeltaDisclosure(LN2[:-2] + "70"), *skewed) == [True, True]
     assert holds(DeltaDisclosure(LN2), *skewed) == [False, False]
 
 
-def test_a_tiny_delta_is_met_by_equal_shares_alone():
+def test_tiny_delta_requires_equal_shares():
     assert holds(DeltaDisclosure(1e-300), (5, 5), (2**60, 2**60)) == [True, True]
     assert holds(DeltaDisclosure(1e-300), (2**60, 2**60 + 1), (2**60, 2**60 + 1), (2**60, 2**60)) == [False] * 3
 
 
-def test_the_enhanced_bound_is_decided_at_its_very_edge():
-    """A share q of 1/2 may rise by -ln q = ln 2 = 0.693...: to 0.8465735902799726547... of a group."""
+def test_enhanced_likeness_at_exact_bound():
+    """A share q of 1/2 may rise by -ln q = ln 2 = 0.693...
+
+    That is to 0.8465735902799726547... of a group.
+    """
     group = 10**17
     risen = 84657359027997265
     rest = (group - risen, risen)
@@ -160,8 +178,11 @@ def test_the_enhanced_bound_is_decided_at_its_very_edge():
     assert holds(BetaLikeness(1e-9, "enhanced"), (7,), (9,)) == [True, True]
 
 
-def test_entropy_of_many_rows_is_decided():
-    """Shares 1/2 and four of 1/8 have the entropy of four values; one row more or less decides."""
+def test_entropy_of_large_counts_is_exact():
+    """Shares 1/2 and four of 1/8 have the entropy of four values.
+
+    One row more or less decides.
+    """
     n = 2**50
     assert holds(LDiversity(4, "entropy"), (4 * n, n, n, n, n)) == [True]
     assert holds(LDiversity(4, "entropy"), (4 * n + 1, n, n, n, n)) == [False]
@@ -177,7 +198,7 @@ def test_powers_are_compared_with_one():
     assert powers_reach_one([])
 
 
-def test_logarithms_are_refined_until_they_tell():
+def test_logarithms_refined_until_decided():
     ratio = Fraction(10**40 + 1, 10**40)
     # ln(1 + x) = x - x^2/2 + ..., x = 10^-40
     assert log_is_below(ratio, Fraction(1, 10**40))
@@ -189,7 +210,7 @@ def test_logarithms_are_refined_until_they_tell():
 # -- figures ------------------------------------------------------------------------------------------
 
 
-def test_products_are_compared_on_both_sides_of_64_bits():
+def test_products_below_and_above_64_bits():
     bounds = [Fraction(1, 3), Fraction("0.3333333333333333"), Fraction(10**300), Fraction(1, 10**300), Fraction(2**64)]
     counts = [0, 1, 2, 3, 1000, 3001, 2**31, 2**53 + 1, 2**62]
     left, right = (side.ravel() for side in np.meshgrid(np.asarray(counts), np.asarray(counts)))
@@ -202,14 +223,14 @@ def test_products_are_compared_on_both_sides_of_64_bits():
 
 @pytest.mark.parametrize("at_least", [True, False])
 @pytest.mark.parametrize("strict", [True, False])
-def test_figures_are_on_the_side_of_their_bound_on_which_the_verdict_is(at_least, strict):
+def test_figures_agree_with_verdicts_at_the_bound(at_least, strict):
     near = np.asarray([1.0, np.nextafter(1, 0), np.nextafter(1, 2), 0.5, 2.0])
     for verdict in (True, False):
-        shown = align_with_verdict(near, 1.0, np.full(5, verdict), at_least=at_least, strict=strict)
-        beyond = shown > 1.0 if at_least else shown < 1.0
-        read = beyond if strict else beyond | (shown == 1.0)
+        aligned = align_with_verdict(near, 1.0, np.full(5, verdict), at_least=at_least, strict=strict)
+        beyond = aligned > 1.0 if at_least else aligned < 1.0
+        read = beyond if strict else beyond | (aligned == 1.0)
         assert read.tolist() == [verdict] * 5
-        assert 0.5 in shown or 2.0 in shown
+        assert 0.5 in aligned or 2.0 in aligned
 
 
 def test_figures_do_not_contradict_verdicts():
@@ -232,7 +253,8 @@ def test_figures_do_not_contradict_verdicts():
         assert figure < bound if first.at_least else (figure >= bound if strict else figure > bound), model
 
 
-def test_infinite_figures_are_told_and_do_not_stop_a_check():
+def test_infinite_figures_in_a_check():
+    """Report infinite figures as "inf"; the check goes on."""
     table = pa.table({"q": ["x", "x", "y", "y"], "s": ["a", "b", "a", None]})
     for model, key in [("delta-disclosure delta=1", "delta"), ("l-diversity l=3 kind=recursive c=2", "c")]:
         answer = shoal.check(table, [model], quasi_identifiers=["q"], sensitive=["s"])
@@ -254,7 +276,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("model", EVERY, ids=str)
-def test_a_model_has_an_answer_where_no_group_is_left(model):
+def test_models_on_no_groups(model):
     whole = counted((3, 2, 1), (1, 1, 1)).histograms[0]
     none = np.zeros(0, np.int64)
     empty = Histogram(whole.domain, np.zeros(1, np.int64), none.astype(np.int32), none, none, 0 * whole.total)
@@ -266,7 +288,8 @@ def test_a_model_has_an_answer_where_no_group_is_left(model):
     assert model.assess(nothing).holds.tolist() == [isinstance(model, KAnonymity)]
 
 
-def test_ordered_closeness_with_every_group_left_out_is_infeasible_not_a_fault():
+def test_ordered_closeness_with_all_groups_suppressed():
+    """Raise InfeasibleError, not an internal error."""
     table = pa.table({"q": ["x"] * 4 + ["y"] * 4, "s": [1, 1, 1, 1, 2, 2, 2, 2]})
     plan = {
         "columns": {"q": {"role": "quasi-identifier"}, "s": {"role": "sensitive"}},
@@ -277,11 +300,11 @@ def test_ordered_closeness_with_every_group_left_out_is_infeasible_not_a_fault()
         shoal.anonymize(table, plan)
 
 
-def test_figures_are_told_as_numbers_where_they_are_finite():
+def test_finite_figures_are_numbers_in_json():
     table = pa.table({"a": list("xxyy"), "s": list("uvuu")})
-    told = shoal.check(
+    answer = shoal.check(
         table, ["alpha-k alpha=0.75 k=2", "delta-disclosure delta=1.5"], quasi_identifiers=["a"], sensitive=["s"]
     )
-    first, second = told.to_dict()["models"]
+    first, second = answer.to_dict()["models"]
     assert (first["parameters"], first["effective"]) == ({"alpha": 0.75, "k": 2}, {"alpha": 1, "k": 2})
     assert (second["parameters"]["delta"], second["effective"]) == (1.5, {"delta": "inf"})

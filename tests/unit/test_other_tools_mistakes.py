@@ -1,4 +1,4 @@
-"""Wrong answers that other Python tools give, each as a test that shoal does not.
+"""Wrong answers of other Python tools that shoal must not give.
 
 pycanon 1.3, anjana 1.2 and anonypy 0.2 were seen to do these things.
 """
@@ -34,22 +34,28 @@ def effective(table, model):
 @pytest.mark.parametrize(
     "model", ["t-closeness t=0.1", "l-diversity l=2 kind=entropy", "k-anonymity k=2", "alpha-k alpha=0.5 k=2"]
 )
-def test_the_order_and_index_of_rows_do_not_matter(model):
-    """pycanon takes index labels for positions: the same table sorted otherwise has another t."""
+def test_row_order_and_index_do_not_matter(model):
+    """pycanon takes index labels for positions.
+
+    The same table, sorted otherwise, has another t there.
+    """
     table = frame()
     shuffled = table.sample(frac=1, random_state=1)
     by_value = table.sort_values("illness")
     assert effective(table, model) == effective(shuffled, model) == effective(by_value, model)
 
 
-def test_entropy_l_is_not_cut_to_a_whole_number():
+def test_entropy_l_is_not_truncated():
     """pycanon truncates exp(entropy) to an integer."""
     table = pd.DataFrame({"age": ["1"] * 4, "city": ["A"] * 4, "illness": ["a", "a", "a", "b"]})
     assert effective(table, "l-diversity l=1.5 kind=entropy")["l"] == pytest.approx(1.7547653506)
 
 
 def test_recursive_diversity_is_as_defined():
-    """r1 < c (r_l + ... + r_m), of the counts from large to small; pycanon gets it wrong."""
+    """r1 < c (r_l + ... + r_m), with counts in descending order.
+
+    pycanon gets it wrong.
+    """
     table = pd.DataFrame({"age": ["1"] * 8, "city": ["A"] * 8, "illness": list("aaaabbcd")})
     ask = {"quasi_identifiers": ["age", "city"], "sensitive": ["illness"]}
     assert not shoal.check(table, ["l-diversity l=3 kind=recursive c=2"], **ask).holds  # 4 < 2 (1 + 1) is false
@@ -58,7 +64,10 @@ def test_recursive_diversity_is_as_defined():
 
 
 def test_rows_with_missing_quasi_identifiers_count():
-    """pycanon drops them and reports k = 2 where it is 1; anonypy loses them from the release."""
+    """pycanon drops them; anonypy loses them from the release.
+
+    pycanon reports k = 2 where k is 1.
+    """
     table = pd.DataFrame({"age": ["1", "1", None], "city": ["A", "A", "A"], "illness": ["a", "b", "a"]})
     assert effective(table, "k-anonymity k=2") == {"k": 1}
     plan = shoal.Plan(
@@ -71,8 +80,11 @@ def test_rows_with_missing_quasi_identifiers_count():
     assert len(shoal.anonymize(table, plan).table) == 3
 
 
-def test_the_release_has_no_row_numbers():
-    """anjana leaves a column of original row numbers in the release; the order of rows would tell as much."""
+def test_release_has_no_row_numbers():
+    """anjana leaves a column of original row numbers in the release.
+
+    The order of rows would disclose as much.
+    """
     table = pd.DataFrame(
         {"age": [str(age) for age in (30, 21, 30, 21)], "illness": ["a", "b", "c", "d"]}, index=[7, 5, 3, 1]
     )
@@ -85,7 +97,7 @@ def test_the_release_has_no_row_numbers():
     assert released["illness"].tolist() == ["b", "d", "a", "c"]  # by content, not as in the source
 
 
-def test_an_interval_holds_its_lower_end():
+def test_interval_includes_its_lower_end():
     """anjana puts 20 into [15, 20)."""
     ladder = shoal.Widths((5,)).bind(["15", "19", "20"], missing=False)
     assert [ladder.labels[1][code] for code in ladder.codes[1]] == ["15..19", "15..19", "20..24"]
