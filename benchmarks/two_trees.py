@@ -3,7 +3,8 @@
     SHOAL_DATA=... python -m benchmarks.two_trees OLD/src NEW/src [--rounds 5] [--only mdav,check]
 
 This is for a refactoring that must not cost time. Every round runs each case in a separate process with one tree and
-then at once with the other, so that other load of the machine slows both; a case uses only names that both trees have.
+then at once with the other, so that other load of the machine slows both. The modules that a case uses are imported by
+the prelude of its tree (benchmarks/prelude.py).
 A run before the first round compiles what is not compiled yet. CPU time counts all threads, and is not wall time. The
 ratio is that of the medians. Without Adult (SHOAL_DATA) its cases are skipped.
 """
@@ -23,19 +24,6 @@ from benchmarks.measure import show
 LARGEST_RATIO = 1.05
 
 ADULT = """
-import os
-from pathlib import Path
-from shoal.table import read_frequency_set
-from shoal.io.engines.base import Source
-from shoal.io.formats.csv_dialect import CsvFormat
-from shoal.io.engines.duckdb import DuckDBEngine
-from shoal.methods import *
-from shoal.models import *
-from shoal.models import combine
-from shoal.schema import Column, Ordered, Prefix, Role, Schema, Widths, read_table
-from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
-from shoal.methods import Problem
-import numpy as np, pyarrow as pa
 def problem_of(source, schema, *models):
     with DuckDBEngine() as engine:
         frequencies = read_frequency_set(engine, engine.read(source), schema)
@@ -86,7 +74,6 @@ CASES = {
 DECIDE = "answer = method.decide(problem)"
 CHECK = """
 import shoal
-from shoal.datasets.census import QUASI_IDENTIFIERS, SENSITIVE, census_table
 table = census_table(1_000_000)
 models = ["k-anonymity k=2", "p-sensitive p=2", "t-closeness t=0.5"]
 """
@@ -105,6 +92,14 @@ for _ in range(repeat):
     times.append(time.process_time() - start)
 print(json.dumps(sorted(times)[len(times) // 2]))
 """
+
+
+def prelude_of(tree: Path, other: Path | None) -> str:
+    """Read the imports of a tree: those beside its sources, or the given ones."""
+    own = tree.resolve().parent / "benchmarks" / "prelude.py"
+    if other is None and not own.is_file():
+        sys.exit(f"{str(tree)!r} has no benchmarks/prelude.py; give its imports with --old-prelude FILE.")
+    return (other or own).read_text(encoding="utf-8")
 
 
 def cpu_seconds(tree: Path, setup: str, run: str, repeat: int) -> float:
@@ -130,14 +125,16 @@ def works(only: str) -> dict[str, tuple[str, str, int]]:
     return {n: w for n, w in found.items() if (adult or "Adult" not in n) and any(part in n for part in chosen)}
 
 
-def main(old: Path, new: Path, rounds: int, only: str) -> int:
+def main(old: Path, new: Path, rounds: int, only: str, old_prelude: Path | None) -> int:
     chosen = works(only)
+    preludes = (prelude_of(old, old_prelude), prelude_of(new, None))
     times: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in chosen}
     for number in range(rounds + 1):
         for name, work in chosen.items():
             both = enumerate((old, new)) if number % 2 else reversed(list(enumerate((old, new))))
             for tree_index, tree in both:
-                spent = cpu_seconds(tree, *work)
+                setup, run, repeat = work
+                spent = cpu_seconds(tree, preludes[tree_index] + setup, run, repeat)
                 if number:
                     times[name][tree_index].append(spent)
     rows = [
@@ -159,5 +156,6 @@ if __name__ == "__main__":
     parser.add_argument("new", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
+    parser.add_argument("--old-prelude", type=Path, help="imports that fit the old tree")
     given = parser.parse_args()
-    sys.exit(main(given.old, given.new, given.rounds, given.only))
+    sys.exit(main(given.old, given.new, given.rounds, given.only, given.old_prelude))

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tools import language
 
 ROOT = Path(__file__).resolve().parents[2]
