@@ -260,7 +260,7 @@ def test_a_plan_with_an_address_is_written_as_it_was_read():
     asked = Plan.from_dict(plan())
     assert asked.to_dict()["source"]["path"] == "s3://private/people.csv"
     assert Plan.from_toml(asked.to_toml(), Path("/elsewhere")) == asked
-    assert asked.certificate()["output"]["path"] == "visits.csv"
+    assert asked.to_certificate_dict()["output"]["path"] == "visits.csv"
 
 
 def test_recodings_and_comparisons_go_to_files(buckets, tmp_path):
