@@ -127,11 +127,11 @@ def end_to_end(base, rows, redrawn, seed, k, indifferent):
         ("overlapping", False, ()),
         ("disjoint", False, ()),
         ("disjoint", True, ()),
-        ("model-aware", False, (shoal.PSensitive(2),)),
-        ("model-aware", False, (shoal.TCloseness(0.3),)),
+        ("model-aware", False, (shoal.models.PSensitive(2),)),
+        ("model-aware", False, (shoal.models.TCloseness(0.3),)),
     ):
-        method = shoal.AntiUnification(indifferent, patterns=reading, keep_rest=keep_rest)
-        plan = shoal.Plan(schema, (shoal.KAnonymity(k), *models), method)
+        method = shoal.methods.AntiUnification(indifferent, patterns=reading, keep_rest=keep_rest)
+        plan = shoal.Plan(schema, (shoal.models.KAnonymity(k), *models), method)
         release, seconds = timed(lambda plan=plan: shoal.anonymize(frame, plan))
         steps = ", ".join(f"{name} {spent:.2f}" for name, spent in release.seconds.items())
         what = " ".join([reading, *(["kept"] if keep_rest else []), *(model.name for model in models)])

@@ -33,7 +33,7 @@ def normal(rows):
 
 def plan_of(table, **known):
     columns = {{name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names}}
-    return shoal.Plan(Schema(columns), (shoal.KAnonymity({k}),), shoal.{method}(block={block}), **known)
+    return shoal.Plan(Schema(columns), (shoal.models.KAnonymity({k}),), shoal.{method}(block={block}), **known)
 
 def problem_of(table):
     plan = plan_of(table)

@@ -28,8 +28,8 @@ names, quasi = {names!r}, {quasi!r}
 hierarchy = lambda j: Widths((5, 20)) if j % 3 == 0 else Flat()
 columns = {{n: Column(Role.QUASI_IDENTIFIER, hierarchy(j)) if j < quasi else Column(Role.OTHER)
            for j, n in enumerate(names)}}
-model = shoal.Known(shoal.KAnonymity(5), {known})
-plan = shoal.Plan(Schema(columns), (model,), shoal.HiddenCells())
+model = shoal.models.Known(shoal.models.KAnonymity(5), {known})
+plan = shoal.Plan(Schema(columns), (model,), shoal.methods.HiddenCells())
 """
 RELEASE = """
 import time

@@ -24,15 +24,27 @@ from shoal.datasets.visits import visits_table
 from shoal.models.by_people import ByPeople
 
 PROMISES = {
-    "rows": ("drop", "(shoal.KAnonymity(5),)", "shoal.FullDomain(suppression=0.05)"),
-    "one row of a person known (D1)": ("person", "(shoal.KAnonymity(5),)", "shoal.FullDomain(suppression=0.05)"),
+    "rows": ("drop", "(shoal.models.KAnonymity(5),)", "shoal.methods.FullDomain(suppression=0.05)"),
+    "one row of a person known (D1)": (
+        "person",
+        "(shoal.models.KAnonymity(5),)",
+        "shoal.methods.FullDomain(suppression=0.05)",
+    ),
     "two rows known (D3)": (
-        "person", "(shoal.TrajectoryAnonymity(5, 2),)", "shoal.FactsSuppression(suppression=0.05, time_limit=120)",
+        "person",
+        "(shoal.models.TrajectoryAnonymity(5, 2),)",
+        "shoal.methods.FactsSuppression(suppression=0.05, time_limit=120)",
     ),
     "all rows known (D4)": (
-        "person", "(shoal.TrajectoryAnonymity(5),)", "shoal.FactsSuppression(suppression=0.05, time_limit=120)",
+        "person",
+        "(shoal.models.TrajectoryAnonymity(5),)",
+        "shoal.methods.FactsSuppression(suppression=0.05, time_limit=120)",
     ),
-    "all rows known (D4), nothing left out": ("person", "(shoal.TrajectoryAnonymity(5),)", "shoal.FullDomain()"),
+    "all rows known (D4), nothing left out": (
+        "person",
+        "(shoal.models.TrajectoryAnonymity(5),)",
+        "shoal.methods.FullDomain()",
+    ),
 }  # fmt: skip
 SETUP = """
 import time

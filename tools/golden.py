@@ -26,25 +26,25 @@ from shoal.io.engines.base import EngineSettings
 from shoal.report import render
 
 FURTHER_METHODS = {
-    "univariate": shoal.Univariate(k=3),
-    "cbfs": shoal.Cbfs(k=3),
-    "v-mdav": shoal.VMdav(k=3),
-    "k-first in blocks": shoal.KFirst(k=3, block=12),
-    "cbfs in blocks": shoal.Cbfs(k=3, block=12),
-    "v-mdav in blocks, refined": shoal.VMdav(k=3, block=12, refine=True, effort=100),
-    "mdav of ranges": shoal.Mdav(k=3, publish={"age": "range"}, ranges="exact"),
-    "mdav of ranges in blocks": shoal.Mdav(k=3, publish={"age": "range"}, scale="rank", block=12),
-    "mdav of medians in blocks": shoal.Mdav(
+    "univariate": shoal.methods.Univariate(k=3),
+    "cbfs": shoal.methods.Cbfs(k=3),
+    "v-mdav": shoal.methods.VMdav(k=3),
+    "k-first in blocks": shoal.methods.KFirst(k=3, block=12),
+    "cbfs in blocks": shoal.methods.Cbfs(k=3, block=12),
+    "v-mdav in blocks, refined": shoal.methods.VMdav(k=3, block=12, refine=True, effort=100),
+    "mdav of ranges": shoal.methods.Mdav(k=3, publish={"age": "range"}, ranges="exact"),
+    "mdav of ranges in blocks": shoal.methods.Mdav(k=3, publish={"age": "range"}, scale="rank", block=12),
+    "mdav of medians in blocks": shoal.methods.Mdav(
         k=3, publish={"age": "median", "place": "mode"}, scale="winsorised", block=40
     ),
-    "mdav in strata": shoal.Mdav(k=3, strata=("place",)),
-    "mdav in strata and blocks": shoal.Mdav(k=3, strata=("place",), block=12),
-    "mondrian, exact": shoal.Mondrian(publish={"age": "range"}, ranges="exact"),
-    "hidden-cells": shoal.HiddenCells(),
-    "disjoint patterns": shoal.AntiUnification(),
-    "overlapping patterns": shoal.AntiUnification(patterns="overlapping"),
-    "loose stars": shoal.LocalSuppression(missing="loose"),
-    "auto": shoal.Auto(suppression=0.1),
+    "mdav in strata": shoal.methods.Mdav(k=3, strata=("place",)),
+    "mdav in strata and blocks": shoal.methods.Mdav(k=3, strata=("place",), block=12),
+    "mondrian, exact": shoal.methods.Mondrian(publish={"age": "range"}, ranges="exact"),
+    "hidden-cells": shoal.methods.HiddenCells(),
+    "disjoint patterns": shoal.methods.AntiUnification(),
+    "overlapping patterns": shoal.methods.AntiUnification(patterns="overlapping"),
+    "loose stars": shoal.methods.LocalSuppression(missing="loose"),
+    "auto": shoal.methods.Auto(suppression=0.1),
 }
 
 
@@ -59,23 +59,23 @@ def cases() -> Iterator[tuple[str, str, object, object]]:
                 lambda made=made, models=models: shoal.Plan(SCHEMA, models, made, seed=3),
             )
     for method in ("full-domain", "mondrian", "mdav", "top-down", "switching", "local-suppression", "refine"):
-        models = (shoal.KAnonymity(4), shoal.PSensitive(2))
+        models = (shoal.models.KAnonymity(4), shoal.models.PSensitive(2))
         yield (
             method,
             "people",
             people_of(150),
             lambda method=method, models=models: shoal.Plan(people_schema(), models, METHODS[method]),
         )
-    linked = (shoal.TrajectoryAnonymity(3, 2),)
+    linked = (shoal.models.TrajectoryAnonymity(3, 2),)
     yield (
         "facts-suppression",
         "linked",
         people_of(150),
-        lambda: shoal.Plan(people_schema(), linked, shoal.FactsSuppression(suppression=0.7)),
+        lambda: shoal.Plan(people_schema(), linked, shoal.methods.FactsSuppression(suppression=0.7)),
     )
     folder = Path(tempfile.mkdtemp())
-    shoal.Ledger.create(folder / "ledger", m=100_000, k=20, name="people")
-    grid = shoal.PopulationGrid(20, folder / "ledger", {"age": 2, "town": 1}, universe=1000)
+    shoal.budget.Ledger.create(folder / "ledger", m=100_000, k=20, name="people")
+    grid = shoal.budget.methods.PopulationGrid(20, folder / "ledger", {"age": 2, "town": 1}, universe=1000)
     yield grid.name, "none", grids.people(800), lambda: shoal.Plan(grids.SCHEMA, (), grid)
     census = census_table(300).select([*QUASI_IDENTIFIERS, SENSITIVE])
     schema = shoal.Schema(
@@ -88,12 +88,12 @@ def cases() -> Iterator[tuple[str, str, object, object]]:
             "census",
             census,
             lambda patterns=patterns: shoal.Plan(
-                schema, (shoal.KAnonymity(3),), shoal.AntiUnification(patterns=patterns)
+                schema, (shoal.models.KAnonymity(3),), shoal.methods.AntiUnification(patterns=patterns)
             ),
         )
-    partial = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
-    keys = (shoal.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
-    for method in (shoal.HiddenCells(), shoal.FullDomain(), shoal.Auto()):
+    partial = (shoal.models.Known(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
+    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
+    for method in (shoal.methods.HiddenCells(), shoal.methods.FullDomain(), shoal.methods.Auto()):
         yield (
             method.name,
             "known",

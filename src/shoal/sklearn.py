@@ -48,7 +48,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     models
         Models on the size of groups, in addition to k-anonymity.
     loss
-        The loss measure to minimize: see :class:`shoal.FullDomain`.
+        The loss measure to minimize: see :class:`shoal.methods.FullDomain`.
     encode
         ``midpoint`` gives numbers: the middle of an interval, the end of an open one, 0 for a suppressed column.
         ``label`` gives the labels of a release.
@@ -67,7 +67,7 @@ class Anonymizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     Examples
     --------
     >>> import numpy as np
-    >>> from shoal import intervals
+    >>> from shoal.hierarchies import intervals
     >>> ages = np.array([[21], [23], [34], [36]])
     >>> Anonymizer(k=2, hierarchies={0: intervals(10, 20)}).fit_transform(ages).ravel()
     array([24.5, 24.5, 34.5, 34.5])

@@ -23,59 +23,62 @@ TREE = {"north": ["a", "b"], "south": ["c", "d", "e"]}
 PATHS = {"u": ("u", "1", "*"), "v": ("v", "1", "*"), "w": ("w", "2", "*"), "x": ("x", "2", "*")}
 
 METHODS = {
-    "levels": shoal.Levels({"age": 3, "place": 1}, suppression=0.6),
-    "full-domain": shoal.FullDomain(suppression=0.2),
-    "full-domain without suppression": shoal.FullDomain(loss="entropy"),
-    "mdav": shoal.Mdav(k=3),
-    "k-first": shoal.KFirst(k=3),
-    "p-first": shoal.PFirst(k=3, effort=200),
-    "mdav in blocks": shoal.Mdav(k=3, block=12),
-    "p-first in blocks": shoal.PFirst(k=3, block=12, effort=200),
-    "top-down": shoal.TopDown(),
-    "mondrian": shoal.Mondrian(publish={"age": "range"}),
-    "relaxed mondrian": shoal.Mondrian(strict=False, publish={"age": "centroid"}),
-    "switching": shoal.Switching(),
-    "refine": shoal.Refine(start=shoal.FullDomain()),
-    "local-suppression": shoal.LocalSuppression(),
-    "anti-unification": shoal.AntiUnification(patterns="model-aware", keep_rest=True),
+    "levels": shoal.methods.Levels({"age": 3, "place": 1}, suppression=0.6),
+    "full-domain": shoal.methods.FullDomain(suppression=0.2),
+    "full-domain without suppression": shoal.methods.FullDomain(loss="entropy"),
+    "mdav": shoal.methods.Mdav(k=3),
+    "k-first": shoal.methods.KFirst(k=3),
+    "p-first": shoal.methods.PFirst(k=3, effort=200),
+    "mdav in blocks": shoal.methods.Mdav(k=3, block=12),
+    "p-first in blocks": shoal.methods.PFirst(k=3, block=12, effort=200),
+    "top-down": shoal.methods.TopDown(),
+    "mondrian": shoal.methods.Mondrian(publish={"age": "range"}),
+    "relaxed mondrian": shoal.methods.Mondrian(strict=False, publish={"age": "centroid"}),
+    "switching": shoal.methods.Switching(),
+    "refine": shoal.methods.Refine(start=shoal.methods.FullDomain()),
+    "local-suppression": shoal.methods.LocalSuppression(),
+    "anti-unification": shoal.methods.AntiUnification(patterns="model-aware", keep_rest=True),
 }
 
 MODELS = {
-    "k": ((shoal.KAnonymity(3),), lambda group, table: len(group) >= 3),
+    "k": ((shoal.models.KAnonymity(3),), lambda group, table: len(group) >= 3),
     "p": (
-        (shoal.KAnonymity(3), shoal.PSensitive(2)),
+        (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)),
         lambda group, table: len(group) >= 3 and slow.p_sensitive(group, 2),
     ),
     "p, alpha": (
-        (shoal.KAnonymity(2), shoal.PAlphaSensitive(2, 1)),
+        (shoal.models.KAnonymity(2), shoal.models.PAlphaSensitive(2, 1)),
         lambda group, table: len(group) >= 2 and slow.p_alpha(group, 2, 1, CLASSES),
     ),
     "p+, alpha": (
-        (shoal.KAnonymity(2), shoal.PPlusAlphaSensitive(2, 1.5)),
+        (shoal.models.KAnonymity(2), shoal.models.PPlusAlphaSensitive(2, 1.5)),
         lambda group, table: len(group) >= 2 and slow.p_plus_alpha(group, 2, 1.5, CLASSES),
     ),
-    "distinct l": ((shoal.LDiversity(3),), lambda group, table: slow.distinct_diverse(group, 3)),
-    "entropy l": ((shoal.LDiversity(1.7, "entropy"),), lambda group, table: slow.entropy_diverse(group, 1.7)),
-    "recursive l": ((shoal.LDiversity(2, "recursive", 2),), lambda group, table: slow.recursive_diverse(group, 2, 2)),
+    "distinct l": ((shoal.models.LDiversity(3),), lambda group, table: slow.distinct_diverse(group, 3)),
+    "entropy l": ((shoal.models.LDiversity(1.7, "entropy"),), lambda group, table: slow.entropy_diverse(group, 1.7)),
+    "recursive l": (
+        (shoal.models.LDiversity(2, "recursive", 2),),
+        lambda group, table: slow.recursive_diverse(group, 2, 2),
+    ),
     "t equal": (
-        (shoal.KAnonymity(2), shoal.TCloseness(0.4)),
+        (shoal.models.KAnonymity(2), shoal.models.TCloseness(0.4)),
         lambda group, table: slow.t_distance(group, table, slow.equal_cost) <= slow.Fraction("0.4"),
     ),
     "t ordered": (
-        (shoal.KAnonymity(2), shoal.TCloseness(0.35, "ordered")),
+        (shoal.models.KAnonymity(2), shoal.models.TCloseness(0.35, "ordered")),
         lambda group, table: slow.t_distance(group, table, slow.ordered_cost(SECRETS)) <= slow.Fraction("0.35"),
     ),
     "t hierarchical": (
-        (shoal.KAnonymity(2), shoal.TCloseness(0.4, "hierarchical")),
+        (shoal.models.KAnonymity(2), shoal.models.TCloseness(0.4, "hierarchical")),
         lambda group, table: slow.t_distance(group, table, slow.tree_cost(PATHS)) <= slow.Fraction("0.4"),
     ),
-    "alpha, k": ((shoal.AlphaK(0.7, 3),), lambda group, table: slow.alpha_k(group, 0.7, 3)),
+    "alpha, k": ((shoal.models.AlphaK(0.7, 3),), lambda group, table: slow.alpha_k(group, 0.7, 3)),
     "delta": (
-        (shoal.KAnonymity(2), shoal.DeltaDisclosure(2)),
+        (shoal.models.KAnonymity(2), shoal.models.DeltaDisclosure(2)),
         lambda group, table: slow.delta_disclosed(group, table, 2, False),
     ),
     "beta": (
-        (shoal.KAnonymity(2), shoal.BetaLikeness(1.5)),
+        (shoal.models.KAnonymity(2), shoal.models.BetaLikeness(1.5)),
         lambda group, table: slow.beta_like(group, table, 1.5, False),
     ),
 }
@@ -164,7 +167,7 @@ def test_release(method, model, rows, seed):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_release_of_fewer_rows_than_k(method):
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(6),), METHODS[method])
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(6),), METHODS[method])
     with pytest.raises(shoal.InfeasibleError):
         shoal.anonymize(table_of(5, 0), plan)
 
@@ -173,7 +176,7 @@ def test_no_release_of_fewer_rows_than_k(method):
 def test_row_order_does_not_matter(method):
     table = table_of(120, 1)
     shuffled = table.take(np.random.default_rng(5).permutation(120))
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), METHODS[method])
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(3),), METHODS[method])
     assert shoal.anonymize(table, plan).table.equals(shoal.anonymize(shuffled, plan).table)
 
 
@@ -182,5 +185,7 @@ def test_one_value_everywhere(method):
     table = pa.table(
         {"name": list("abcd"), "age": [30] * 4, "place": ["a"] * 4, "secret": ["u", "v", "w", "x"], "note": [""] * 4}
     )
-    release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4), shoal.PSensitive(4)), METHODS[method]))
+    release = shoal.anonymize(
+        table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4), shoal.models.PSensitive(4)), METHODS[method])
+    )
     assert release.certificate["groups"] == 1

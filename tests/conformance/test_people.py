@@ -24,7 +24,7 @@ from tests.reference import people as slow
 pytestmark = pytest.mark.xdist_group("spark")
 
 QUASI = ("age", "height")
-BY_PEOPLE = (shoal.KAnonymity(4), shoal.PSensitive(2))
+BY_PEOPLE = (shoal.models.KAnonymity(4), shoal.models.PSensitive(2))
 PARAMETERS = {
     "levels": {"levels": {"age": 2, "height": 1}, "suppression": 0.6},
     "full-domain": {"suppression": 0.2},
@@ -44,11 +44,11 @@ REFUSED = {
     "local-suppression": {"missing": "loose"},
     "anti-unification": {"patterns": "overlapping"},
 }
-TESTED = sorted(set(OWN) - {"population-grid", "sampled-grid"})
+TESTED = sorted(set(METHODS.first_party()) - {"population-grid", "sampled-grid"})
 VARIANTS = {
-    "full-domain without suppression": shoal.FullDomain(loss="entropy"),
-    "relaxed mondrian": shoal.Mondrian(strict=False, publish={"age": "centroid"}),
-    "mdav in blocks": shoal.Mdav(k=4, block=12),
+    "full-domain without suppression": shoal.methods.FullDomain(loss="entropy"),
+    "relaxed mondrian": shoal.methods.Mondrian(strict=False, publish={"age": "centroid"}),
+    "mdav in blocks": shoal.methods.Mdav(k=4, block=12),
 }
 """Variants of methods of the same name that decide or publish differently."""
 
@@ -59,8 +59,8 @@ def method_of(name):
 
 def models_of(name):
     if name == "hidden-cells":
-        return (shoal.Known(shoal.KAnonymity(4), 1), shoal.Known(shoal.PSensitive(2), 1))
-    return (shoal.TrajectoryAnonymity(3, 2),) if name == "facts-suppression" else BY_PEOPLE
+        return (shoal.models.Known(shoal.models.KAnonymity(4), 1), shoal.models.Known(shoal.models.PSensitive(2), 1))
+    return (shoal.models.TrajectoryAnonymity(3, 2),) if name == "facts-suppression" else BY_PEOPLE
 
 
 def plan_of(name, method):

@@ -73,8 +73,8 @@ def test_both_engines_link_rows_and_shift_dates_equally(spark, tmp_path, monkeyp
     day = [f"2024-{1 + n % 12:02}-{1 + n % 28:02}" for n in range(150)]
     moved = shoal.Column(shoal.Role.OTHER, shift=shoal.schema.Shift(30))
     columns = {**people_schema(pseudonym=True).columns, "day": moved}
-    method = shoal.FactsSuppression(suppression=0.7)
-    plan = shoal.Plan(shoal.Schema(columns), (shoal.TrajectoryAnonymity(3, 2),), method)
+    method = shoal.methods.FactsSuppression(suppression=0.7)
+    plan = shoal.Plan(shoal.Schema(columns), (shoal.models.TrajectoryAnonymity(3, 2),), method)
     table = table.append_column("day", pa.array(day))
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
@@ -96,9 +96,9 @@ def people_schema(*, pseudonym=False):
 def test_both_engines_with_partial_knowledge(spark):
     """An intruder knows any two columns; one key set has another k."""
     table = table_of(200, 3)
-    keys = (shoal.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
-    models = (shoal.Known(shoal.KAnonymity(3), 2), shoal.PSensitive(2))
-    plan = shoal.Plan(SCHEMA, models, shoal.HiddenCells(), keys=keys)
+    keys = (shoal.models.KeySet(SCHEMA.quasi_identifiers[:2], k=6),)
+    models = (shoal.models.Known(shoal.models.KAnonymity(3), 2), shoal.models.PSensitive(2))
+    plan = shoal.Plan(SCHEMA, models, shoal.methods.HiddenCells(), keys=keys)
     ours = shoal.anonymize(table, plan)
     theirs = shoal.anonymize(spark.createDataFrame(table).repartition(3), plan)
     assert theirs.table.toArrow().to_pylist() == ours.table.to_pylist()
@@ -125,8 +125,8 @@ def test_small_releases_are_expanded_from_combinations(spark, tmp_path, monkeypa
     quasi, secret = shoal.Column(shoal.Role.QUASI_IDENTIFIER), shoal.Column(shoal.Role.SENSITIVE)
     age = shoal.Column(shoal.Role.QUASI_IDENTIFIER, Widths((5, 20)))
     schema = shoal.Schema({"age": age, "place": quasi, "ill": secret, "seen": secret})
-    method_object = shoal.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
-    plan = shoal.Plan(schema, (shoal.KAnonymity(4),), method_object, seed=1)
+    method_object = shoal.methods.FullDomain(suppression=0.2) if method == "full-domain" else METHODS[method]
+    plan = shoal.Plan(schema, (shoal.models.KAnonymity(4),), method_object, seed=1)
     frame = spark.createDataFrame(table).repartition(3)
     repeated = []
     usual = SparkEngine._repeated

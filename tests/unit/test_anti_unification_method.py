@@ -56,7 +56,7 @@ def schema_of(table, **hierarchies):
 
 
 def run(table, k, *models, **parameters):
-    plan = shoal.Plan(schema_of(table), (KAnonymity(k), *models), shoal.AntiUnification(**parameters))
+    plan = shoal.Plan(schema_of(table), (KAnonymity(k), *models), shoal.methods.AntiUnification(**parameters))
     return shoal.anonymize(table, plan)
 
 
@@ -245,7 +245,9 @@ def test_closeness_holds_in_the_released_table():
 
 def test_l_diversity_alone_implies_a_smallest_size():
     table = skewed()
-    plan = shoal.Plan(schema_of(table), (LDiversity("1.5", "entropy"),), shoal.AntiUnification(patterns="model-aware"))
+    plan = shoal.Plan(
+        schema_of(table), (LDiversity("1.5", "entropy"),), shoal.methods.AntiUnification(patterns="model-aware")
+    )
     assert shoal.anonymize(table, plan).certificate["models"][0]["holds"]
 
 
@@ -267,7 +269,7 @@ def test_all_unknown_column_stays_unknown():
     table = arrow(rows)
     release = run(table, 5, indifferent=1)
     assert set(release.table.column("q0").to_pylist()) == {None}
-    plan = shoal.Plan(schema_of(table, q0=Widths((5,))), (KAnonymity(5),), shoal.AntiUnification(indifferent=1))
+    plan = shoal.Plan(schema_of(table, q0=Widths((5,))), (KAnonymity(5),), shoal.methods.AntiUnification(indifferent=1))
     assert shoal.anonymize(table, plan).table.equals(release.table)
 
 
@@ -296,7 +298,7 @@ def test_no_confidential_column():
     table = pa.table({"q0": ["a"] * 3 + ["b"] * 4, "q1": ["c", "d"] * 3 + ["e"]})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
     for variant, rows in (("disjoint", 7), ("overlapping", 2), ("model-aware", 7)):
-        plan = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, patterns=variant))
+        plan = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(1, patterns=variant))
         release = shoal.anonymize(table, plan)
         assert release.table.num_rows == rows
         assert release.certificate["released"] == 7
@@ -361,14 +363,14 @@ def test_row_order_does_not_change_the_bytes(tmp_path):
 def test_only_numbers_with_intervals_are_cut_first():
     table = pa.table({"age": [20, 21, 22, 31, 33, 34], "zip": ["1", "1", "1", "2", "2", "2"], "s": list("xyxyxy")})
     schema = schema_of(table, age=Cuts(((30,),)))
-    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(0)))
+    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(0)))
     assert published(release.table.select(["age", "zip"])) == {("<30", "1"): 3, (">=30", "2"): 3}
     assert release.certificate["method"]["cut"] == {"age": 1}
     # half of a hierarchy of height 2; the other column loses nothing
     assert release.utility["precision"] == pytest.approx(0.25)
-    exact = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(1, levels={"age": 0}))
+    exact = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(1, levels={"age": 0}))
     assert set(shoal.anonymize(table, exact).table.column("age").to_pylist()) == {"*"}
-    higher = shoal.Plan(schema, (KAnonymity(3),), shoal.AntiUnification(0, levels={"zip": 1, "age": 2}))
+    higher = shoal.Plan(schema, (KAnonymity(3),), shoal.methods.AntiUnification(0, levels={"zip": 1, "age": 2}))
     assert shoal.anonymize(table, higher).certificate["groups"] == 1
 
 
@@ -389,7 +391,7 @@ def test_only_numbers_with_intervals_are_cut_first():
 )
 def test_parameters(chosen, message):
     with pytest.raises(shoal.PlanError, match=message):
-        shoal.AntiUnification(**chosen)
+        shoal.methods.AntiUnification(**chosen)
 
 
 def test_unsupported_plans_are_refused():
@@ -397,19 +399,19 @@ def test_unsupported_plans_are_refused():
     both = (KAnonymity(3), PSensitive(2))
     for variant in ("disjoint", "overlapping"):
         with pytest.raises(shoal.PlanError, match=r"also has p-sensitive. Set patterns = 'model-aware'"):
-            shoal.Plan(Schema(quasi), both, shoal.AntiUnification(patterns=variant))
+            shoal.Plan(Schema(quasi), both, shoal.methods.AntiUnification(patterns=variant))
     other = Schema({**quasi, "note": Column(Role.OTHER)})
     with pytest.raises(shoal.PlanError, match="cannot show 'note'"):
-        shoal.Plan(other, both[:1], shoal.AntiUnification(patterns="overlapping"))
+        shoal.Plan(other, both[:1], shoal.methods.AntiUnification(patterns="overlapping"))
     taken = Schema({**quasi, "support": Column(Role.QUASI_IDENTIFIER)})
     with pytest.raises(shoal.PlanError, match="rename"):
-        shoal.Plan(taken, both[:1], shoal.AntiUnification(patterns="overlapping"))
+        shoal.Plan(taken, both[:1], shoal.methods.AntiUnification(patterns="overlapping"))
     with pytest.raises(shoal.PlanError, match="not a quasi-identifier"):
-        shoal.Plan(Schema(quasi), both[:1], shoal.AntiUnification(levels={"s": 1}))
+        shoal.Plan(Schema(quasi), both[:1], shoal.methods.AntiUnification(levels={"s": 1}))
     with pytest.raises(shoal.PlanError, match="from 0 to 1; found 2"):
         shoal.anonymize(
             pa.table({"a": ["u"] * 3, "s": ["v"] * 3}),
-            shoal.Plan(Schema(quasi), both[:1], shoal.AntiUnification(levels={"a": 2})),
+            shoal.Plan(Schema(quasi), both[:1], shoal.methods.AntiUnification(levels={"a": 2})),
         )
 
 
@@ -419,7 +421,7 @@ def test_unsupported_plans_are_refused():
 def test_pattern_set_equals_the_list_of_the_certificate():
     table = skewed()
     release = run(table, 5)
-    patterns = shoal.pattern_set(release.table, schema_of(table), k=5)
+    patterns = shoal.methods.patterns.pattern_set.pattern_set(release.table, schema_of(table), k=5)
     assert sum(pattern.support for pattern in patterns) == release.table.num_rows
     assert [pattern.to_dict() for pattern in patterns[:10]] == release.certificate["method"]["pattern_set"]
     sizes = Counter(tuple(row.values())[:-1] for row in release.table.to_pylist())
@@ -431,15 +433,15 @@ def test_pattern_set_equals_the_list_of_the_certificate():
 
 def test_pattern_set_omits_groups_below_k():
     table = arrow([("a", "x")] * 3 + [("b", "x"), ("b", None)])
-    (only,) = shoal.pattern_set(table, schema_of(table), k=3)
+    (only,) = shoal.methods.patterns.pattern_set.pattern_set(table, schema_of(table), k=3)
     assert (only.shown, only.support, only.shares) == ({"q0": "a"}, 3, {"secret": {"x": 1.0}})
-    second = shoal.pattern_set(table, schema_of(table), k=2)[1]
+    second = shoal.methods.patterns.pattern_set.pattern_set(table, schema_of(table), k=2)[1]
     assert second.shares == {"secret": {"x": 0.5}}  # a missing value has no share
-    assert shoal.pattern_set(table, schema_of(table), k=2, most=1) == [only]
+    assert shoal.methods.patterns.pattern_set.pattern_set(table, schema_of(table), k=2, most=1) == [only]
     with pytest.raises(shoal.TableError, match="no column 'q0'"):
-        shoal.pattern_set(table.drop_columns(["q0"]), schema_of(table), k=2)
+        shoal.methods.patterns.pattern_set.pattern_set(table.drop_columns(["q0"]), schema_of(table), k=2)
     with pytest.raises(shoal.PlanError, match="At least one"):
-        shoal.pattern_set(table, Schema({"secret": Column(Role.SENSITIVE)}), k=2)
+        shoal.methods.patterns.pattern_set.pattern_set(table, Schema({"secret": Column(Role.SENSITIVE)}), k=2)
 
 
 def test_examples_of_the_modules():

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal import Categories, Column, Cuts, KAnonymity, LDiversity, Plan, Prefix, PSensitive, Role, Schema, Tree, Widths
+from shoal import Categories, Column, Plan, Role, Schema
 from shoal.audit.assess import assess
 from shoal.audit.attack import attack
 from shoal.datasets.patients import COLUMNS, FOLDER, TABLES
 from shoal.errors import PlanError, TableError
+from shoal.models import KAnonymity, LDiversity, PSensitive
 from shoal.risk import matching
 from shoal.risk.attacks import background_knowledge, homogeneity, inference, similarity
 from shoal.risk.attacks_audits import audit_extremes, audit_grid, audit_intersection, audit_locality
@@ -25,6 +26,7 @@ from shoal.risk.attacks_distance import distance_linkage
 from shoal.risk.attacks_linkage import crowd_sizes, linkage
 from shoal.risk.attacks_minimality import assignments, minimality, posterior_beliefs
 from shoal.risk.matching import match_people
+from shoal.schema import Cuts, Prefix, Tree, Widths
 from shoal.utility.coded_tables import open_tables
 from shoal.utility.labels import read_labels
 from tests.reference import risk as slow
@@ -536,7 +538,7 @@ def test_locality_audit_finds_levels_computed_from_data():
     def by_decade(part):
         names = {**{name: AGES.columns[name] for name in part.column_names if name in AGES.columns}}
         names["row number"] = Column(Role.OTHER)
-        plan = shoal.Plan(Schema(names), (KAnonymity(2),), shoal.Levels({"age": 1}))
+        plan = shoal.Plan(Schema(names), (KAnonymity(2),), shoal.methods.Levels({"age": 1}))
         return shoal.anonymize(part, plan).table
 
     def by_mean(part):

@@ -147,14 +147,17 @@ METHODS = {
     "mdav, refined": lambda **known: Mdav(refine=True, effort=50, **known),
 }
 MODELS = {
-    "k": ((shoal.KAnonymity(3),), lambda group, groups: True),
-    "p": ((shoal.KAnonymity(3), shoal.PSensitive(2)), lambda group, groups: slow_models.p_sensitive(group, 2)),
+    "k": ((shoal.models.KAnonymity(3),), lambda group, groups: True),
+    "p": (
+        (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)),
+        lambda group, groups: slow_models.p_sensitive(group, 2),
+    ),
     "entropy l": (
-        (shoal.KAnonymity(3), shoal.LDiversity(1.5, "entropy")),
+        (shoal.models.KAnonymity(3), shoal.models.LDiversity(1.5, "entropy")),
         lambda group, groups: slow_models.entropy_diverse(group, 1.5),
     ),
     "t": (
-        (shoal.KAnonymity(3), shoal.TCloseness(0.45)),
+        (shoal.models.KAnonymity(3), shoal.models.TCloseness(0.45)),
         lambda group, groups: (
             slow_models.t_distance(group, groups, slow_models.equal_cost) <= slow_models.Fraction("0.45")
         ),
@@ -254,7 +257,7 @@ def test_blocks_are_joined_if_values_are_rare():
     x = np.arange(100.0)
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "secret": Column(Role.SENSITIVE)})
     table = pa.table({"x": x, "secret": np.where(x < 80, "a", np.where(x % 2 == 0, "b", "c"))})
-    release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
+    release = released(table, PFirst(block=16), shoal.models.KAnonymity(2), shoal.models.PSensitive(2), schema=schema)
     facts = release.certificate["method"]
     assert facts["joined_blocks"] > 0
     assert facts["largest_block"] > 16
@@ -263,7 +266,7 @@ def test_blocks_are_joined_if_values_are_rare():
     assert min(same["secret_count_distinct"].to_pylist()) >= 2
     # without rare values nothing is joined
     table = table.set_column(1, "secret", pa.array(np.where(x % 2 == 0, "b", "c")))
-    release = released(table, PFirst(block=16), shoal.KAnonymity(2), shoal.PSensitive(2), schema=schema)
+    release = released(table, PFirst(block=16), shoal.models.KAnonymity(2), shoal.models.PSensitive(2), schema=schema)
     assert release.certificate["method"]["joined_blocks"] == 0
     assert release.certificate["method"]["largest_block"] <= 16
 
@@ -271,7 +274,7 @@ def test_blocks_are_joined_if_values_are_rare():
 def test_equal_rows_stay_in_one_block():
     table = pa.table({"x": [5] * 90 + list(range(10))})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
-    release = released(table, Mdav(block=20), shoal.KAnonymity(2), schema=schema)
+    release = released(table, Mdav(block=20), shoal.models.KAnonymity(2), schema=schema)
     assert release.certificate["method"]["largest_block"] >= 91
     assert release.certificate["smallest_group"] >= 2
 
@@ -279,18 +282,23 @@ def test_equal_rows_stay_in_one_block():
 @pytest.mark.parametrize("method", [Mdav(block=20, strata=("place",)), PFirst(block=20, strata=("place",), effort=20)])
 def test_strata_are_never_mixed(method):
     table = mixed_table(200, 3)
-    release = released(table, method, shoal.KAnonymity(3), shoal.PSensitive(2))
+    release = released(table, method, shoal.models.KAnonymity(3), shoal.models.PSensitive(2))
     before, after = (Counter(t["place"].to_pylist()) for t in (table, release.table))
     assert after == before
     small = table.filter(pc.not_equal(table["place"], "s"))
     one = table.slice(0, 1).set_column(2, "place", pa.array(["s"]))
     with pytest.raises(shoal.InfeasibleError, match="strat"):
-        released(pa.concat_tables([small, one]), method, shoal.KAnonymity(3), shoal.PSensitive(2))
+        released(pa.concat_tables([small, one]), method, shoal.models.KAnonymity(3), shoal.models.PSensitive(2))
     # enough rows, but all of one value
     one_value = pc.if_else(pc.equal(table["place"], "p"), table["secret"][0], table["secret"])
     position = table.column_names.index("secret")
     with pytest.raises(shoal.InfeasibleError, match="strat"):
-        released(table.set_column(position, "secret", one_value), method, shoal.KAnonymity(3), shoal.PSensitive(2))
+        released(
+            table.set_column(position, "secret", one_value),
+            method,
+            shoal.models.KAnonymity(3),
+            shoal.models.PSensitive(2),
+        )
 
 
 @pytest.mark.parametrize("scale", ["rank", "winsorised", "standard"])
@@ -313,7 +321,7 @@ def test_groups_publish_as_the_plan_declares():
     table = mixed_table(200, 5).append_column("day", pa.array(np.arange(200), pa.int32()).cast(pa.date32()))
     schema = Schema({**SCHEMA.columns, "day": Column(Role.QUASI_IDENTIFIER)})
     method = Mdav(block=40, publish={"y": "median", "x": "range", "place": "mode"}, ranges="exact")
-    release = released(table, method, shoal.KAnonymity(4), schema=schema)
+    release = released(table, method, shoal.models.KAnonymity(4), schema=schema)
     assert release.table.schema.field("day").type == pa.date32()
     assert release.table.schema.field("y").type == pa.int64()
     labels, values = set(release.table["x"].to_pylist()), {str(x) for x in table["x"].to_pylist()}
@@ -327,7 +335,7 @@ def test_blocks_add_little_loss():
     random = np.random.default_rng(0)
     table = pa.table({f"x{i}": random.normal(size=4000) for i in range(3)})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in table.column_names})
-    one, several = (released(table, Mdav(block=b), shoal.KAnonymity(5), schema=schema) for b in (None, 1000))
+    one, several = (released(table, Mdav(block=b), shoal.models.KAnonymity(5), schema=schema) for b in (None, 1000))
     assert several.certificate["method"]["blocks"] >= 4
     assert several.utility["sse_sst"] < 1.25 * one.utility["sse_sst"]
 
@@ -339,8 +347,8 @@ def test_blocks_add_little_loss():
         (lambda: Mdav(block=True), "block"),
         (lambda: PFirst(block=10.5), "block"),
         (lambda: Univariate(block=1000), "univariate"),
-        (lambda: shoal.Plan(SCHEMA, (shoal.KAnonymity(5),), Mdav(block=9)), "at least 10 rows"),
-        (lambda: shoal.Plan(SCHEMA, (shoal.KAnonymity(5),), Mdav(block=18, k=10)), "at least 20 rows"),
+        (lambda: shoal.Plan(SCHEMA, (shoal.models.KAnonymity(5),), Mdav(block=9)), "at least 10 rows"),
+        (lambda: shoal.Plan(SCHEMA, (shoal.models.KAnonymity(5),), Mdav(block=18, k=10)), "at least 20 rows"),
     ],
 )
 def test_impossible_block_sizes(make, message):
@@ -351,7 +359,7 @@ def test_impossible_block_sizes(make, message):
 def test_too_distant_numbers_are_refused():
     table = pa.table({"x": [1e300, -1e300] * 10})
     with pytest.raises(shoal.PlanError, match="beyond 10"):
-        released(table, Mdav(block=8), shoal.KAnonymity(2), schema=Schema({"x": Column(Role.QUASI_IDENTIFIER)}))
+        released(table, Mdav(block=8), shoal.models.KAnonymity(2), schema=Schema({"x": Column(Role.QUASI_IDENTIFIER)}))
 
 
 def test_blocks_in_a_plan_file():

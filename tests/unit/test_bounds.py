@@ -58,7 +58,7 @@ SCHEMA = Schema(
     {
         "place": Column(Role.QUASI_IDENTIFIER, Tree(REGIONS)),
         "kind": Column(Role.QUASI_IDENTIFIER),
-        "size": Column(Role.QUASI_IDENTIFIER, shoal.Widths((2, 4))),
+        "size": Column(Role.QUASI_IDENTIFIER, shoal.schema.Widths((2, 4))),
         "s": Column(Role.SENSITIVE, categories=Categories(CLASSES), order=VALUES),
     }
 )
@@ -210,7 +210,7 @@ def test_no_microaggregation_loses_less_than_the_bound(k, need):
 def test_numbers_published_as_missing_add_loss():
     table = pa.table({"x": [1.0, 2.0, 10.0, None, 30.0, 31.0]})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
-    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(2),), shoal.Mdav()))
+    release = shoal.anonymize(table, shoal.Plan(schema, (KAnonymity(2),), shoal.methods.Mdav()))
     known = np.asarray([1.0, 2.0, 10.0, 30.0, 31.0])
     published = release.table["x"].to_pylist()
     expected = sum(
@@ -434,5 +434,5 @@ def test_blocks_have_no_bound():
     numbers = pa.table({"x": [float(i * i) for i in range(60)]})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER)})
     for block, has_bound in ((None, True), (60, True), (20, False)):  # blocks may be on several machines
-        release = shoal.anonymize(numbers, shoal.Plan(schema, (KAnonymity(2),), shoal.Mdav(block=block)))
+        release = shoal.anonymize(numbers, shoal.Plan(schema, (KAnonymity(2),), shoal.methods.Mdav(block=block)))
         assert ("bound" in release.certificate.content) is has_bound

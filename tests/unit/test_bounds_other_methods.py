@@ -116,7 +116,7 @@ def test_no_loose_suppression_has_fewer_stars_than_the_bound(k):
         tight += 0 < least >= best * (1 - 1e-9)
         columns = {name: [str(code) for code in codes[:, a]] for a, name in enumerate(LEAVES)}
         schema = shoal.Schema({name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in LEAVES})
-        plan = shoal.Plan(schema, (KAnonymity(k),), shoal.LocalSuppression(missing="loose"))
+        plan = shoal.Plan(schema, (KAnonymity(k),), shoal.methods.LocalSuppression(missing="loose"))
         bound = shoal.anonymize(pa.table(columns), plan).certificate["bound"]
         assert bound["lower_bound"] == pytest.approx(least)
         assert bound["loss"] >= best * (1 - 1e-9)
@@ -166,21 +166,24 @@ def census(rows=300):
 
     names = ("age", "education", "sex", "occupation")
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in names}
-    columns["age"] = shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((5, 10, 20)))
+    columns["age"] = shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20)))
     return census_table(rows, seed=3).select(list(names)), shoal.Schema(columns)
 
 
 METHODS = {
-    "hidden-cells": (shoal.HiddenCells(), (Known(KAnonymity(4), 2),)),
-    "hidden-cells at levels": (shoal.HiddenCells(levels={"age": 2}), (Known(KAnonymity(4), 2),)),
-    "stars for few": (shoal.LocalSuppression(), (Known(KAnonymity(4), 2),)),
-    "anti-unification": (shoal.AntiUnification(), (KAnonymity(4),)),
-    "anti-unification, all rows": (shoal.AntiUnification(keep_rest=True, patterns="model-aware"), (KAnonymity(4),)),
-    "loose stars": (shoal.LocalSuppression(missing="loose"), (KAnonymity(4),)),
-    "auto": (shoal.Auto(), (KAnonymity(4),)),
-    "auto for few": (shoal.Auto(), (Known(KAnonymity(4), 2),)),
-    "auto, levels": (shoal.Auto(methods=("full-domain",), suppression=0.1), (KAnonymity(4),)),
-    "auto, levels for few": (shoal.Auto(methods=("full-domain",)), (Known(KAnonymity(4), 2),)),
+    "hidden-cells": (shoal.methods.HiddenCells(), (Known(KAnonymity(4), 2),)),
+    "hidden-cells at levels": (shoal.methods.HiddenCells(levels={"age": 2}), (Known(KAnonymity(4), 2),)),
+    "stars for few": (shoal.methods.LocalSuppression(), (Known(KAnonymity(4), 2),)),
+    "anti-unification": (shoal.methods.AntiUnification(), (KAnonymity(4),)),
+    "anti-unification, all rows": (
+        shoal.methods.AntiUnification(keep_rest=True, patterns="model-aware"),
+        (KAnonymity(4),),
+    ),
+    "loose stars": (shoal.methods.LocalSuppression(missing="loose"), (KAnonymity(4),)),
+    "auto": (shoal.methods.Auto(), (KAnonymity(4),)),
+    "auto for few": (shoal.methods.Auto(), (Known(KAnonymity(4), 2),)),
+    "auto, levels": (shoal.methods.Auto(methods=("full-domain",), suppression=0.1), (KAnonymity(4),)),
+    "auto, levels for few": (shoal.methods.Auto(methods=("full-domain",)), (Known(KAnonymity(4), 2),)),
 }
 
 
@@ -204,7 +207,7 @@ def test_certificate_has_a_bound(name):
 
 def test_overlapping_patterns_have_no_bound():
     table, schema = census()
-    plan = shoal.Plan(schema, (KAnonymity(4),), shoal.AntiUnification(patterns="overlapping"))
+    plan = shoal.Plan(schema, (KAnonymity(4),), shoal.methods.AntiUnification(patterns="overlapping"))
     assert "bound" not in shoal.anonymize(table, plan).certificate.content
 
 
@@ -220,7 +223,7 @@ def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
 
     columns = {
         "who": shoal.Column(shoal.Role.PERSON),
-        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((10, 30))),
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((10, 30))),
         "sex": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
     }
     schema, random, compared = shoal.Schema(columns), np.random.default_rng(7), 0
@@ -232,7 +235,10 @@ def test_no_suppression_by_people_loses_less_than_the_bound(known_rows):
                 "sex": pa.array(random.choice(["f", "m"], 7)),
             }
         )
-        models, method = (shoal.TrajectoryAnonymity(2, known_rows),), shoal.FactsSuppression(suppression=1.0)
+        models, method = (
+            (shoal.models.TrajectoryAnonymity(2, known_rows),),
+            shoal.methods.FactsSuppression(suppression=1.0),
+        )
         try:
             bound = shoal.anonymize(table, shoal.Plan(schema, models, method)).certificate["bound"]
         except shoal.InfeasibleError:

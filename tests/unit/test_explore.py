@@ -450,7 +450,7 @@ import pyarrow as pa
 import shoal
 
 table = pa.table({"age": [20 + n % 9 for n in range(60)], "illness": ["flu", "gout", "cold"] * 20})
-plan = shoal.Plan(columns={"age": shoal.intervals(5), "illness": "sensitive"}, models="k-anonymity k=3")
+plan = shoal.Plan(columns={"age": shoal.hierarchies.intervals(5), "illness": "sensitive"}, models="k-anonymity k=3")
 print(sorted(trial.outcome for trial in shoal.explore(plan, table, methods=["mondrian"], ks=[3], workers=1).trials))
 """
 

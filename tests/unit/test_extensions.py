@@ -48,7 +48,7 @@ def test_installed_example_passes_its_own_tests(tmp_path):
 
 
 def registry_with(value: str) -> Registry[type[Model]]:
-    found = Registry({"own": shoal.KAnonymity}, "nowhere", Model)
+    found = Registry({"own": shoal.models.KAnonymity}, "nowhere", Model)
     found.__dict__["installed"] = {"theirs": EntryPoint("theirs", value, "nowhere")}
     return found
 
@@ -56,8 +56,8 @@ def registry_with(value: str) -> Registry[type[Model]]:
 def test_own_names_come_first_and_others_load_lazily():
     found = registry_with("shoal.models:PSensitive")
     assert (list(found), len(found)) == (["own", "theirs"], 2)
-    assert found["own"] is shoal.KAnonymity
-    assert found["theirs"] is shoal.PSensitive
+    assert found["own"] is shoal.models.KAnonymity
+    assert found["theirs"] is shoal.models.PSensitive
     assert "nothing" not in found
 
 
@@ -114,7 +114,7 @@ def test_third_party_engine_gives_the_same_answers(monkeypatch):
 
 def test_own_names_cannot_be_replaced():
     assert not set(MODELS.installed) & {"k-anonymity"}
-    assert MODELS["k-anonymity"] is shoal.KAnonymity
+    assert MODELS["k-anonymity"] is shoal.models.KAnonymity
 
 
 @pytest.mark.parametrize("value", ["json:dumps", "shoal.schema:Flat", "no_such_package:X", "shoal.models:nothing"])

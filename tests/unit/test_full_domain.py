@@ -344,11 +344,13 @@ def test_minimal_recodings_of_the_patients(tmp_path):
     from shoal.datasets.patients import FOLDER
 
     plan = shoal.Plan.read(FOLDER / "patients.toml")
-    plan = shoal.Plan(plan.schema, (shoal.KAnonymity(4), shoal.PSensitive(2)), FullDomain(), plan.source)
+    plan = shoal.Plan(plan.schema, (shoal.models.KAnonymity(4), shoal.models.PSensitive(2)), FullDomain(), plan.source)
     found = shoal.minimal_recodings(plan)
     assert [one.levels for one in found] == [{"age": 1, "country": 1, "zip": 2}]
     assert (found[0].groups, found[0].exposed_groups, found[0].exposed_rows) == (3, 2, 8)  # Table 5 of the papers
-    strict = shoal.Plan(plan.schema, (shoal.KAnonymity(4), shoal.PPlusAlphaSensitive(2, 2)), FullDomain(), plan.source)
+    strict = shoal.Plan(
+        plan.schema, (shoal.models.KAnonymity(4), shoal.models.PPlusAlphaSensitive(2, 2)), FullDomain(), plan.source
+    )
     assert all(one.exposed_rows == 0 for one in shoal.minimal_recodings(strict))
 
 
@@ -406,7 +408,8 @@ def test_preloaded_kernels_are_those_of_the_search():
         "exhaustive.load_kernels()\n"
         "before = [len(kernel.signatures) for kernel in called]\n"
         "columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in 'ab'}\n"
-        "plan = shoal.Plan(shoal.Schema(columns), (shoal.KAnonymity(2),), shoal.FullDomain(suppression=0.5))\n"
+        "method = shoal.methods.FullDomain(suppression=0.5)\n"
+        "plan = shoal.Plan(shoal.Schema(columns), (shoal.models.KAnonymity(2),), method)\n"
         "shoal.anonymize(pa.table({'a': list('xxyyz'), 'b': list('uvuvu')}), plan)\n"
         "assert before == [len(kernel.signatures) for kernel in called] == [1] * 5, before\n"
     )

@@ -652,7 +652,7 @@ def test_ordered_distance_of_two_values():
     secrets = ["low", "low", "low", "high", "low", "high", "high", "high"]
     table = pa.table({"q": ["x"] * 4 + ["y"] * 4, "s": secrets})
     roles = {"q": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE, order=("low", "high"))}
-    plan = shoal.Plan(Schema(roles), (TCloseness(0.3, "ordered"),), shoal.Levels({"q": 0}))
+    plan = shoal.Plan(Schema(roles), (TCloseness(0.3, "ordered"),), shoal.methods.Levels({"q": 0}))
     assert shoal.anonymize(table, plan).certificate["models"][0]["effective"] == {"t": 0.25}
 
 

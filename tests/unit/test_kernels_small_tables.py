@@ -411,6 +411,6 @@ def test_patterns_of_a_pass_come_class_by_class():
 
 def test_an_order_is_cut_between_two_values():
     table = pa.table({"age": [20, 21, 22, 50, 51, 52]})
-    method = shoal.Mondrian(ranges="exact")
-    plan = shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), method)
+    method = shoal.methods.Mondrian(ranges="exact")
+    plan = shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.models.KAnonymity(3),), method)
     assert set(shoal.anonymize(table, plan).table["age"].to_pylist()) == {"20..22", "50..52"}

@@ -35,8 +35,8 @@ def test_suppressed_value_ends_no_range():
     table = pa.table({"x": ages, "y": ["a"] * 9 + ["b"]})
     for ranges, label in (("exact", "21..30"), ("round", "<50")):
         schema = Schema({"x": Column(QUASI, Ordered((2,), ranges=ranges)), "y": Column(QUASI)})
-        method = shoal.Levels({"x": 1, "y": 0}, suppression=0.2)
-        found = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(3),), method))
+        method = shoal.methods.Levels({"x": 1, "y": 0}, suppression=0.2)
+        found = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(3),), method))
         assert Counter(found.table["x"].to_pylist()) == {label: 6, "59": 3}
 
 
@@ -45,8 +45,10 @@ def test_hidden_value_ends_no_range():
         {"x": ["21"] * 3 + ["30"] * 3 + ["59"] * 3 + ["97"] + ["21"] * 3, "y": ["a"] * 9 + ["b"] * 4}
     )  # fmt: skip
     schema = Schema({"x": Column(QUASI, Ordered((2,), ranges="exact")), "y": Column(QUASI)})
-    method = shoal.HiddenCells(levels={"x": 1, "y": 0}, importance={"y": 100})
-    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.Known(shoal.KAnonymity(3), 2),), method)).table
+    method = shoal.methods.HiddenCells(levels={"x": 1, "y": 0}, importance={"y": 100})
+    found = shoal.anonymize(
+        table, shoal.Plan(schema, (shoal.models.Known(shoal.models.KAnonymity(3), 2),), method)
+    ).table
     assert Counter(zip(*found.to_pydict().values(), strict=True)) == {
         ("21..30", "a"): 6, ("59", "a"): 3, ("*", "b"): 4
     }  # fmt: skip
@@ -59,9 +61,9 @@ def test_hidden_cells_do_not_depend_on_secrets_of_equal_rows(seed):
     columns = {name: draw.choice(list("pqr"), 60) for name in "xy"}
     secrets = draw.choice(list("uvw"), 60)
     roles = {"x": Column(QUASI), "y": Column(QUASI), "s": Column(Role.SENSITIVE), "row": Column(Role.OTHER)}
-    models = (shoal.Known(shoal.KAnonymity(5), 2), shoal.Known(shoal.PSensitive(2), 2))
+    models = (shoal.models.Known(shoal.models.KAnonymity(5), 2), shoal.models.Known(shoal.models.PSensitive(2), 2))
     table = pa.table({**columns, "s": secrets, "row": range(60)})
-    found = shoal.anonymize(table, shoal.Plan(Schema(roles), models, shoal.HiddenCells())).table.to_pylist()
+    found = shoal.anonymize(table, shoal.Plan(Schema(roles), models, shoal.methods.HiddenCells())).table.to_pylist()
     visible = {}
     for row in found:
         visible.setdefault(tuple(columns[name][row["row"]] for name in "xy"), set()).add((row["x"], row["y"]))
@@ -107,16 +109,18 @@ def test_values_of_suppressed_rows_change_no_byte(method, data):
         level = 1
         if isinstance(hierarchy, Prefix) and hierarchy.steps is None:  # levels are counted from the longest value
             level = max(map(len, x)) - 1
-        start = shoal.Levels({"x": level, "y": 0}, suppression=0.9)
+        start = shoal.methods.Levels({"x": level, "y": 0}, suppression=0.9)
         chosen = {
             "levels": start,
-            "anti-unification": shoal.AntiUnification(indifferent=0, levels={"x": level}),
-            "refine": shoal.Refine(start=start),
-            "switching": shoal.Switching(start=start),
+            "anti-unification": shoal.methods.AntiUnification(indifferent=0, levels={"x": level}),
+            "refine": shoal.methods.Refine(start=start),
+            "switching": shoal.methods.Switching(start=start),
         }[method]
         schema = Schema({"x": Column(QUASI, hierarchy), "y": Column(QUASI)})
         try:
-            found = shoal.anonymize(pa.table({"x": x, "y": y}), shoal.Plan(schema, (shoal.KAnonymity(3),), chosen))
+            found = shoal.anonymize(
+                pa.table({"x": x, "y": y}), shoal.Plan(schema, (shoal.models.KAnonymity(3),), chosen)
+            )
         except shoal.InfeasibleError:
             return
         assert all(not value.startswith("only") for value in found.table["y"].to_pylist())
@@ -134,14 +138,14 @@ def test_row_order_does_not_depend_on_suppressed_values(left_out):
     """
     x, y = ["9", "10", "9", "10", left_out], ["p", "p", "p", "p", "only"]
     schema = Schema({"x": Column(QUASI), "y": Column(QUASI)})
-    method = shoal.Levels({"x": 0, "y": 0}, suppression=0.5)
-    found = shoal.anonymize(pa.table({"x": x, "y": y}), shoal.Plan(schema, (shoal.KAnonymity(2),), method))
+    method = shoal.methods.Levels({"x": 0, "y": 0}, suppression=0.5)
+    found = shoal.anonymize(pa.table({"x": x, "y": y}), shoal.Plan(schema, (shoal.models.KAnonymity(2),), method))
     assert found.table["x"].to_pylist() == ["9", "9", "10", "10"]
     tree = Tree({"s": ["c", "0.5", "zz", "-3"], "n": ["b"]})
     schema = Schema({"x": Column(QUASI, tree), "y": Column(QUASI)})
-    method = shoal.Levels({"x": 1, "y": 0}, suppression=0.5)
+    method = shoal.methods.Levels({"x": 1, "y": 0}, suppression=0.5)
     table = pa.table({"x": ["b", "c", "b", "c", left_out], "y": y})
-    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),), method))
+    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(2),), method))
     assert found.table["x"].to_pylist() == ["n", "n", "s", "s"]
 
 
@@ -158,7 +162,7 @@ def test_categories_and_metadata_of_frames_do_not_survive():
         pl.DataFrame(rows).with_columns(pl.all().cast(pl.Enum(["a", "u", "v", "SECRET"]))),
     ]
     for frame in frames:
-        made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.Levels({"x": 0}, suppression=0.3))
+        made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Levels({"x": 0}, suppression=0.3))
         released = shoal.anonymize(frame, made).table
         assert len(released) == 3
         if isinstance(released, pa.Table):
@@ -248,7 +252,7 @@ def test_range_ends_of_a_declared_order():
     order = ("a", "b", "c", "d", "e", "f")
     schema = Schema({"x": Column(QUASI, order=order)})
     table = pa.table({"x": ["b", "c", "c", "e", "e", "f"]})
-    made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.Mondrian())
+    made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Mondrian())
     assert Counter(shoal.anonymize(table, made).table["x"].to_pylist()) == {"b..e": 3, "c..f": 3}
 
 
@@ -258,8 +262,11 @@ def test_the_attack_finds_no_end_of_a_range_in_a_default_release():
     schema = Schema({"age": Column(QUASI), "pay": Column(QUASI)})
     flagged = {}
     for ranges in ("round", "exact"):
-        for method in (shoal.Mondrian(ranges=ranges), shoal.Refine(start=shoal.Mondrian(ranges=ranges))):
-            made = shoal.Plan(schema, (shoal.KAnonymity(5),), method)
+        for method in (
+            shoal.methods.Mondrian(ranges=ranges),
+            shoal.methods.Refine(start=shoal.methods.Mondrian(ranges=ranges)),
+        ):
+            made = shoal.Plan(schema, (shoal.models.KAnonymity(5),), method)
             released = shoal.anonymize(table, made).table
             flagged[ranges, method.name] = shoal.attack(released, made, original=table).named("extreme values").exposed
     assert flagged["round", "mondrian"] == flagged["round", "refine"] == 0
@@ -301,7 +308,7 @@ def test_prefixes_of_ordinary_columns():
 def test_the_report_counts_values_of_released_rows_only():
     schema = Schema({"zip": Column(QUASI), "s": Column(Role.SENSITIVE)})
     table = pa.table({"zip": ["1"] * 4 + ["2"] * 4 + ["5"], "s": ["a", "b"] * 4 + ["rare"]})
-    made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.Levels({"zip": 0}, suppression=0.2))
+    made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Levels({"zip": 0}, suppression=0.2))
     released = shoal.anonymize(table, made)
     facts = {column.name: column for column in released.description.columns}
     assert (facts["zip"].values, facts["zip"].labels) == (2, 2)
@@ -311,7 +318,7 @@ def test_the_report_counts_values_of_released_rows_only():
 def test_reasons_for_rare_rows_have_no_counts_below_k():
     schema = Schema({"a": Column(QUASI), "b": Column(QUASI)})
     table = pa.table({"a": ["x"] * 6 + ["y", "z"], "b": ["u"] * 6 + ["v", "w"]})
-    made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.AntiUnification(indifferent=0))
+    made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.AntiUnification(indifferent=0))
     discarded = shoal.anonymize(table, made).certificate["method"]["discarded"]
     assert discarded["rare"]
     assert {each["records"] for each in discarded["rare"]} == {"fewer than 3"}
@@ -321,7 +328,7 @@ def test_exact_ranges_carry_a_warning():
     table = pa.table({"x": [1, 2, 3, 40, 50, 60]})
     schema = Schema({"x": Column(QUASI)})
     for ranges, warned in (("round", False), ("exact", True)):
-        made = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.Mondrian(ranges=ranges))
+        made = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.Mondrian(ranges=ranges))
         assert ("warning" in shoal.anonymize(table, made).certificate["method"]) == warned
     with pytest.raises(shoal.PlanError, match="round or exact"):
-        shoal.Mondrian(ranges="wide")
+        shoal.methods.Mondrian(ranges="wide")

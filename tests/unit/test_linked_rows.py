@@ -56,13 +56,13 @@ def linked(known_rows=None, k=3, method=None, models=(), **roles):
         "remark": Column(Role.DROP),
         **roles,
     }
-    all_models = (shoal.TrajectoryAnonymity(k, known_rows), *models)
-    return shoal.Plan(Schema(columns), all_models, method or shoal.FactsSuppression(suppression=0.5))
+    all_models = (shoal.models.TrajectoryAnonymity(k, known_rows), *models)
+    return shoal.Plan(Schema(columns), all_models, method or shoal.methods.FactsSuppression(suppression=0.5))
 
 
 @pytest.mark.parametrize("known_rows", [2, 3, None])
 def test_linked_row_models_match_definition_and_verification(engine, known_rows):
-    cases = {**MODELS, "trajectory": (shoal.TrajectoryAnonymity(3, known_rows), lambda g, p, e: len(g) >= 3)}
+    cases = {**MODELS, "trajectory": (shoal.models.TrajectoryAnonymity(3, known_rows), lambda g, p, e: len(g) >= 3)}
 
     @settings(max_examples=12)
     @given(rows=ROWS)
@@ -106,7 +106,7 @@ def test_linked_row_models_with_coarser_labels(engine):
         random = np.random.default_rng(seed)
         number = np.unique(random.integers(0, 6, len(frequencies.count)), return_inverse=True)[1].astype(np.int64)
         for of_rows in (
-            shoal.TrajectoryAnonymity(2),
+            shoal.models.TrajectoryAnonymity(2),
             *(model for model, _ in MODELS.values() if model.closed_under_superset),
         ):
             model = ByPeople(of_rows, known_rows)
@@ -127,14 +127,14 @@ def histories(table, columns=("age", "sex")):
 def test_release_with_pseudonyms_forms_crowds(key, method, known_rows):
     """Everybody is in a crowd of at least k people."""
     made = {
-        "facts-suppression": shoal.FactsSuppression(suppression=0.6),
-        "full-domain": shoal.FullDomain(),
-        "levels": shoal.Levels({"age": 3, "sex": 1}),
+        "facts-suppression": shoal.methods.FactsSuppression(suppression=0.6),
+        "full-domain": shoal.methods.FullDomain(),
+        "levels": shoal.methods.Levels({"age": 3, "sex": 1}),
     }
     table = visits(60)
     if method != "facts-suppression":  # all rows stay, so several people must have as many rows
         table = table.filter(pa.array([number < 3 for number in _row_numbers(table)]))
-    plan = linked(known_rows, method=made[method], models=(shoal.PSensitive(2),))
+    plan = linked(known_rows, method=made[method], models=(shoal.models.PSensitive(2),))
     found = shoal.anonymize(table, plan)
     released = found.table
     assert released.column_names == ["patient", "age", "sex", "illness"]
@@ -174,7 +174,9 @@ def _row_numbers(table):
 def test_suppression_of_single_rows_of_people(key):
     """Rows of people are suppressed; the others are as in the source."""
     table = visits(80, seed=3)
-    found = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
+    found = shoal.anonymize(
+        table, linked(method=shoal.methods.FactsSuppression(suppression=0.6, levels={"age": (1, 2)}))
+    )
     assert 0 < found.certificate["suppressed"] < 0.6 * table.num_rows
     source = Counter()
     for person, count in Counter(table.column("patient").to_pylist()).items():
@@ -182,7 +184,9 @@ def test_suppression_of_single_rows_of_people(key):
         assert person not in found.table.column("patient").to_pylist()
     row_counts = Counter(Counter(found.table.column("patient").to_pylist()).values())
     assert sum(size * number for size, number in row_counts.items()) == found.certificate["released"]
-    again = shoal.anonymize(table, linked(method=shoal.FactsSuppression(suppression=0.6, levels={"age": (1, 2)})))
+    again = shoal.anonymize(
+        table, linked(method=shoal.methods.FactsSuppression(suppression=0.6, levels={"age": (1, 2)}))
+    )
     assert again.table.equals(found.table)
 
 
@@ -198,7 +202,8 @@ def test_facts_suppression_finds_crowds_or_is_infeasible(seed, known_rows, share
         "sex": pa.array(random.choice(["f", "m"], len(ids))), "illness": pa.array(random.choice(["a", "b"], len(ids))),
         "remark": pa.array(["-"] * len(ids)),
     })  # fmt: skip
-    plan = linked(known_rows, 2, shoal.FactsSuppression(suppression=share), (shoal.AlphaK(0.7, 2, "illness"),),
+    method = shoal.methods.FactsSuppression(suppression=share)
+    plan = linked(known_rows, 2, method, (shoal.models.AlphaK(0.7, 2, "illness"),),
                    patient=Column(Role.PERSON))  # fmt: skip
     try:
         found = shoal.anonymize(table, plan)
@@ -261,7 +266,7 @@ def test_spellings_of_a_person_have_one_pseudonym(key):
     table = pa.table({
         "patient": names, "age": [30] * 8, "sex": ["f"] * 8, "illness": ["a", "b"] * 4, "remark": ["-"] * 8,
     })  # fmt: skip
-    found = shoal.anonymize(table, linked(k=2, method=shoal.FullDomain()))
+    found = shoal.anonymize(table, linked(k=2, method=shoal.methods.FullDomain()))
     made = Counter(found.table.column("patient").to_pylist())
     assert sorted(made.values()) == [2, 3, 3]
     assert made[None] == 2
@@ -270,7 +275,7 @@ def test_spellings_of_a_person_have_one_pseudonym(key):
 
 def test_a_number_and_its_text_have_one_pseudonym(key):
     rest = {"age": [30] * 4, "sex": ["f"] * 4, "illness": ["a", "b"] * 2, "remark": ["-"] * 4}
-    plan = linked(k=2, method=shoal.FullDomain())
+    plan = linked(k=2, method=shoal.methods.FullDomain())
     made = [
         shoal.anonymize(pa.table({"patient": names, **rest}), plan).table["patient"].to_pylist()
         for names in ([17, 17, 4, 4], ["17", "17", "4", "4"], [17.0, 17.0, 4.0, 4.0])
@@ -282,17 +287,21 @@ def test_a_number_and_its_text_have_one_pseudonym(key):
 def test_pseudonym_of_a_person_needs_trajectory_anonymity():
     columns = {"id": PSEUDONYM, "age": Column(Role.QUASI_IDENTIFIER)}
     with pytest.raises(PlanError, match=r"links all rows of it.*trajectory-anonymity"):
-        shoal.Plan(Schema(columns), (shoal.KAnonymity(3),))
+        shoal.Plan(Schema(columns), (shoal.models.KAnonymity(3),))
     with pytest.raises(PlanError, match="needs a column of role person"):
-        shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.TrajectoryAnonymity(3),))
+        shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.models.TrajectoryAnonymity(3),))
     with pytest.raises(PlanError, match=r"mondrian forms groups of single rows.*full-domain.*facts-suppression"):
-        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3),), shoal.Mondrian())
+        shoal.Plan(Schema(columns), (shoal.models.TrajectoryAnonymity(3),), shoal.methods.Mondrian())
     with pytest.raises(PlanError, match=r"suppression must be 0.*facts-suppression"):
-        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3),), shoal.FullDomain(suppression=0.1))
+        shoal.Plan(Schema(columns), (shoal.models.TrajectoryAnonymity(3),), shoal.methods.FullDomain(suppression=0.1))
     with pytest.raises(PlanError, match="must be said once"):
-        shoal.Plan(Schema(columns), (shoal.TrajectoryAnonymity(3), shoal.TrajectoryAnonymity(3, 2)))
+        shoal.Plan(Schema(columns), (shoal.models.TrajectoryAnonymity(3), shoal.models.TrajectoryAnonymity(3, 2)))
     with pytest.raises(PlanError, match="must have a column of role person"):
-        shoal.Plan(Schema({"age": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), shoal.FactsSuppression())
+        shoal.Plan(
+            Schema({"age": Column(Role.QUASI_IDENTIFIER)}),
+            (shoal.models.KAnonymity(3),),
+            shoal.methods.FactsSuppression(),
+        )
     with pytest.raises(PlanError, match="say whose rows they are"):
         shoal.check(pa.table({"a": [1, 1]}), ["trajectory-anonymity k=2"], quasi_identifiers=["a"])
 
@@ -301,9 +310,11 @@ def test_repeated_identifier_cannot_become_a_pseudonym(key):
     table = pa.table({"name": ["Ann", "Ann", "Bob", "Eve"], "age": [1, 1, 1, 1]})
     columns = {"name": Column(Role.IDENTIFIER, pseudonym=True), "age": Column(Role.QUASI_IDENTIFIER)}
     with pytest.raises(PlanError, match=r"3 different values in 4 rows.*role person") as refused:
-        shoal.anonymize(table, shoal.Plan(Schema(columns), (shoal.KAnonymity(2),)))
+        shoal.anonymize(table, shoal.Plan(Schema(columns), (shoal.models.KAnonymity(2),)))
     assert "Ann" not in str(refused.value)
-    assert shoal.anonymize(table.slice(1), shoal.Plan(Schema(columns), (shoal.KAnonymity(2),))).table.num_rows == 3
+    assert (
+        shoal.anonymize(table.slice(1), shoal.Plan(Schema(columns), (shoal.models.KAnonymity(2),))).table.num_rows == 3
+    )
 
 
 def test_models_apply_to_crowds_of_equal_histories(key):
@@ -318,7 +329,7 @@ def test_models_apply_to_crowds_of_equal_histories(key):
         none = ["-"] * len(rows)
         return pa.table({"patient": owners, "age": age, "sex": none, "illness": value, "remark": none})
 
-    fixed, diverse = shoal.Levels(), (shoal.PSensitive(2),)
+    fixed, diverse = shoal.methods.Levels(), (shoal.models.PSensitive(2),)
     mixed, homogeneous = table(lambda n: "HIV" if n < 9 else "flu"), table(lambda n: "HIV" if n % 3 == 2 else "flu")
     assert shoal.anonymize(mixed, linked(method=fixed, models=diverse)).certificate["models"][1]["holds"]
     assert shoal.anonymize(homogeneous, linked(method=fixed)).certificate["models"][0]["holds"]
@@ -380,8 +391,12 @@ def homes_plan(*models, pseudonym=True, method=None):
 def test_household_pseudonym_needs_trajectory_anonymity(key):
     """Its number is published only under the promise about its members."""
     with pytest.raises(PlanError, match=r"a person or a household links all rows.*trajectory-anonymity"):
-        homes_plan(shoal.KAnonymity(3))
-    plan = homes_plan(shoal.TrajectoryAnonymity(3), shoal.PSensitive(2), method=shoal.FactsSuppression(suppression=0.6))
+        homes_plan(shoal.models.KAnonymity(3))
+    plan = homes_plan(
+        shoal.models.TrajectoryAnonymity(3),
+        shoal.models.PSensitive(2),
+        method=shoal.methods.FactsSuppression(suppression=0.6),
+    )
     assert shoal.Plan.from_dict(plan.to_dict()) == plan
     found = shoal.anonymize(homes(), plan)
     assert found.table.column_names == ["home", "age", "illness"]
@@ -396,7 +411,7 @@ def test_household_pseudonym_needs_trajectory_anonymity(key):
 
 def test_household_without_pseudonym_is_dropped():
     """People are counted then."""
-    found = shoal.anonymize(homes(), homes_plan(shoal.KAnonymity(3), pseudonym=False))
+    found = shoal.anonymize(homes(), homes_plan(shoal.models.KAnonymity(3), pseudonym=False))
     assert found.table.column_names == ["age", "illness"]
     assert (found.certificate["people"]["unit"], found.certificate["people"]["total"]) == ("people", homes().num_rows)
 

@@ -44,21 +44,21 @@ SCHEMA = Schema(
 )
 
 MODELS = [
-    (shoal.KAnonymity(2),),
-    (shoal.KAnonymity(3), shoal.PSensitive(2)),
-    (shoal.PAlphaSensitive(2, 1),),
-    (shoal.PPlusAlphaSensitive(2, 1.5),),
-    (shoal.LDiversity(3),),
-    (shoal.LDiversity(1.7, "entropy"),),
-    (shoal.LDiversity(2, "recursive", 2),),
-    (shoal.TCloseness(0.43),),
-    (shoal.TCloseness(0.37, "ordered"),),
-    (shoal.TCloseness(0.41, "hierarchical"),),
-    (shoal.AlphaK(0.7, 3),),
-    (shoal.DeltaDisclosure(1.31),),
-    (shoal.DeltaDisclosure(0.77, "ignored"),),
-    (shoal.BetaLikeness(1.37),),
-    (shoal.BetaLikeness(1.37, "enhanced"),),
+    (shoal.models.KAnonymity(2),),
+    (shoal.models.KAnonymity(3), shoal.models.PSensitive(2)),
+    (shoal.models.PAlphaSensitive(2, 1),),
+    (shoal.models.PPlusAlphaSensitive(2, 1.5),),
+    (shoal.models.LDiversity(3),),
+    (shoal.models.LDiversity(1.7, "entropy"),),
+    (shoal.models.LDiversity(2, "recursive", 2),),
+    (shoal.models.TCloseness(0.43),),
+    (shoal.models.TCloseness(0.37, "ordered"),),
+    (shoal.models.TCloseness(0.41, "hierarchical"),),
+    (shoal.models.AlphaK(0.7, 3),),
+    (shoal.models.DeltaDisclosure(1.31),),
+    (shoal.models.DeltaDisclosure(0.77, "ignored"),),
+    (shoal.models.BetaLikeness(1.37),),
+    (shoal.models.BetaLikeness(1.37, "enhanced"),),
 ]
 
 ROWS = st.lists(
@@ -140,7 +140,7 @@ def test_strict_cuts_match_the_slow_search(rows, k):
 
     if len(rows) < k:
         return
-    local = make_local_problem(problem_of(rows, (shoal.KAnonymity(k),)))
+    local = make_local_problem(problem_of(rows, (shoal.models.KAnonymity(k),)))
     found = [
         [row[:3] for row in part]
         for part in groups_of(local, cut_pieces(local, local.whole(), strict=True, choose="loss"))
@@ -197,7 +197,7 @@ def test_refinement_is_near_the_optimum_of_tiny_tables(rows):
     from shoal.methods.local.problem import make_local_problem
     from shoal.methods.local.search import cut_pieces, loss_of, refine_pieces
 
-    local = make_local_problem(problem_of([(*row, "u") for row in rows], (shoal.KAnonymity(2),)))
+    local = make_local_problem(problem_of([(*row, "u") for row in rows], (shoal.models.KAnonymity(2),)))
     found = loss_of(
         local, refine_pieces(local, cut_pieces(local, local.whole(), strict=False, choose="best")).pieces
     ) * len(rows)

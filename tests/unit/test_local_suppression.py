@@ -25,7 +25,9 @@ def random_table(seed, rows=120):
 
 
 def release(table, k, **parameters):
-    return shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(k),), shoal.LocalSuppression(**parameters)))
+    return shoal.anonymize(
+        table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(k),), shoal.methods.LocalSuppression(**parameters))
+    )
 
 
 def rows_of(table):
@@ -94,7 +96,7 @@ def test_row_matched_only_by_stars_is_not_safe():
 
 def test_a_loose_release_is_checked_loosely_with_its_plan_only():
     table = pa.table({"a": list("xxxy"), "b": list("wwww"), "c": list("zzzz")})
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.LocalSuppression(missing="loose"))
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(2),), shoal.methods.LocalSuppression(missing="loose"))
     released = shoal.anonymize(table, plan).table
     assert stars(rows_of(released)) == 2
     assert shoal.check(released, plan=plan).holds
@@ -119,18 +121,22 @@ def test_nothing_to_suppress():
 
 
 def test_hierarchies_are_not_used():
-    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((10,)))})
+    schema = shoal.Schema({"age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((10,)))})
     table = pa.table({"age": [20, 21, 30, 30]})
-    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),), shoal.LocalSuppression()))
+    found = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.LocalSuppression()))
     assert Counter(found.table["age"].to_pylist()) == {"*": 2, "30": 2}
 
 
 def test_wrong_parameters():
     with pytest.raises(shoal.PlanError, match="strict or loose"):
-        shoal.LocalSuppression(missing="maybe")
+        shoal.methods.LocalSuppression(missing="maybe")
     schema = shoal.Schema({**SCHEMA.columns, "s": shoal.Column(shoal.Role.SENSITIVE)})
     with pytest.raises(shoal.PlanError, match="Only k-anonymity"):
-        shoal.Plan(schema, (shoal.KAnonymity(2), shoal.PSensitive(2)), shoal.LocalSuppression(missing="loose"))
+        shoal.Plan(
+            schema,
+            (shoal.models.KAnonymity(2), shoal.models.PSensitive(2)),
+            shoal.methods.LocalSuppression(missing="loose"),
+        )
 
 
 @settings(deadline=None, max_examples=40)

@@ -52,7 +52,7 @@ SECRET = ("TAXINC", "POTHVAL", "INTVAL")
     [(Mdav(), 3, 3.693), (Mdav(), 5, 6.350), (Mdav(), 10, 9.990), (Cbfs(), 3, 3.697), (Cbfs(), 7, 7.933)],
 )
 def test_known_losses_of_the_census(census, method, k, loss):
-    found = release(census, method, shoal.KAnonymity(k), sensitive=SECRET)
+    found = release(census, method, shoal.models.KAnonymity(k), sensitive=SECRET)
     assert 100 * found.utility["sse_sst"] == pytest.approx(loss, abs=0.002)
 
 
@@ -68,19 +68,23 @@ def test_table_2_of_the_paper(census, k, p, loss):
 
     Rounding what is published to whole numbers costs next to nothing.
     """
-    found = release(census, PFirst(refine=False), shoal.KAnonymity(k), shoal.PSensitive(p), sensitive=SECRET)
+    found = release(
+        census, PFirst(refine=False), shoal.models.KAnonymity(k), shoal.models.PSensitive(p), sensitive=SECRET
+    )
     assert 100 * found.utility["sse_sst"] == pytest.approx(loss, abs=0.0101)
 
 
 @pytest.mark.parametrize(("p", "limit"), [(5, 25.0)])
 def test_refinement_keeps_the_model_and_loses_far_less(census, p, limit):
-    found = release(census, PFirst(effort=4000), shoal.KAnonymity(p), shoal.PSensitive(p), sensitive=SECRET)
+    found = release(
+        census, PFirst(effort=4000), shoal.models.KAnonymity(p), shoal.models.PSensitive(p), sensitive=SECRET
+    )
     assert 100 * found.utility["sse_sst"] <= limit
     assert found.certificate["models"][1]["effective"]["p"] >= p
 
 
 def test_k_first_finds_the_size_of_the_paper(census):
-    found = release(census, KFirst(), shoal.KAnonymity(5), shoal.PSensitive(5), sensitive=SECRET)
+    found = release(census, KFirst(), shoal.models.KAnonymity(5), shoal.models.PSensitive(5), sensitive=SECRET)
     assert 100 * found.utility["sse_sst"] == pytest.approx(58.86, abs=0.01)  # 58.85 in Table 1
     assert found.certificate["method"]["group_size"] == 319
     assert found.certificate["method"]["smallest_size"] is True
@@ -89,11 +93,11 @@ def test_k_first_finds_the_size_of_the_paper(census):
 def test_k_first_skips_only_failing_sizes():
     random = np.random.default_rng(4)
     table = pa.table({"x": random.normal(size=60), "y": random.normal(size=60), "s": random.choice(list("aabc"), 60)})
-    found = release(table, KFirst(), shoal.KAnonymity(3), shoal.PSensitive(3), sensitive=("s",))
+    found = release(table, KFirst(), shoal.models.KAnonymity(3), shoal.models.PSensitive(3), sensitive=("s",))
     size = found.certificate["method"]["group_size"]
     assert size > 3
     for smaller in range(3, size):
-        worse = release(table, Mdav(k=smaller), shoal.KAnonymity(3), sensitive=("s",))
+        worse = release(table, Mdav(k=smaller), shoal.models.KAnonymity(3), sensitive=("s",))
         check = shoal.check(worse.table, ["p-sensitive p=3"], quasi_identifiers=["x", "y"], sensitive=["s"])
         assert not check.holds
 
@@ -102,11 +106,11 @@ def test_k_first_skips_only_failing_sizes():
 @pytest.mark.parametrize(
     "model",
     [
-        shoal.PSensitive(2),
-        shoal.LDiversity(2, "entropy"),
-        shoal.LDiversity(2, "recursive", 3),
-        shoal.TCloseness(0.4),
-        shoal.AlphaK(0.6, 3),
+        shoal.models.PSensitive(2),
+        shoal.models.LDiversity(2, "entropy"),
+        shoal.models.LDiversity(2, "recursive", 3),
+        shoal.models.TCloseness(0.4),
+        shoal.models.AlphaK(0.6, 3),
     ],
     ids=lambda model: f"{model.name}-{getattr(model, 'kind', '')}",
 )
@@ -115,7 +119,7 @@ def test_other_models_instead_of_p_sensitivity(method, model):
     table = pa.table(
         {"x": random.normal(size=80), "y": random.integers(0, 5, 80), "s": random.choice(list("abcd"), 80)}
     )
-    found = release(table, method, shoal.KAnonymity(3), model, sensitive=("s",))
+    found = release(table, method, shoal.models.KAnonymity(3), model, sensitive=("s",))
     assert all(verdict["holds"] for verdict in found.certificate["models"])
     assert found.certificate["suppressed"] == 0
 
@@ -131,7 +135,7 @@ def test_columns_keep_their_kind():
             "name": ["a", "a", "b", "b"],
         }
     )
-    released = release(table, Mdav(), shoal.KAnonymity(2)).table
+    released = release(table, Mdav(), shoal.models.KAnonymity(2)).table
     assert [part.type for part in released.schema] == [part.type for part in table.schema]
     assert released.slice(0, 1).to_pylist() == [
         {
@@ -148,54 +152,54 @@ def test_columns_keep_their_kind():
 def test_published_statistics_of_groups():
     table = pa.table({"x": [1, 2, 6, 100, 101, 108], "place": ["a", "b", "a", "c", "d", "d"]})
     tree = quasi(hierarchy=Tree({"north": ["a", "b"], "south": ["c", "d"]}))
-    medians = release(table, Mdav(publish={"x": "median"}), shoal.KAnonymity(3), place=tree).table.to_pylist()
+    medians = release(table, Mdav(publish={"x": "median"}), shoal.models.KAnonymity(3), place=tree).table.to_pylist()
     assert medians == [{"x": 2, "place": "north"}] * 3 + [{"x": 101, "place": "south"}] * 3
     exact = Mdav(publish={"x": "range", "place": "mode"}, ranges="exact")
-    ranges = release(table, exact, shoal.KAnonymity(3), place=tree)
+    ranges = release(table, exact, shoal.models.KAnonymity(3), place=tree)
     assert {tuple(row.values()) for row in ranges.table.to_pylist()} == {("1..6", "a"), ("100..108", "d")}
-    ranges = release(table, Mdav(publish={"x": "range", "place": "mode"}), shoal.KAnonymity(3), place=tree)
+    ranges = release(table, Mdav(publish={"x": "range", "place": "mode"}), shoal.models.KAnonymity(3), place=tree)
     assert {tuple(row.values()) for row in ranges.table.to_pylist()} == {("<8", "a"), (">=98", "d")}
 
 
 def test_real_values_such_as_minus_999_are_values():
     table = pa.table({"x": [-999, -999, 5, 6]})
-    assert release(table, Mdav(), shoal.KAnonymity(2)).table["x"].to_pylist() == [-999, -999, 6, 6]
+    assert release(table, Mdav(), shoal.models.KAnonymity(2)).table["x"].to_pylist() == [-999, -999, 6, 6]
 
 
 def test_a_missing_number_is_not_guessed():
     table = pa.table({"x": pa.array([1.0, 2.0, None, None, 9.0, 9.0]), "y": [0, 0, 5, 5, 9, 9]})
-    rows = release(table, Mdav(), shoal.KAnonymity(2)).table.to_pylist()
+    rows = release(table, Mdav(), shoal.models.KAnonymity(2)).table.to_pylist()
     assert rows == [{"x": None, "y": 5}] * 2 + [{"x": 1.5, "y": 0}] * 2 + [{"x": 9.0, "y": 9}] * 2
     lonely = pa.table({"x": pa.array([1.0, 2.0, None, 9.0]), "y": [0, 0, 9, 9]})
-    assert release(lonely, Mdav(), shoal.KAnonymity(2)).table["x"].to_pylist() == [None, None, 1.5, 1.5]
+    assert release(lonely, Mdav(), shoal.models.KAnonymity(2)).table["x"].to_pylist() == [None, None, 1.5, 1.5]
 
 
 def test_strata_are_never_mixed():
     random = np.random.default_rng(0)
     table = pa.table({"x": random.normal(size=40), "region": ["n", "s"] * 20})
-    rows = release(table, Mdav(strata=("region",)), shoal.KAnonymity(4)).table.to_pylist()
+    rows = release(table, Mdav(strata=("region",)), shoal.models.KAnonymity(4)).table.to_pylist()
     assert sum(row["region"] == "n" for row in rows) == 20
     small = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "region": ["n", "n", "n", "s"]})
     with pytest.raises(shoal.InfeasibleError, match="stratum"):
-        release(small, Mdav(strata=("region",)), shoal.KAnonymity(2))
+        release(small, Mdav(strata=("region",)), shoal.models.KAnonymity(2))
 
 
 def test_weights_and_scales_matter():
     table = pa.table({"x": [0.0, 0.1, 1.0, 1.1], "y": [0.0, 1.0, 0.1, 1.1]})
-    by_x = release(table, Mdav(weights={"x": 100.0}), shoal.KAnonymity(2)).table["x"].to_pylist()
-    by_y = release(table, Mdav(weights={"y": 100.0}), shoal.KAnonymity(2)).table["y"].to_pylist()
+    by_x = release(table, Mdav(weights={"x": 100.0}), shoal.models.KAnonymity(2)).table["x"].to_pylist()
+    by_y = release(table, Mdav(weights={"y": 100.0}), shoal.models.KAnonymity(2)).table["y"].to_pylist()
     assert sorted(set(by_x)) == pytest.approx([0.05, 1.05])
     assert sorted(set(by_y)) == pytest.approx([0.05, 1.05])
     skewed = pa.table({"x": [1.0, 2.0, 3.0, 4.0, 5.0, 1e9], "y": [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]})
     for scale in ("rank", "winsorised"):
-        assert release(skewed, Mdav(scale=scale), shoal.KAnonymity(3)).certificate["groups"] == 2
+        assert release(skewed, Mdav(scale=scale), shoal.models.KAnonymity(3)).certificate["groups"] == 2
 
 
 def test_univariate_is_the_optimum():
     import itertools
 
     values = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0, 30.0, 31.0]
-    found = release(pa.table({"x": values}), Univariate(), shoal.KAnonymity(2)).utility["sse_sst"]
+    found = release(pa.table({"x": values}), Univariate(), shoal.models.KAnonymity(2)).utility["sse_sst"]
     best = np.inf
     for cuts in itertools.product([False, True], repeat=len(values) - 1):
         parts = np.split(np.asarray(values), np.flatnonzero(cuts) + 1)
@@ -208,15 +212,15 @@ def test_univariate_is_the_optimum():
 @pytest.mark.parametrize(
     ("table", "models", "error"),
     [
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.KAnonymity(3),), shoal.InfeasibleError),
+        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.KAnonymity(3),), shoal.InfeasibleError),
         (
             {"x": [1.0, 2.0, 3.0], "s": ["a", "a", "a"]},
-            (shoal.KAnonymity(2), shoal.PSensitive(2)),
+            (shoal.models.KAnonymity(2), shoal.models.PSensitive(2)),
             shoal.InfeasibleError,
         ),
-        ({"x": [1.0, float("inf")], "s": ["a", "b"]}, (shoal.KAnonymity(2),), shoal.PlanError),
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.BetaLikeness(1),), shoal.PlanError),
-        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.KAnonymity(2), shoal.PSensitive(3)), shoal.PlanError),
+        ({"x": [1.0, float("inf")], "s": ["a", "b"]}, (shoal.models.KAnonymity(2),), shoal.PlanError),
+        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.BetaLikeness(1),), shoal.PlanError),
+        ({"x": [1.0, 2.0], "s": ["a", "b"]}, (shoal.models.KAnonymity(2), shoal.models.PSensitive(3)), shoal.PlanError),
     ],
 )
 def test_bad_input(table, models, error):
@@ -225,11 +229,15 @@ def test_bad_input(table, models, error):
 
 
 def test_degenerate_tables_are_right():
-    constant = release(pa.table({"x": [5] * 6}), Mdav(), shoal.KAnonymity(2))
+    constant = release(pa.table({"x": [5] * 6}), Mdav(), shoal.models.KAnonymity(2))
     assert constant.table["x"].to_pylist() == [5] * 6
-    short = release(pa.table({"x": [1.0, 2.0, 3.0]}), Mdav(), shoal.KAnonymity(2))  # fewer than 2k rows: one group
+    short = release(
+        pa.table({"x": [1.0, 2.0, 3.0]}), Mdav(), shoal.models.KAnonymity(2)
+    )  # fewer than 2k rows: one group
     assert short.table["x"].to_pylist() == [2.0] * 3
-    gaps = release(pa.table({"x": pa.array([None] * 4, pa.float64()), "y": [1, 2, 8, 9]}), Mdav(), shoal.KAnonymity(2))
+    gaps = release(
+        pa.table({"x": pa.array([None] * 4, pa.float64()), "y": [1, 2, 8, 9]}), Mdav(), shoal.models.KAnonymity(2)
+    )
     assert gaps.table["x"].to_pylist() == [None] * 4
     assert gaps.certificate["groups"] == 2
 

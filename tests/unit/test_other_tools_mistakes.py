@@ -74,8 +74,8 @@ def test_rows_with_missing_quasi_identifiers_count():
         shoal.Schema(
             {"age": column("quasi-identifier"), "city": column("quasi-identifier"), "illness": column("sensitive")}
         ),
-        (shoal.KAnonymity(3),),
-        shoal.Levels({"age": 1}),
+        (shoal.models.KAnonymity(3),),
+        shoal.methods.Levels({"age": 1}),
     )
     assert len(shoal.anonymize(table, plan).table) == 3
 
@@ -89,7 +89,7 @@ def test_release_has_no_row_numbers():
         {"age": [str(age) for age in (30, 21, 30, 21)], "illness": ["a", "b", "c", "d"]}, index=[7, 5, 3, 1]
     )
     plan = shoal.Plan(
-        shoal.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")}), (shoal.KAnonymity(2),)
+        shoal.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")}), (shoal.models.KAnonymity(2),)
     )
     released = shoal.anonymize(table, plan).table
     assert list(released.columns) == ["age", "illness"]
@@ -99,7 +99,7 @@ def test_release_has_no_row_numbers():
 
 def test_interval_includes_its_lower_end():
     """anjana puts 20 into [15, 20)."""
-    ladder = shoal.Widths((5,)).bind(["15", "19", "20"], missing=False)
+    ladder = shoal.schema.Widths((5,)).bind(["15", "19", "20"], missing=False)
     assert [ladder.labels[1][code] for code in ladder.codes[1]] == ["15..19", "15..19", "20..24"]
 
 
@@ -107,10 +107,12 @@ def test_t_closeness_is_enforced():
     """anonypy takes t and ignores it."""
     table = pd.DataFrame({"age": ["1", "1", "2", "2"], "illness": ["a", "a", "b", "b"]})
     schema = shoal.Schema({"age": column("quasi-identifier"), "illness": column("sensitive")})
-    models = (shoal.KAnonymity(2), shoal.TCloseness(0.1))
+    models = (shoal.models.KAnonymity(2), shoal.models.TCloseness(0.1))
     with pytest.raises(shoal.InfeasibleError, match="t-closeness"):
-        shoal.anonymize(table, shoal.Plan(schema, models, shoal.Levels({"age": 0})))
-    assert shoal.anonymize(table, shoal.Plan(schema, models, shoal.Levels({"age": 1}))).certificate["groups"] == 1
+        shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Levels({"age": 0})))
+    assert (
+        shoal.anonymize(table, shoal.Plan(schema, models, shoal.methods.Levels({"age": 1}))).certificate["groups"] == 1
+    )
 
 
 def test_k_above_the_number_of_rows_is_an_error():
@@ -118,5 +120,6 @@ def test_k_above_the_number_of_rows_is_an_error():
     schema = shoal.Schema({"age": column("quasi-identifier")})
     with pytest.raises(shoal.InfeasibleError, match="k = 3"):
         shoal.anonymize(
-            pd.DataFrame({"age": ["1", "2", "3"]}), shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Levels({"age": 1}))
+            pd.DataFrame({"age": ["1", "2", "3"]}),
+            shoal.Plan(schema, (shoal.models.KAnonymity(4),), shoal.methods.Levels({"age": 1})),
         )

@@ -86,17 +86,17 @@ def test_levels_turn_table_1_into_table_5():
     plan = shoal.Plan(
         shoal.Schema(
             {
-                "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Cuts(((30, 40), (40,)))),
+                "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Cuts(((30, 40), (40,)))),
                 "country": shoal.Column(
                     shoal.Role.QUASI_IDENTIFIER,
-                    shoal.Tree({"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]}),
+                    shoal.schema.Tree({"America": ["USA", "Canada"], "Asia": ["China", "Japan", "India"]}),
                 ),
-                "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Prefix()),
+                "zip": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Prefix()),
                 **CONDITION,
             }
         ),
-        (shoal.KAnonymity(4), shoal.PSensitive(2)),
-        shoal.Levels({"age": 1, "country": 1, "zip": 2}),
+        (shoal.models.KAnonymity(4), shoal.models.PSensitive(2)),
+        shoal.methods.Levels({"age": 1, "country": 1, "zip": 2}),
     )
     release = shoal.anonymize(table, plan)
     rename = {"<30": "<30", "30..39": "3*", ">=40": ">40"}

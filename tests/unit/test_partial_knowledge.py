@@ -201,7 +201,9 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, kn
     people, released, secrets = release
     known = min(known, len(people[0]))
     sets = slow.up_to(range(len(people[0])), known)
-    found, _ = evaluate_both_ways(people, released, secrets, Known(shoal.KAnonymity(2), known), with_source=False)
+    found, _ = evaluate_both_ways(
+        people, released, secrets, Known(shoal.models.KAnonymity(2), known), with_source=False
+    )
     if found.facts is None:
         certain = min(slow.certain_rows_of(row, released, chosen) for row in released for chosen in sets)
         assert found.effective["rows_per_person"] == certain <= slow.fewest_rows(people, released, sets)
@@ -210,11 +212,11 @@ def test_without_the_original_the_rows_of_a_person_are_a_lower_bound(release, kn
 def test_frequent_pairs_alone_do_not_hide_a_person():
     people = [["p", "q"], *[["p", "r"]] * 3, *[["q", "q"]] * 3]
     released = [["p", "*"], *people[1:]]
-    found, opinion = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2))
+    found, opinion = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2))
     assert (found.failing_groups, found.enough_candidates, found.facts) == (0, False, 2)
     assert found.effective["rows_per_person"] == 1
     assert not opinion.holds
-    alone, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
+    alone, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2), with_source=False)
     assert alone.holds
     assert not alone.enough_candidates
 
@@ -238,10 +240,10 @@ def plan_of(models, method, **options):
 
 
 METHODS = {
-    "hidden-cells": shoal.HiddenCells(),
-    "local-suppression": shoal.LocalSuppression(),
-    "full-domain": shoal.FullDomain(),
-    "levels": shoal.Levels({"a": 2, "b": 3, "c": 2, "d": 3}),
+    "hidden-cells": shoal.methods.HiddenCells(),
+    "local-suppression": shoal.methods.LocalSuppression(),
+    "full-domain": shoal.methods.FullDomain(),
+    "levels": shoal.methods.Levels({"a": 2, "b": 3, "c": 2, "d": 3}),
 }
 
 
@@ -282,7 +284,7 @@ def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
     random = np.random.default_rng(seed)
     table = pa.table({name: pa.array(random.integers(0, 3 + j, 60)) for j, name in enumerate("abcde")})
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in "abcde"})
-    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), known),), shoal.HiddenCells())
+    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), known),), shoal.methods.HiddenCells())
     slowly = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", 0)
     monkeypatch.setattr(known_models, "MIN_ENTRIES_TO_COMPILE", 0)
@@ -300,13 +302,13 @@ def test_compiled_hiding_matches_the_search(seed, known, monkeypatch):
 def test_auto_with_partial_knowledge():
     """Auto tries the methods that support it and takes the least loss."""
     table = table_of(150, 2)
-    models = (Known(shoal.KAnonymity(3), 2),)
-    facts = shoal.anonymize(table, plan_of(models, shoal.Auto())).certificate["method"]
+    models = (Known(shoal.models.KAnonymity(3), 2),)
+    facts = shoal.anonymize(table, plan_of(models, shoal.methods.Auto())).certificate["method"]
     losses = {tried["method"]: tried["ncp"] for tried in facts["tried"]}
     assert set(losses) == {"hidden-cells", "full-domain"}
     assert facts["chosen"] == min(losses, key=losses.get)
     with pytest.raises(PlanError, match="None of the methods to try can serve"):
-        plan_of(models, shoal.Auto(methods=("mondrian", "refine")))
+        plan_of(models, shoal.methods.Auto(methods=("mondrian", "refine")))
 
 
 def labels_of(table, release):
@@ -330,8 +332,8 @@ def test_key_sets_replace_the_set_of_all_columns():
     A key set may have separate parameters.
     """
     table = table_of(200, 5)
-    keys = (shoal.KeySet(("a", "b"), k=8), shoal.KeySet(("c",)))
-    release = shoal.anonymize(table, plan_of((shoal.KAnonymity(3),), shoal.HiddenCells(), keys=keys))
+    keys = (shoal.models.KeySet(("a", "b"), k=8), shoal.models.KeySet(("c",)))
+    release = shoal.anonymize(table, plan_of((shoal.models.KAnonymity(3),), shoal.methods.HiddenCells(), keys=keys))
     cells, secrets = visible_cells(release.table), release.table["s"].to_pylist()
     assert slow.row_to_people(cells, secrets, slow.up_to((0, 1), 2), lambda group, _: len(group) >= 8)
     assert slow.row_to_people(cells, secrets, slow.up_to((2,), 1), lambda group, _: len(group) >= 3)
@@ -359,14 +361,16 @@ def test_wrongly_visible_cell_is_noticed(monkeypatch):
 
     monkeypatch.setattr(hidden_cells_search, "_recoding", careless)
     with pytest.raises(VerificationError):
-        shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
+        shoal.anonymize(
+            table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))
+        )
 
 
 ZERO = dict.fromkeys(NAMES, 0)
 
 
 def test_levels_are_chosen_by_a_part_of_the_larger_sets(monkeypatch):
-    demands = hidden_cells_search._demands([Known(shoal.KAnonymity(3), 3)], tuple("abcdef"))
+    demands = hidden_cells_search._demands([Known(shoal.models.KAnonymity(3), 3)], tuple("abcdef"))
     assert demands.tried == demands.sets
     monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 7)
     fewer = replace(demands)
@@ -391,7 +395,7 @@ def wide_table(rows, columns, seed=7):
 def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
     """Levels that look good by some of the sets are judged by all."""
     table, schema = wide_table(400, 7)
-    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
+    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
     monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
     results = {}
     for minimum in (0, 10**12):
@@ -406,7 +410,7 @@ def test_levels_chosen_by_some_sets_are_judged_by_all(monkeypatch):
 
 def test_cells_hidden_in_trials_of_levels_are_reused(monkeypatch):
     table, schema = wide_table(400, 7)
-    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells())
+    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells())
     monkeypatch.setattr(hidden_cells_search, "MAX_LARGER_SETS", 1)
     reused = shoal.anonymize(table, plan)
     monkeypatch.setattr(hidden_cells_search._Chooser, "begun", lambda self: None)
@@ -422,7 +426,7 @@ def test_hidden_cells_are_valid_after_a_timeout(minimum, ticks, monkeypatch):
     monkeypatch.setattr(hidden_cells_search, "MIN_ENTRIES_TO_COMPILE", minimum)
     monkeypatch.setattr(hidden_cells_search, "SETS_PER_TIME_CHECK", 3)
     monkeypatch.setattr(hidden_cells_search, "is_late", lambda deadline: next(left, True))
-    plan = shoal.Plan(schema, (Known(shoal.KAnonymity(3), 3),), shoal.HiddenCells(time_limit=1))
+    plan = shoal.Plan(schema, (Known(shoal.models.KAnonymity(3), 3),), shoal.methods.HiddenCells(time_limit=1))
     release = shoal.anonymize(table, plan)
     assert release.certificate["models"][0]["judged_by"] == "the model and the gate"
     assert slow.row_to_people(
@@ -446,7 +450,9 @@ def test_verification_stops_a_release_passed_by_models(monkeypatch):
 
     monkeypatch.setattr(shoal.verification.check, "assess_sets", blind)
     with pytest.raises(VerificationError, match="Two ways"):
-        shoal.anonymize(table_of(150, 3), plan_of((Known(shoal.KAnonymity(4), 2),), shoal.HiddenCells(levels=ZERO)))
+        shoal.anonymize(
+            table_of(150, 3), plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.HiddenCells(levels=ZERO))
+        )
 
 
 # -- plans -------------------------------------------------------------------------------------------
@@ -499,15 +505,15 @@ def test_round_trip_of_a_plan_with_known_and_keys():
     )
     assert Plan.from_dict(plan.to_dict()) == plan
     assert plan.model.parts == (
-        Known(shoal.KAnonymity(5), 2),
-        KnowsColumns(shoal.KAnonymity(9), ("a", "b")),
-        KnowsColumns(shoal.LDiversity(2), ("a", "b")),
-        KnowsColumns(shoal.LDiversity(3), ("c",)),
+        Known(shoal.models.KAnonymity(5), 2),
+        KnowsColumns(shoal.models.KAnonymity(9), ("a", "b")),
+        KnowsColumns(shoal.models.LDiversity(2), ("a", "b")),
+        KnowsColumns(shoal.models.LDiversity(3), ("c",)),
     )
 
 
 def test_a_model_on_the_command_line_can_say_known():
-    assert parse_model("k-anonymity k=5 known=2") == Known(shoal.KAnonymity(5), 2)
+    assert parse_model("k-anonymity k=5 known=2") == Known(shoal.models.KAnonymity(5), 2)
 
 
 def test_check_of_the_release_alone():
@@ -558,8 +564,8 @@ def test_full_domain_optimum_and_descent(known, monkeypatch):
     from shoal.methods.full_domain import exhaustive as lattice_search
 
     table = table_of(120, known + 10)
-    model = (Known(shoal.KAnonymity(4), known),)
-    found = shoal.anonymize(table, plan_of(model, shoal.FullDomain()))
+    model = (Known(shoal.models.KAnonymity(4), known),)
+    found = shoal.anonymize(table, plan_of(model, shoal.methods.FullDomain()))
     assert found.search["optimal"]
     best = tuple(found.certificate["levels"].values())
     everyone = {node: people_at(table, node) for node in product(range(4), repeat=4)}
@@ -568,14 +574,16 @@ def test_full_domain_optimum_and_descent(known, monkeypatch):
     assert best in good
     assert min(share_of(table, node) for node in good) == pytest.approx(share_of(table, best))
     monkeypatch.setattr(lattice_search, "LARGEST_LATTICE", 1)
-    descended = shoal.anonymize(table, plan_of(model, shoal.FullDomain()))
+    descended = shoal.anonymize(table, plan_of(model, shoal.methods.FullDomain()))
     assert descended.search["lower_bound"] <= found.utility["ncp"] + 1e-12
     assert descended.utility["ncp"] >= found.utility["ncp"] - 1e-12
 
 
 def test_models_of_all_and_of_known_columns_combined():
     table = table_of(200, 7)
-    release = shoal.anonymize(table, plan_of((shoal.KAnonymity(2), Known(shoal.KAnonymity(9), 1)), shoal.FullDomain()))
+    release = shoal.anonymize(
+        table, plan_of((shoal.models.KAnonymity(2), Known(shoal.models.KAnonymity(9), 1)), shoal.methods.FullDomain())
+    )
     cells = visible_cells(release.table)
     assert min(Counter(map(tuple, cells)).values()) >= 2
     assert slow.row_to_people(cells, cells, slow.up_to(range(4), 1), lambda group, _: len(group) >= 9)
@@ -583,7 +591,7 @@ def test_models_of_all_and_of_known_columns_combined():
 
 def test_partial_knowledge_levels_suppress_no_rows():
     with pytest.raises(PlanError, match="suppression must be 0"):
-        plan_of((Known(shoal.KAnonymity(4), 2),), shoal.FullDomain(suppression=0.1))
+        plan_of((Known(shoal.models.KAnonymity(4), 2),), shoal.methods.FullDomain(suppression=0.1))
 
 
 # -- attacks and reports ---------------------------------------------------------------------------
@@ -619,7 +627,7 @@ def test_attack_counts_rows_singled_out_by_facts(release):
 
 def test_release_for_two_known_columns_resists_two_facts():
     table = table_of(150, 3)
-    plan = plan_of((Known(shoal.KAnonymity(3), 2),), shoal.HiddenCells())
+    plan = plan_of((Known(shoal.models.KAnonymity(3), 2),), shoal.methods.HiddenCells())
     release = shoal.anonymize(table, plan)
     found = shoal.attack(release.table, plan, original=table).facts
     assert found.rows[:2] == (0, 0)

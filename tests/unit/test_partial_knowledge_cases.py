@@ -45,20 +45,24 @@ def test_certain_rows_with_a_partly_hidden_column():
     """
     people = [["p", "q"], ["p", "q"], ["q", "q"], ["q", "q"], ["p", "r"], ["q", "r"], ["q", "r"]]
     released = [[a, b.replace("r", "*")] for a, b in people]
-    found, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.KAnonymity(2), 2), with_source=False)
+    found, _ = evaluate_both_ways(people, released, ["u"] * 7, Known(shoal.models.KAnonymity(2), 2), with_source=False)
     assert found.facts is None  # what is visible is frequent
     assert found.effective["rows_per_person"] == 1  # the only (p, *)
 
 
 def test_key_set_replaces_the_same_model_and_column_only():
     """A model of a key set replaces the one of its name and column alone."""
-    general = (shoal.KAnonymity(5), shoal.PSensitive(2, "s"), shoal.PSensitive(3, "t"))
-    key = KeySet(("a", "b"), k=9, models=(shoal.PSensitive(4, "s"),))
+    general = (shoal.models.KAnonymity(5), shoal.models.PSensitive(2, "s"), shoal.models.PSensitive(3, "t"))
+    key = KeySet(("a", "b"), k=9, models=(shoal.models.PSensitive(4, "s"),))
     bound = bind_keys(general, (key,))
-    assert [part.of for part in bound] == [shoal.KAnonymity(9), shoal.PSensitive(4, "s"), shoal.PSensitive(3, "t")]
-    for_all = KeySet(("a",), models=(shoal.PSensitive(4),))  # without a column, that is for each
+    assert [part.of for part in bound] == [
+        shoal.models.KAnonymity(9),
+        shoal.models.PSensitive(4, "s"),
+        shoal.models.PSensitive(3, "t"),
+    ]
+    for_all = KeySet(("a",), models=(shoal.models.PSensitive(4),))  # without a column, that is for each
     assert [part.of for part in bind_keys(general, (for_all,))] == [
-        shoal.PSensitive(4), shoal.KAnonymity(5)
+        shoal.models.PSensitive(4), shoal.models.KAnonymity(5)
     ]  # fmt: skip
 
 

@@ -133,7 +133,7 @@ def test_rows_of_one_person_are_no_crowd():
     """Five equal rows of one person: enough rows for k = 3, but one person."""
     rows = [("u", "p", "p", "p", "a", 31)] * 5 + [(person, "q", "q", "q", "a", 31) for person in "vwx"]
     with DuckDBEngine() as engine:
-        found, opinion = evaluate_both_ways(engine, rows, Known(shoal.KAnonymity(3), 1))
+        found, opinion = evaluate_both_ways(engine, rows, Known(shoal.models.KAnonymity(3), 1))
     assert not found.holds
     assert not opinion.holds
     assert found.effective == {"k": 1, "people_per_person": 1}
@@ -155,13 +155,15 @@ def visits(people=60, rows=240):
 
 
 @pytest.mark.parametrize(
-    "method", [shoal.HiddenCells(), shoal.LocalSuppression(), shoal.FullDomain()], ids=lambda method: method.name
+    "method",
+    [shoal.methods.HiddenCells(), shoal.methods.LocalSuppression(), shoal.methods.FullDomain()],
+    ids=lambda method: method.name,
 )
 @pytest.mark.parametrize("name", ["k", "l", "t"])
 def test_partial_knowledge_releases_protect_people(method, name):
     model, _ = MODELS[name]
     table = visits()
-    models = (Known(shoal.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))
+    models = (Known(shoal.models.KAnonymity(4), 2), *(() if name == "k" else (Known(model, 2),)))
     release = shoal.anonymize(table, Plan(SCHEMA, models, method))
     assert "who" not in release.table.column_names
     assert {model["counts"] for model in release.certificate["models"]} == {"people"}

@@ -67,13 +67,15 @@ def visits(patients=60, seed=1):
 
 
 def plan(*models, method=None, **roles):
-    return shoal.Plan(Schema({**ROLES, **roles}), models or (shoal.KAnonymity(5),), method or shoal.FullDomain())
+    return shoal.Plan(
+        Schema({**ROLES, **roles}), models or (shoal.models.KAnonymity(5),), method or shoal.methods.FullDomain()
+    )
 
 
 def test_release_counts_people_without_publishing_them():
     """Publish neither the person column nor dropped columns."""
     table = visits()
-    found = shoal.anonymize(table, plan(shoal.KAnonymity(5), shoal.PSensitive(2)))
+    found = shoal.anonymize(table, plan(shoal.models.KAnonymity(5), shoal.models.PSensitive(2)))
     assert found.table.column_names == ["age", "sex", "illness"]
     people = found.certificate["people"]
     assert people["total"] == people["released"] == 60
@@ -90,7 +92,7 @@ def test_two_patients_with_five_rows_each():
     table = pa.table({"who": ["a"] * 5 + ["b"] * 5, "age": ["30"] * 10})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     with pytest.raises(InfeasibleError, match="reach only k = 2"):
-        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(5),)))
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(5),)))
     checked = shoal.check(table, ["k-anonymity k=5"], quasi_identifiers=["age"], person=["who"])
     assert not checked.holds
     assert checked.to_dict()["people"] == {"total": 2, "smallest_group": 2}
@@ -221,11 +223,11 @@ def test_search_counts_people_of_every_node(rows, limit, seed):
     columns = zip(*rows, strict=True)
     table = pa.table(dict(zip(("patient", "age", "sex"), map(pa.array, columns), strict=True)))
     schema = Schema({name: ROLES[name] for name in ("patient", "age", "sex")})
-    chosen = shoal.Plan(schema, (shoal.KAnonymity(3),), shoal.FullDomain())
+    chosen = shoal.Plan(schema, (shoal.models.KAnonymity(3),), shoal.methods.FullDomain())
     with DuckDBEngine() as engine:
         problem = encode(engine, Source(frame=table), chosen, StepTimer(quiet))
-    evaluator = NodeEvaluator(problem, shoal.FullDomain().measure(problem))
-    slowly = NodeEvaluator(problem, shoal.FullDomain().measure(problem), by_sizes=False)
+    evaluator = NodeEvaluator(problem, shoal.methods.FullDomain().measure(problem))
+    slowly = NodeEvaluator(problem, shoal.methods.FullDomain().measure(problem), by_sizes=False)
     nodes = [(age, sex) for age in range(problem.ladders[0].height + 1) for sex in (0, 1)]
     for node in np.random.default_rng(seed).permutation(nodes).tolist():  # coarse nodes from any finer one
         groups: dict[tuple[int, int], list[int]] = {}
@@ -246,19 +248,19 @@ def test_rows_without_person_are_separate_people():
     """Count each row without a person as one person, and warn about it."""
     table = pa.table({"who": ["a", None, None, "", "a"], "age": ["30"] * 5})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
-    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(4),)))
+    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(4),)))
     assert found.certificate["people"]["total"] == 4
     assert found.certificate["people"]["rows_without_person"] == 3
     assert "person-missing" in [warning["code"] for warning in found.warnings]
     with pytest.raises(InfeasibleError, match="reach only k = 4"):
-        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(5),)))
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(5),)))
 
 
 def test_warning_for_people_with_one_row_each():
     """Warn that counting people is the same as counting rows."""
     table = pa.table({"who": ["a", "b", "c"], "age": ["30"] * 3})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
-    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(3),)))
+    found = shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(3),)))
     assert "person-unique" in [warning["code"] for warning in found.warnings]
 
 
@@ -266,7 +268,7 @@ def test_one_person_is_infeasible():
     table = pa.table({"who": ["a"] * 9, "age": ["30"] * 9})
     roles = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER)})
     with pytest.raises(InfeasibleError, match="reach only k = 1"):
-        shoal.anonymize(table, shoal.Plan(roles, (shoal.KAnonymity(2),)))
+        shoal.anonymize(table, shoal.Plan(roles, (shoal.models.KAnonymity(2),)))
 
 
 def test_person_column_has_no_other_role():
@@ -284,7 +286,7 @@ def test_row_order_is_independent_of_people():
     renamed = table.set_column(
         0, "patient", pa.array([f"Q{hash_of(person)}" for person in table.column(0).to_pylist()])
     )
-    chosen = plan(shoal.KAnonymity(5))
+    chosen = plan(shoal.models.KAnonymity(5))
     assert shoal.anonymize(table, chosen).table.equals(shoal.anonymize(renamed, chosen).table)
 
 
@@ -306,9 +308,9 @@ def method_named(name):
 def test_every_method_forms_groups_of_people(method, models):
     table = visits(200)
     chosen = {
-        "k": (shoal.KAnonymity(5),),
-        "k and p": (shoal.KAnonymity(5), shoal.PSensitive(2)),
-        "k and t": (shoal.KAnonymity(5), shoal.TCloseness(0.4)),
+        "k": (shoal.models.KAnonymity(5),),
+        "k and p": (shoal.models.KAnonymity(5), shoal.models.PSensitive(2)),
+        "k and t": (shoal.models.KAnonymity(5), shoal.models.TCloseness(0.4)),
     }[models]
     found = shoal.anonymize(table, plan(*chosen, method=method_named(method)))
     assert found.certificate["people"]["smallest_group"] >= 5
@@ -342,7 +344,7 @@ def test_attacks_on_people_match_brute_force(rows, least):
     columns = zip(("who", "age", "ill"), zip(*rows, strict=True), strict=True)
     table = pa.table({name: pa.array(column, pa.string()) for name, column in columns})
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER), "ill": Column(Role.SENSITIVE)})
-    found = shoal.attack(table, schema, person="who", models=[shoal.KAnonymity(least)])
+    found = shoal.attack(table, schema, person="who", models=[shoal.models.KAnonymity(least)])
     labels = [row[:2] for row in rows]
     exposed = {result.name: result.exposed for result in found.results}
     assert found.people.total == len({row[0] for row in rows})
@@ -424,7 +426,7 @@ def test_commonest_value_is_the_first_of_ties(pairs, step):
 
 def test_report_counts_attacks_in_people():
     """Count people, not rows, if the plan has a person column."""
-    found = shoal.anonymize(visits(), plan(shoal.KAnonymity(5)))
+    found = shoal.anonymize(visits(), plan(shoal.models.KAnonymity(5)))
     page = render(found)
     assert "People exposed by each attack" in page
     assert "Rows exposed by each attack" not in page
@@ -440,7 +442,7 @@ def test_report_counts_people_in_their_smallest_group():
     """
     table = pa.table({"who": list("abbcdaeee"), "age": [1, 1, 1, 2, 2, 2, 3, 3, 3]})
     schema = Schema({"who": Column(Role.PERSON), "age": Column(Role.QUASI_IDENTIFIER, Widths((2,)))})
-    facts = shoal.anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(2),))).description
+    facts = shoal.anonymize(table, shoal.Plan(schema, (shoal.models.KAnonymity(2),))).description
     before = facts.before
     assert (before.unit, before.rows, before.groups) == ("people", 5, 3)
     assert {band.low: band.rows for band in before.bands if band.rows} == {1: 1, 2: 4}
@@ -460,7 +462,9 @@ def test_release_by_rows_exposes_all_people(tmp_path):
         {"patient_id": person, "ward": random.integers(0, 3, 400)[person], "ill": random.integers(0, 6, len(person))}
     )
     roles = Schema({"patient_id": Column(Role.QUASI_IDENTIFIER), "ward": Column(Role.QUASI_IDENTIFIER)})
-    released = shoal.anonymize(table.select(["patient_id", "ward"]), shoal.Plan(roles, (shoal.KAnonymity(5),))).table
+    released = shoal.anonymize(
+        table.select(["patient_id", "ward"]), shoal.Plan(roles, (shoal.models.KAnonymity(5),))
+    ).table
     pyarrow.csv.write_csv(released, tmp_path / "released.csv")
     done = runner.invoke(app, ["attack", str(tmp_path / "released.csv"), "-q", "ward", "--json"])
     assert "people" not in json.loads(done.stdout)
@@ -508,7 +512,7 @@ def test_warning_for_columns_linking_rows(tmp_path):
         [f"19{40 + int(person[1:]) % 50}-03-{1 + int(person[1:]) // 50:02}" for person in table["patient"].to_pylist()]
     )
     often = sum(times > 1 for times in Counter(table["patient"].to_pylist()).values())
-    chosen = plan(shoal.KAnonymity(5), birth=Column(Role.OTHER))
+    chosen = plan(shoal.models.KAnonymity(5), birth=Column(Role.OTHER))
     found = shoal.anonymize(table.append_column("birth", birth), chosen)
     (warning,) = [one for one in found.warnings if one["code"] == "rows-linkable"]
     assert f"tell {often} of the {often} people with several rows apart" in warning["text"]
@@ -519,13 +523,15 @@ def test_warning_for_columns_linking_rows(tmp_path):
     for column in (pa.array(["x"] * len(birth)), pa.array(range(len(birth)))):  # the same for all; never the same
         release = shoal.anonymize(table.append_column("birth", column), chosen)
         assert "rows-linkable" not in [one["code"] for one in release.warnings]
-    by_trajectory = chosen.with_(models=(shoal.TrajectoryAnonymity(2),), method=shoal.FactsSuppression(suppression=0.9))
+    by_trajectory = chosen.with_(
+        models=(shoal.models.TrajectoryAnonymity(2),), method=shoal.methods.FactsSuppression(suppression=0.9)
+    )
     release = shoal.anonymize(table.append_column("birth", birth), by_trajectory)
     assert "rows-linkable" not in [one["code"] for one in release.warnings]
 
 
 def test_check_attack_and_compare_with_person_plan(tmp_path):
-    table, chosen = visits(), plan(shoal.KAnonymity(5))
+    table, chosen = visits(), plan(shoal.models.KAnonymity(5))
     released = shoal.anonymize(table, chosen).table
     assert shoal.check(released, plan=chosen).holds
     assert shoal.attack(released, chosen, original=table).rows == released.num_rows

@@ -61,39 +61,45 @@ def by_category(people):
 
 
 MODELS = {
-    "k": (shoal.KAnonymity(3), lambda g, p, e: len(g) >= 3),
-    "p": (shoal.PSensitive(2, "secret"), lambda g, p, e: slow.p_sensitive(g, p, 2)),
-    "p = 3": (shoal.PSensitive(3, "secret"), lambda g, p, e: slow.p_sensitive(g, p, 3)),
-    "l": (shoal.LDiversity(2, column="secret"), lambda g, p, e: slow.p_sensitive(g, p, 2)),
+    "k": (shoal.models.KAnonymity(3), lambda g, p, e: len(g) >= 3),
+    "p": (shoal.models.PSensitive(2, "secret"), lambda g, p, e: slow.p_sensitive(g, p, 2)),
+    "p = 3": (shoal.models.PSensitive(3, "secret"), lambda g, p, e: slow.p_sensitive(g, p, 3)),
+    "l": (shoal.models.LDiversity(2, column="secret"), lambda g, p, e: slow.p_sensitive(g, p, 2)),
     "p, alpha": (
-        shoal.PAlphaSensitive(2, 1, "secret"),
+        shoal.models.PAlphaSensitive(2, 1, "secret"),
         lambda g, p, e: slow.p_sensitive(g, p, 2) and slow.weight(g, p, WEIGHT.get) >= 1,
     ),
     "p+, alpha": (
-        shoal.PPlusAlphaSensitive(2, 0.5, "secret"),
+        shoal.models.PPlusAlphaSensitive(2, 0.5, "secret"),
         lambda g, p, e: slow.p_sensitive(g, by_category(p), 2) and slow.weight(g, p, WEIGHT.get) >= Fraction(1, 2),
     ),
-    "alpha, k": (shoal.AlphaK(0.5, 2, "secret"), lambda g, p, e: slow.alpha_k(g, p, Fraction(1, 2), 2)),
-    "entropy l": (shoal.LDiversity(1.8, "entropy", column="secret"), lambda g, p, e: slow.entropy_diverse(g, p, 1.8)),
+    "alpha, k": (shoal.models.AlphaK(0.5, 2, "secret"), lambda g, p, e: slow.alpha_k(g, p, Fraction(1, 2), 2)),
+    "entropy l": (
+        shoal.models.LDiversity(1.8, "entropy", column="secret"),
+        lambda g, p, e: slow.entropy_diverse(g, p, 1.8),
+    ),
     "recursive l": (
-        shoal.LDiversity(2, "recursive", 2, "secret"),
+        shoal.models.LDiversity(2, "recursive", 2, "secret"),
         lambda g, p, e: slow.recursive_diverse(g, p, 2, 2),
     ),
-    "t": (shoal.TCloseness(0.3, column="secret"), lambda g, p, e: slow.equal_distance(g, p, e) <= Fraction(3, 10)),
+    "t": (
+        shoal.models.TCloseness(0.3, column="secret"),
+        lambda g, p, e: slow.equal_distance(g, p, e) <= Fraction(3, 10),
+    ),
     "ordered t": (
-        shoal.TCloseness(0.2, "ordered", "secret"),
+        shoal.models.TCloseness(0.2, "ordered", "secret"),
         lambda g, p, e: slow.moved(g, p, e, ordered_cost(list("abcd"))) <= Fraction(1, 5),
     ),
     "hierarchical t": (
-        shoal.TCloseness(0.3, "hierarchical", "secret"),
+        shoal.models.TCloseness(0.3, "hierarchical", "secret"),
         lambda g, p, e: slow.moved(g, p, e, tree_cost(PATHS)) <= Fraction(3, 10),
     ),
     "enhanced beta": (
-        shoal.BetaLikeness(3, "enhanced", "secret"),
+        shoal.models.BetaLikeness(3, "enhanced", "secret"),
         lambda g, p, e: slow.beta_like(g, p, e, 3, enhanced=True),
     ),
-    "beta": (shoal.BetaLikeness(1, column="secret"), lambda g, p, e: slow.beta_like(g, p, e, 1)),
-    "delta": (shoal.DeltaDisclosure(1.5, column="secret"), lambda g, p, e: slow.delta_disclosed(g, p, e, 1.5)),
+    "beta": (shoal.models.BetaLikeness(1, column="secret"), lambda g, p, e: slow.beta_like(g, p, e, 1)),
+    "delta": (shoal.models.DeltaDisclosure(1.5, column="secret"), lambda g, p, e: slow.delta_disclosed(g, p, e, 1.5)),
 }
 
 
@@ -177,7 +183,9 @@ def test_superset_closure_by_people(engine, rows, seed):
             assert after[group // 2]
 
 
-TRIED = {name: model for name, (model, _) in MODELS.items()} | {"delta": shoal.DeltaDisclosure(0.8, column="secret")}
+TRIED = {name: model for name, (model, _) in MODELS.items()} | {
+    "delta": shoal.models.DeltaDisclosure(0.8, column="secret")
+}
 
 
 def test_declared_closure_matches_counterexample_search():
@@ -213,7 +221,7 @@ def test_shares_by_people_are_not_closed_under_union(engine):
     rows = [("a", "1", "h", None), ("x", "1", "o", None), ("b", "2", "h", None), ("x", "2", "o", None)]
     schema = Schema({**SCHEMA.columns, "secret": Column(Role.SENSITIVE)})
     frequencies = read_frequency_set(engine, read(engine, rows), schema)
-    model = ByPeople(shoal.AlphaK(0.5, 2, "secret"))
+    model = ByPeople(shoal.models.AlphaK(0.5, 2, "secret"))
     _, separate = frequencies.group(frequencies.codes, [2])
     assert model.assess(separate).holds.all()
     assert not model.assess(frequencies.groups_of(np.zeros(len(frequencies.count), np.int64), 1)).holds.any()
@@ -240,12 +248,12 @@ def test_models_by_people_require_person_and_model_columns():
     from shoal.schema.columns import Domain
 
     person, secret = Domain("who", 2, people=object()), Domain("secret", 2)
-    ByPeople(shoal.PSensitive(2)).check((secret, person))
-    ByPeople(shoal.KAnonymity(2)).check((person,))
+    ByPeople(shoal.models.PSensitive(2)).check((secret, person))
+    ByPeople(shoal.models.KAnonymity(2)).check((person,))
     with pytest.raises(PlanError, match="no column of role person"):
-        ByPeople(shoal.PSensitive(2)).check((secret,))
+        ByPeople(shoal.models.PSensitive(2)).check((secret,))
     with pytest.raises(PlanError, match="p-sensitive"):
-        ByPeople(shoal.PSensitive(2)).check((person,))  # the person column is no sensitive value
+        ByPeople(shoal.models.PSensitive(2)).check((person,))  # the person column is no sensitive value
 
 
 def test_bound_rules_by_people_name_their_columns():
@@ -255,13 +263,13 @@ def test_bound_rules_by_people_name_their_columns():
 
     domains = Domain("secret", 2), Domain("who", 9, people=object()), Domain("other", 2)
     totals = [np.ones(domain.size, np.int64) for domain in domains]
-    rules = ByPeople(shoal.KAnonymity(3)).bound_rules(domains, totals)
+    rules = ByPeople(shoal.models.KAnonymity(3)).bound_rules(domains, totals)
     assert [(column, rule.kind, rule.whole) for column, rule in rules] == [(1, DISTINCT, 3)]
-    rules = ByPeople(shoal.PSensitive(2, "other")).bound_rules(domains, totals)
+    rules = ByPeople(shoal.models.PSensitive(2, "other")).bound_rules(domains, totals)
     assert [column for column, rule in rules if rule.whole == 2][-1] == 2
 
 
 def test_requires_people_is_passed_on():
     """ByPeople passes on that a model requires people."""
-    assert ByPeople(shoal.TrajectoryAnonymity(3)).requires_people
-    assert not ByPeople(shoal.KAnonymity(3)).requires_people
+    assert ByPeople(shoal.models.TrajectoryAnonymity(3)).requires_people
+    assert not ByPeople(shoal.models.KAnonymity(3)).requires_people

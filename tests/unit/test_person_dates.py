@@ -42,7 +42,7 @@ def released(values, kind, *, names=None, **column):
     people = pa.array(names or [people for people, _ in VISITS], pa.string())
     table = pa.table({"who": people, "day": pa.array(values, kind), "q": [1] * len(people)})
     roles = {"who": Column(Role.PERSON), "q": Column(Role.QUASI_IDENTIFIER), "day": Column(Role.OTHER, **column)}
-    return shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),)))
+    return shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.models.KAnonymity(2),)))
 
 
 def expected(name, day, days):
@@ -66,7 +66,9 @@ def test_dates_of_a_person_move_by_one_offset(key, written):
     if column:  # only the hierarchy of a quasi-identifier has a format
         roles = {"who": Column(Role.PERSON), "day": Column(shift=Shift(90), **column)}
         table = pa.table({"who": names * 2, "day": values * 2})
-        found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 5})))
+        found = shoal.anonymize(
+            table, shoal.Plan(Schema(roles), (shoal.models.KAnonymity(2),), shoal.methods.Levels({"day": 5}))
+        )
         assert set(found.table["day"].to_pylist()) == {"*"}
         return
     found = released(values, pa.date32() if form is None else pa.string(), names=names, shift=Shift(90))
@@ -86,7 +88,9 @@ def test_moved_dates_are_generalized_and_verified(key):
     names = [f"p{n}" for n in range(30)]
     table = pa.table({"who": names, "day": [DAY(2024, 6, 15)] * 30})
     roles = {"who": Column(Role.PERSON), "day": Column(Role.QUASI_IDENTIFIER, Calendar(("year",)), shift=Shift(365))}
-    found = shoal.anonymize(table, shoal.Plan(Schema(roles), (shoal.KAnonymity(2),), shoal.Levels({"day": 1}, 0.5)))
+    found = shoal.anonymize(
+        table, shoal.Plan(Schema(roles), (shoal.models.KAnonymity(2),), shoal.methods.Levels({"day": 1}, 0.5))
+    )
     years = [str(expected(name, DAY(2024, 6, 15), 365).year) for name in names]
     assert sorted(found.table["day"].to_pylist()) == sorted(year for year in years if years.count(year) > 1)
 
@@ -178,8 +182,8 @@ def test_moved_dates_need_a_person_and_a_key(monkeypatch):
     monkeypatch.delenv("SHOAL_PSEUDONYM_KEY", raising=False)
     moved = Column(Role.QUASI_IDENTIFIER, shift=Shift(5))
     with pytest.raises(PlanError, match="person by person"):
-        shoal.Plan(Schema({"day": moved}), (shoal.KAnonymity(2),))
-    plan = shoal.Plan(Schema({"who": Column(Role.PERSON), "day": moved}), (shoal.KAnonymity(2),))
+        shoal.Plan(Schema({"day": moved}), (shoal.models.KAnonymity(2),))
+    plan = shoal.Plan(Schema({"who": Column(Role.PERSON), "day": moved}), (shoal.models.KAnonymity(2),))
     assert shoal.Plan.from_dict(plan.to_dict()) == plan
     with pytest.raises(PlanError, match="need a key"):
         shoal.anonymize(pa.table({"who": ["a", "b"], "day": [DAY(2024, 1, 1)] * 2}), plan)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from shoal import KAnonymity, LDiversity, Levels, PPlusAlphaSensitive, PSensitive
 from shoal.errors import HierarchyError, InputError, PlanError, TableError
-from shoal.models import MODELS
+from shoal.methods import Levels
+from shoal.models import MODELS, KAnonymity, LDiversity, PPlusAlphaSensitive, PSensitive
 from shoal.plan.coerce import parse_model
 from shoal.plan.plan import Plan, build_hierarchy, plain
 from shoal.schema import Calendar, Column, Cuts, Flat, Intervals, Ordered, Prefix, Role, Schema, Table, Tree, Widths

@@ -14,40 +14,13 @@ from pathlib import Path
 import pytest
 
 import shoal
-from shoal import (
-    Calendar,
-    Categories,
-    Column,
-    Cuts,
-    Flat,
-    FullDomain,
-    KAnonymity,
-    Mondrian,
-    Ordered,
-    Output,
-    Plan,
-    PlanError,
-    Prefix,
-    PSensitive,
-    Role,
-    Schema,
-    Tree,
-    Widths,
-    cuts,
-    dates,
-    flat,
-    identifier,
-    intervals,
-    levels_from,
-    ordered,
-    other,
-    prefix,
-    quasi,
-    sensitive,
-    tree,
-)
+from shoal import Categories, Column, Output, Plan, PlanError, Role, Schema, identifier, other, quasi, sensitive
 from shoal.datasets.patients import FOLDER
+from shoal.hierarchies import cuts, dates, flat, intervals, levels_from, ordered, prefix, tree
+from shoal.methods import FullDomain, Mondrian
+from shoal.models import KAnonymity, PSensitive
 from shoal.plan.json_schema import FILE, to_json
+from shoal.schema import Calendar, Cuts, Flat, Ordered, Prefix, Tree, Widths
 from tests.reference.json_schema import holds
 
 PLAN = Plan(
@@ -189,7 +162,10 @@ def test_json_schema_and_reader_refuse_the_same(change):
 GOOD = """
 import pandas as pd
 import shoal
-from shoal import KAnonymity, Mondrian, Plan, Release, identifier, intervals, prefix, quasi, sensitive
+from shoal import Plan, Release, identifier, quasi, sensitive
+from shoal.hierarchies import intervals, prefix
+from shoal.methods import Mondrian
+from shoal.models import KAnonymity
 
 plan: Plan = Plan(
     columns={"age": quasi(intervals(5, 10)), "zip": quasi(prefix()), "name": identifier(), "sex": "quasi-identifier",
@@ -206,7 +182,8 @@ loss: float = shoal.compare("a.csv", "b.csv", plan).propensity.ratio
 rows: list[int] = shoal.anonymize([1], k=5).table
 """
 BAD = """
-from shoal import Plan, anonymize, intervals, quasi
+from shoal import Plan, anonymize, quasi
+from shoal.hierarchies import intervals
 Plan(columns={"age": 3}, models="k-anonymity k=5")
 quasi("age")
 intervals("5")

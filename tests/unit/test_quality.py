@@ -25,7 +25,7 @@ from tests.unit.test_bounds import MODELS, optimum, tiny
 
 SCHEMA = shoal.Schema(
     {
-        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((5, 10, 20))),
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20))),
         "education": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
         "sex": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
         "occupation": shoal.Column(shoal.Role.SENSITIVE),
@@ -43,8 +43,12 @@ def reduced_work(monkeypatch):
     monkeypatch.setattr("shoal.methods.local.neighbourhood_search.WORK", {"good": 2_000, "best": 8_000})
 
 
-@pytest.mark.parametrize("models", [(shoal.KAnonymity(4),), (shoal.KAnonymity(4), shoal.PSensitive(3))], ids=str)
-@pytest.mark.parametrize("make", [shoal.TopDown, shoal.Refine, shoal.Mondrian, shoal.LocalSuppression])
+@pytest.mark.parametrize(
+    "models", [(shoal.models.KAnonymity(4),), (shoal.models.KAnonymity(4), shoal.models.PSensitive(3))], ids=str
+)
+@pytest.mark.parametrize(
+    "make", [shoal.methods.TopDown, shoal.methods.Refine, shoal.methods.Mondrian, shoal.methods.LocalSuppression]
+)
 @pytest.mark.usefixtures("reduced_work")
 def test_higher_quality_has_no_more_loss(table, make, models):
     found = {
@@ -55,7 +59,7 @@ def test_higher_quality_has_no_more_loss(table, make, models):
     assert lost["fast"] == lost[None]
     assert lost["good"] <= lost["fast"] + 1e-12
     assert lost["best"] <= lost["good"] + 1e-12
-    assert lost["best"] < lost["fast"] or make is shoal.LocalSuppression  # its suppressions are minimal already
+    assert lost["best"] < lost["fast"] or make is shoal.methods.LocalSuppression  # its suppressions are minimal already
     assert found["fast"].table == found[None].table  # nothing changes unless quality is set
     for release in found.values():
         assert release.certificate["bound"]["lower_bound"] <= release.certificate["bound"]["loss"]
@@ -65,9 +69,9 @@ def test_higher_quality_has_no_more_loss(table, make, models):
 @pytest.mark.usefixtures("reduced_work")
 def test_seed_and_time_limit(table):
     """The same seed gives the same groups; a deadline ends the search."""
-    plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="good"))
+    plan = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.Refine(quality="good"))
     assert anonymize(table, plan).table == anonymize(table, plan).table
-    late = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Refine(quality="best", time_limit=1e-9))
+    late = shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), shoal.methods.Refine(quality="best", time_limit=1e-9))
     assert all(model["holds"] for model in anonymize(table, late).certificate["models"])
 
 
@@ -79,7 +83,7 @@ def test_regrouping_keeps_rows_without_more_loss():
     rng = np.random.default_rng(5)
     for name in ("k", "p", "entropy", "t-equal"):
         problem = tiny(rng, MODELS[name], rows=60)
-        local, pieces = shoal.TopDown().partition(problem)
+        local, pieces = shoal.methods.TopDown().partition(problem)
         near = np.tile(np.arange(len(local.count), dtype=np.int32), (len(local.count), 1))
         chosen, sets = _neighbourhoods(pieces, near, np.ones(len(pieces.start) - 1), rng)
         joined, item, owner = _joined(local, pieces, chosen, sets)
@@ -102,17 +106,21 @@ def test_quality_of_microaggregation(monkeypatch):
     table = pa.table({"age": rng.normal(size=150), "hours": rng.normal(size=150)})
     lost = {}
     for quality in (None, "fast", "good", "best"):
-        plan = shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Mdav(quality=quality))
+        plan = shoal.Plan(schema, (shoal.models.KAnonymity(4),), shoal.methods.Mdav(quality=quality))
         lost[quality] = anonymize(table, plan).utility["sse_sst"]
-    refined = anonymize(table, shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Mdav(refine=True))).utility["sse_sst"]
+    refined = anonymize(
+        table, shoal.Plan(schema, (shoal.models.KAnonymity(4),), shoal.methods.Mdav(refine=True))
+    ).utility["sse_sst"]
     assert lost["fast"] == lost[None] > refined
     assert lost["good"] <= refined * 1.02  # another walk, five times as long
     assert lost["best"] <= lost["good"] * 1.02
-    assert shoal.PFirst(quality="fast").refines is False
-    assert shoal.PFirst().refines is True
+    assert shoal.methods.PFirst(quality="fast").refines is False
+    assert shoal.methods.PFirst().refines is True
 
 
-@pytest.mark.parametrize("models", [(shoal.KAnonymity(3),), (shoal.KAnonymity(2), shoal.PSensitive(2))])
+@pytest.mark.parametrize(
+    "models", [(shoal.models.KAnonymity(3),), (shoal.models.KAnonymity(2), shoal.models.PSensitive(2))]
+)
 def test_microaggregation_of_a_small_table_is_optimal(models):
     import pyarrow as pa
 
@@ -128,7 +136,7 @@ def test_microaggregation_of_a_small_table_is_optimal(models):
         rows = 9
         numbers, illness = rng.normal(size=(rows, 2)), rng.integers(3, size=rows)
         table = pa.table({"age": numbers[:, 0], "hours": numbers[:, 1], "illness": [f"i{code}" for code in illness]})
-        found = anonymize(table, shoal.Plan(schema, models, shoal.Mdav(quality="good"))).utility["sse_sst"]
+        found = anonymize(table, shoal.Plan(schema, models, shoal.methods.Mdav(quality="good"))).utility["sse_sst"]
         points = (numbers - numbers.mean(axis=0)) / np.sqrt(2 * ((numbers - numbers.mean(axis=0)) ** 2).sum(axis=0))
         distinct = 2 if len(models) == 2 else 1
 
@@ -140,12 +148,32 @@ def test_microaggregation_of_a_small_table_is_optimal(models):
 
 
 def test_auto_passes_quality_on():
-    assert all(getattr(m, "quality", "best") == "best" for m in shoal.Auto(quality="best").candidates)
+    assert all(getattr(m, "quality", "best") == "best" for m in shoal.methods.Auto(quality="best").candidates)
 
 
-def test_every_method_has_quality():
-    for name, method in shoal.methods.OWN.items():
-        assert "quality" in {part.name for part in dataclasses.fields(method)}, name
+def test_every_method_with_a_search_has_quality():
+    methods = shoal.methods.METHODS
+    without = {
+        name
+        for name in methods.first_party()
+        if "quality" not in {part.name for part in dataclasses.fields(methods[name])}
+    }
+    assert without == {"levels", "population-grid", "sampled-grid"}
+
+
+@pytest.mark.parametrize("name", ["levels", "full-domain"])
+def test_plans_with_the_removed_parameter_are_read_with_a_warning(name):
+    """Of the methods that had it without effect; others still use it."""
+    plan = {
+        "columns": {"a": "quasi-identifier"},
+        "models": "k-anonymity k=2",
+        "method": {"name": name, "quality": "good"},
+    }
+    if name == "levels":
+        with pytest.warns(DeprecationWarning, match="has no parameter 'quality' any more"):
+            assert shoal.Plan.from_dict(plan).method == shoal.methods.Levels()
+    else:
+        assert shoal.Plan.from_dict(plan).method.quality == "good"
 
 
 def test_quality_of_hidden_cells(monkeypatch):
@@ -158,11 +186,11 @@ def test_quality_of_hidden_cells(monkeypatch):
     table = census_table(300, seed=3).select(["age", "education", "sex", "occupation"])
     columns = {name: shoal.Column(shoal.Role.QUASI_IDENTIFIER) for name in table.column_names}
     columns["age"] = SCHEMA.columns["age"]
-    schema, models = shoal.Schema(columns), (shoal.Known(shoal.KAnonymity(4), 2),)
+    schema, models = shoal.Schema(columns), (shoal.models.Known(shoal.models.KAnonymity(4), 2),)
     made, released = {}, {}
     for quality in (None, "fast", "good", "best"):
         tries.clear()
-        released[quality] = anonymize(table, shoal.Plan(schema, models, shoal.HiddenCells(quality=quality)))
+        released[quality] = anonymize(table, shoal.Plan(schema, models, shoal.methods.HiddenCells(quality=quality)))
         made[quality] = len(tries)
     assert made["fast"] == 5 < made["good"] == made[None] <= made["best"]
     assert released["good"].table == released[None].table
@@ -170,16 +198,16 @@ def test_quality_of_hidden_cells(monkeypatch):
 
 def test_quality_of_anti_unification(table):
     """Higher quality forms patterns in more orders."""
-    assert shoal.AntiUnification(quality="best").orders == [("<", ">"), (">", "<"), ("<",), (">",)]
-    assert shoal.AntiUnification(order=(">",), quality="good").orders == [(">",)]
+    assert shoal.methods.AntiUnification(quality="best").orders == [("<", ">"), (">", "<"), ("<",), (">",)]
+    assert shoal.methods.AntiUnification(order=(">",), quality="good").orders == [(">",)]
     lost = {}
     for quality in (None, "fast", "good", "best"):
-        method = shoal.AntiUnification(quality=quality, patterns="model-aware", indifferent=1)
-        release = anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), method))
+        method = shoal.methods.AntiUnification(quality=quality, patterns="model-aware", indifferent=1)
+        release = anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), method))
         lost[quality] = release.utility["ncp"]
     assert lost["fast"] == lost[None] >= lost["good"] >= lost["best"]
-    single = shoal.AntiUnification(order=(">",), patterns="model-aware", indifferent=1)
-    other = anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), single)).utility["ncp"]
+    single = shoal.methods.AntiUnification(order=(">",), patterns="model-aware", indifferent=1)
+    other = anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), single)).utility["ncp"]
     assert lost["best"] <= other
 
 
@@ -195,13 +223,13 @@ def test_time_limits_of_large_lattices(monkeypatch, table):
     monkeypatch.setattr(exhaustive, "LARGEST_LATTICE", 1)
     monkeypatch.setattr(exhaustive, "LargeSearch", stop)
     for method in (
-        shoal.FullDomain(),
-        shoal.FullDomain(quality="fast"),
-        shoal.FullDomain(quality="best"),
-        shoal.FullDomain(quality="best", time_limit=3),
+        shoal.methods.FullDomain(),
+        shoal.methods.FullDomain(quality="fast"),
+        shoal.methods.FullDomain(quality="best"),
+        shoal.methods.FullDomain(quality="best", time_limit=3),
     ):
         with pytest.raises(shoal.InfeasibleError):
-            anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), method))
+            anonymize(table, shoal.Plan(SCHEMA, (shoal.models.KAnonymity(4),), method))
     assert limits == [60.0, 10.0, 600.0, 3.0]
 
 
@@ -215,7 +243,7 @@ def test_best_quality_of_small_tables_is_optimal(name):
     found = 0
     for _ in range(8):
         problem = tiny(rng, MODELS[name], rows=int(rng.integers(4, 8)))
-        method = shoal.Refine(quality="best", loss=str(rng.choice(["ncp", "precision"])))
+        method = shoal.methods.Refine(quality="best", loss=str(rng.choice(["ncp", "precision"])))
         measure = local_measure(method.loss, problem.frequencies, problem.ladders, {})
         best = optimum(problem, measure, ["ancestor"] * 3, True)
         try:
@@ -232,4 +260,4 @@ def test_best_quality_of_small_tables_is_optimal(name):
 
 def test_no_exact_search_of_larger_tables():
     problem = tiny(np.random.default_rng(1), MODELS["k"], rows=13)
-    assert least_partition(shoal.TopDown().partition(problem)[0]) is None
+    assert least_partition(shoal.methods.TopDown().partition(problem)[0]) is None

@@ -10,13 +10,13 @@ from shoal.datasets.census import census_table
 
 SCHEMA = shoal.Schema(
     {
-        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.Widths((5, 10, 20))),
+        "age": shoal.Column(shoal.Role.QUASI_IDENTIFIER, shoal.schema.Widths((5, 10, 20))),
         "education": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
         "sex": shoal.Column(shoal.Role.QUASI_IDENTIFIER),
         "occupation": shoal.Column(shoal.Role.SENSITIVE),
     }
 )
-MODELS = (shoal.KAnonymity(4), shoal.PSensitive(3))
+MODELS = (shoal.models.KAnonymity(4), shoal.models.PSensitive(3))
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +27,19 @@ def table():
 @pytest.mark.parametrize(
     "start",
     [
-        shoal.TopDown(),
-        shoal.Mondrian(),
-        shoal.Levels({"age": 4, "education": 1}),
-        shoal.FullDomain(suppression=0.05),
-        shoal.Mdav(),
-        shoal.Switching(polish=False),
+        shoal.methods.TopDown(),
+        shoal.methods.Mondrian(),
+        shoal.methods.Levels({"age": 4, "education": 1}),
+        shoal.methods.FullDomain(suppression=0.05),
+        shoal.methods.Mdav(),
+        shoal.methods.Switching(polish=False),
     ],
     ids=lambda method: method.name,
 )
 def test_less_loss_than_the_start(table, start):
     models = MODELS if start.name != "mdav" else MODELS[:1]
     before = shoal.anonymize(table, shoal.Plan(SCHEMA, models, start))
-    after = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.Refine(start=start)))
+    after = shoal.anonymize(table, shoal.Plan(SCHEMA, models, shoal.methods.Refine(start=start)))
     method = after.certificate["method"]
     assert method["start"] == start.name
     assert method["loss_after"] <= method["loss_before"]
@@ -51,13 +51,15 @@ def test_less_loss_than_the_start(table, start):
 
 
 def test_local_optimum_in_certificate(table):
-    release = shoal.anonymize(table, shoal.Plan(SCHEMA, MODELS, shoal.Refine()))
+    release = shoal.anonymize(table, shoal.Plan(SCHEMA, MODELS, shoal.methods.Refine()))
     assert release.certificate["method"]["local_optimum"] is True
 
 
 def test_time_limit(table):
     """Stop in time, and do not claim a local optimum."""
-    plan = shoal.Plan(SCHEMA, MODELS, shoal.Refine(start=shoal.Levels({"age": 4, "education": 1}), time_limit=1e-9))
+    plan = shoal.Plan(
+        SCHEMA, MODELS, shoal.methods.Refine(start=shoal.methods.Levels({"age": 4, "education": 1}), time_limit=1e-9)
+    )
     release = shoal.anonymize(table, plan)
     assert release.certificate["method"]["local_optimum"] is False
     assert all(model["holds"] for model in release.certificate["models"])
@@ -69,11 +71,14 @@ def test_swap_of_rows():
     There are two groups of four, each with a row that belongs to the other.
     """
     schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER), "mark": shoal.Column(shoal.Role.OTHER)})
-    tree = shoal.Tree({"north": ["a", "b", "c", "d"], "south": ["e", "f", "g", "h"]})
+    tree = shoal.schema.Tree({"north": ["a", "b", "c", "d"], "south": ["e", "f", "g", "h"]})
     schema = shoal.Schema({"place": shoal.Column(shoal.Role.QUASI_IDENTIFIER, tree)})
     table = pa.table({"place": list("abcdefgh")})
     release = shoal.anonymize(
-        table, shoal.Plan(schema, (shoal.KAnonymity(4),), shoal.Refine(start=shoal.Levels({"place": 2})))
+        table,
+        shoal.Plan(
+            schema, (shoal.models.KAnonymity(4),), shoal.methods.Refine(start=shoal.methods.Levels({"place": 2}))
+        ),
     )
     assert sorted(release.table["place"].to_pylist()) == ["north"] * 4 + ["south"] * 4
 
@@ -85,12 +90,12 @@ def test_from_a_plan():
         "method": {"name": "refine", "start": {"name": "mondrian", "strict": False}, "time_limit": 5},
     }
     method = shoal.Plan.from_dict(document).method
-    assert method == shoal.Refine(start=shoal.Mondrian(strict=False), time_limit=5)
+    assert method == shoal.methods.Refine(start=shoal.methods.Mondrian(strict=False), time_limit=5)
     assert method.parameters["start"]["name"] == "mondrian"
 
 
 def test_wrong_parameters():
     with pytest.raises(shoal.PlanError, match="'time_limit' must be a number above 0"):
-        shoal.Refine(time_limit=0)
+        shoal.methods.Refine(time_limit=0)
     with pytest.raises(shoal.PlanError, match="another method"):
-        shoal.Refine(start=shoal.Refine())
+        shoal.methods.Refine(start=shoal.methods.Refine())

@@ -106,14 +106,18 @@ def test_rows_with_pseudonyms_are_not_repeated(tmp_path, monkeypatch):
     (tmp_path / "key").chmod(0o600)
     monkeypatch.setenv("SHOAL_PSEUDONYM_KEY", str(tmp_path / "key"))
     schema = shoal.Schema({**plan_of().schema.columns, "who": shoal.Column("person", pseudonym=True)})
-    linked = shoal.Plan(schema, (shoal.TrajectoryAnonymity(2),), shoal.FullDomain())
+    linked = shoal.Plan(schema, (shoal.models.TrajectoryAnonymity(2),), shoal.methods.FullDomain())
     assert shoal.anonymize(table, linked).table.num_rows == 4
     assert not calls
 
 
 def plan_of(**others):
-    columns = {"age": shoal.Column("quasi-identifier", shoal.Flat()), "illness": shoal.Column("sensitive"), **others}
-    return shoal.Plan(shoal.Schema(columns), (shoal.KAnonymity(2),), shoal.FullDomain())
+    columns = {
+        "age": shoal.Column("quasi-identifier", shoal.schema.Flat()),
+        "illness": shoal.Column("sensitive"),
+        **others,
+    }
+    return shoal.Plan(shoal.Schema(columns), (shoal.models.KAnonymity(2),), shoal.methods.FullDomain())
 
 
 def test_uncounted_columns_and_signed_zeros_are_not_repeated(monkeypatch):

@@ -68,11 +68,11 @@ def test_it_is_a_step_of_a_pipeline():
 
 def test_hierarchies_by_name_or_number_and_feature_names():
     frame = pd.DataFrame({"age": X[:, 0], "grade": X[:, 1]})
-    made = Anonymizer(k=5, hierarchies={"age": shoal.intervals(10, 20)}).fit(frame)
-    assert made.plan_.columns["age"].hierarchy == shoal.intervals(10, 20)
+    made = Anonymizer(k=5, hierarchies={"age": shoal.hierarchies.intervals(10, 20)}).fit(frame)
+    assert made.plan_.columns["age"].hierarchy == shoal.hierarchies.intervals(10, 20)
     assert list(made.levels_) == ["age", "grade"]
     assert list(made.get_feature_names_out()) == ["age", "grade"]
-    labels = Anonymizer(k=5, hierarchies={0: shoal.intervals(50)}, encode="label").fit_transform(X)
+    labels = Anonymizer(k=5, hierarchies={0: shoal.hierarchies.intervals(50)}, encode="label").fit_transform(X)
     assert set(labels[:, 0]) <= {"0..49", "50..99", "*"}
 
 
@@ -85,7 +85,7 @@ def test_words_are_recoded_as_labels():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"hierarchies": {"nothing": shoal.flat()}}, "a column 'nothing'"),
+        ({"hierarchies": {"nothing": shoal.hierarchies.flat()}}, "a column 'nothing'"),
         ({"hierarchies": {0: "sensitive"}}, "quasi-identifier"),
         ({"encode": "colour"}, "midpoint or label"),
         ({"k": 1}, "at least 2"),

@@ -106,7 +106,9 @@ def test_profile_and_draft(spark, files):
 def test_methods_are_rehearsed_on_a_sample_of_a_table_on_spark(spark, monkeypatch):
     from shoal.advice import try_methods
 
-    monkeypatch.setattr(try_methods, "partial_knowledge_models", lambda model: True)  # two methods, of which one fits the plan
+    monkeypatch.setattr(
+        try_methods, "partial_knowledge_models", lambda model: True
+    )  # two methods, of which one fits the plan
     here, there = (
         [
             (trial.method.name, trial.loss, trial.rows)

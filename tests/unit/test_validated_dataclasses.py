@@ -96,7 +96,7 @@ VALIDATED: dict[type, dict[str, Any]] = {
     Cuts: {"levels": ((5,),)},
     Intervals: {"levels": (((0, 5),),)},
     Calendar: {},
-    Plan: {"schema": Schema({"a": Column(Role.QUASI_IDENTIFIER)}), "models": (shoal.KAnonymity(2),)},
+    Plan: {"schema": Schema({"a": Column(Role.QUASI_IDENTIFIER)}), "models": (shoal.models.KAnonymity(2),)},
     Output: {"path": "r.csv"},
     Source: {},
     CsvFormat: {},
@@ -104,21 +104,21 @@ VALIDATED: dict[type, dict[str, Any]] = {
     Span: {"lower": Fraction(0), "upper": Fraction(1), "step": Fraction(1)},
     Ledger: {"path": "a.ledger"},
     Questions: {"data": TINY, "ledger": Ledger(Path("a.ledger"))},
-    shoal.KAnonymity: {"k": 2},
-    shoal.PSensitive: {"p": 2},
-    shoal.PAlphaSensitive: {"p": 2, "alpha": 1},
-    shoal.PPlusAlphaSensitive: {"p": 2, "alpha": 1},
-    shoal.LDiversity: {"l": 2},
-    shoal.TCloseness: {"t": 0.5},
-    shoal.AlphaK: {"alpha": 0.5, "k": 2},
-    shoal.DeltaDisclosure: {"delta": 1},
-    shoal.BetaLikeness: {"beta": 1},
-    shoal.TrajectoryAnonymity: {"k": 2},
-    shoal.Known: {"of": shoal.KAnonymity(2), "known": 1},
-    KnowsColumns: {"of": shoal.KAnonymity(2), "columns": ("a",)},
-    shoal.KeySet: {"columns": ("a",), "k": 2},
-    shoal.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
-    shoal.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
+    shoal.models.KAnonymity: {"k": 2},
+    shoal.models.PSensitive: {"p": 2},
+    shoal.models.PAlphaSensitive: {"p": 2, "alpha": 1},
+    shoal.models.PPlusAlphaSensitive: {"p": 2, "alpha": 1},
+    shoal.models.LDiversity: {"l": 2},
+    shoal.models.TCloseness: {"t": 0.5},
+    shoal.models.AlphaK: {"alpha": 0.5, "k": 2},
+    shoal.models.DeltaDisclosure: {"delta": 1},
+    shoal.models.BetaLikeness: {"beta": 1},
+    shoal.models.TrajectoryAnonymity: {"k": 2},
+    shoal.models.Known: {"of": shoal.models.KAnonymity(2), "known": 1},
+    KnowsColumns: {"of": shoal.models.KAnonymity(2), "columns": ("a",)},
+    shoal.models.KeySet: {"columns": ("a",), "k": 2},
+    shoal.budget.methods.PopulationGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "universe": 1000},
+    shoal.budget.methods.SampledGrid: {"k": 2, "ledger": "a.ledger", "levels": {"a": 1}, "beta": "1/4", "bound": 2},
 }
 VALIDATED |= {method: {} for method in METHODS.values() if method not in VALIDATED}
 
@@ -199,22 +199,22 @@ def test_role_given_as_text() -> None:
 def test_identifier_role_as_text_is_not_published() -> None:
     table = pa.table({"name": ["Ann", "Bob"], "a": ["1", "1"]})
     schema = Schema({"name": Column("identifier"), "a": Column("quasi-identifier")})  # type: ignore[arg-type]
-    released = shoal.anonymize(table, Plan(schema, (shoal.KAnonymity(2),), shoal.Levels()))
+    released = shoal.anonymize(table, Plan(schema, (shoal.models.KAnonymity(2),), shoal.methods.Levels()))
     assert released.table.column_names == ["a"]
 
 
 def test_lists_become_tuples_and_mappings_are_copied() -> None:
     weights = {"a": 2}
-    method = shoal.TopDown(weights=weights)
+    method = shoal.methods.TopDown(weights=weights)
     weights["a"] = -5
     assert method.weights == {"a": 2}
-    assert shoal.AntiUnification(order=["<"]).order == ("<",)  # type: ignore[arg-type]
+    assert shoal.methods.AntiUnification(order=["<"]).order == ("<",)  # type: ignore[arg-type]
     assert Categories([["a"], ["b"]]).classes == (("a",), ("b",))  # type: ignore[arg-type]
 
 
 def test_third_party_subclass_is_validated() -> None:
     @dataclasses.dataclass(frozen=True)
-    class Mine(shoal.Levels):
+    class Mine(shoal.methods.Levels):
         often: Annotated[int, Ge(1)] = 1
         kind: Literal["a", "b"] = "a"
 
@@ -226,7 +226,11 @@ def test_third_party_subclass_is_validated() -> None:
 
 def test_numbers_are_exact() -> None:
     assert exact_number(0.1) == exact_number("1/10") == exact_number(Decimal("0.1")) == Fraction(1, 10)
-    assert shoal.TCloseness("1/4") == shoal.TCloseness(Fraction(1, 4)) == shoal.TCloseness(Decimal("0.25"))
+    assert (
+        shoal.models.TCloseness("1/4")
+        == shoal.models.TCloseness(Fraction(1, 4))
+        == shoal.models.TCloseness(Decimal("0.25"))
+    )
     for wrong in (math.nan, "1e999999999", "-1e999999999", "1/0", "x", True, None, 10**400, Decimal("Infinity")):
         with pytest.raises(ValueError):  # noqa: PT011 - any
             exact_number(wrong)

@@ -198,7 +198,7 @@ def anonymize(
     --------
     >>> import pyarrow as pa
     >>> frame = pa.table({"age": [23, 24, 37, 38], "illness": ["flu", "gout", "flu", "gout"]})
-    >>> from shoal import intervals
+    >>> from shoal.hierarchies import intervals
     >>> ages = {"age": intervals(10, 20)}
     >>> release = anonymize(frame, quasi_identifiers=ages, sensitive="illness", k=2, method="full-domain")
     >>> release.table["age"].to_pylist()

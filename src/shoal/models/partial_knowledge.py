@@ -156,7 +156,7 @@ class Known(PartialKnowledge):
 
     The columns are quasi-identifiers.
 
-    >>> from shoal import KAnonymity
+    >>> from shoal.models import KAnonymity
     >>> list(Known(KAnonymity(5), 2).sets(("age", "sex", "zip")))
     [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)]
     """

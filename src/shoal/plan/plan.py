@@ -151,7 +151,8 @@ class Plan(Displayable, Validated):
 
     Examples
     --------
-    >>> from shoal import Plan, identifier, intervals, quasi
+    >>> from shoal import Plan, identifier, quasi
+    >>> from shoal.hierarchies import intervals
     >>> plan = Plan(columns={"name": identifier(), "age": quasi(intervals(5, 10))}, models="k-anonymity k=5")
     >>> plan.with_(k=10, method="mondrian").models
     (KAnonymity(k=10),)
