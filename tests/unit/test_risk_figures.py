@@ -252,7 +252,7 @@ def test_suda_finds_every_minimal_set(rows, data):
 
 @pytest.mark.parametrize(("columns", "largest"), [(1, 1), (2, 1), (7, 6), (9, 6), (12, 5), (20, 3), (63, 1)])
 def test_suda_default_size_of_sets(columns, largest):
-    """The more columns, the smaller the largest set that is searched."""
+    """The default bounds the number of sets to search."""
     assert special_uniques(np.zeros((1, columns), np.int32), np.array([2])).largest == largest
 
 

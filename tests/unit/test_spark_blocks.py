@@ -87,7 +87,7 @@ def test_identical_rows_in_different_groups(spark):
     both(spark, table, shoal.Plan(schema, (shoal.KAnonymity(5),), Mdav(block=40)))
 
 
-def test_columns_keep_their_type(spark):
+def test_columns_keep_their_kind(spark):
     random = np.random.default_rng(3)
     rows = 200
     days = [datetime.date(2020, 1, 1) + datetime.timedelta(int(d)) for d in random.integers(0, 900, rows)]
