@@ -1,4 +1,4 @@
-"""The report: facts that disclose no small group, and a page that says them, needs nothing and harms nobody."""
+"""Report: facts that disclose no small group, and a self-contained page."""
 
 from __future__ import annotations
 
@@ -34,35 +34,38 @@ def patients() -> shoal.Release:
 
     with (FOLDER / "patients.csv").open(newline="") as file:
         header, *rows = csv.reader(file)
-    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(header)})
+    table = pa.table({name: [row[index] for row in rows] for index, name in enumerate(header)})
     return shoal.anonymize(table, plan)
 
 
 class Page(HTMLParser):
-    """The elements and attributes of a page, and its text."""
+    """Elements, attributes and text of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
     def handle_data(self, data):
-        self.said.append(data)
+        self.texts.append(data)
 
     @property
     def text(self) -> str:
-        return " ".join(" ".join(self.said).split())
+        return " ".join(" ".join(self.texts).split())
 
 
 # -- facts -----------------------------------------------------------------------------------------
 
 
 def test_facts_of_the_twelve_patients():
-    """By hand: all twelve are unique before; after, groups of 8 and 4, so 2/12 on average and 1/4 at most."""
+    """Facts worked out by hand.
+
+    All twelve are unique before. After, there are groups of 8 and 4, so the risk is 2/12 on average and 1/4 at most.
+    """
     facts = patients().description
     assert facts.least == 4
     assert (facts.before.groups, facts.before.smallest_group) == (12, 1)
@@ -99,7 +102,11 @@ HIERARCHIES = (
     st.integers(2, 9),
     st.booleans(),
 )
-def test_no_cell_is_small_and_none_is_found_by_subtraction(counts, hierarchy, least, missing):
+def test_no_small_cell_even_by_subtraction(counts, hierarchy, least, missing):
+    """Cells have at least ``least`` rows, also within a label of any level.
+
+    A small count must not follow from subtracting cells from the total of a label.
+    """
     values = sorted(counts)
     ladder = hierarchy.bind([str(value) for value in values], missing)
     count = np.asarray([counts[value] for value in values] + [3] * missing, np.int64)
@@ -137,17 +144,20 @@ def test_distributions_of_releases(rows, k):
     }
     release = shoal.anonymize(table, document)
     for column in release.description.columns:
-        shown = column.distribution
-        assert shown.rows == release.certificate["released"]
-        assert sum(cell.before for cell in shown.cells) == shown.rows
-        assert sum(cell.after for cell in shown.cells) == pytest.approx(shown.rows)
-        assert min(cell.before for cell in shown.cells) >= k
-        assert 0 <= shown.moved <= 1
+        distribution = column.distribution
+        assert distribution.rows == release.certificate["released"]
+        assert sum(cell.before for cell in distribution.cells) == distribution.rows
+        assert sum(cell.after for cell in distribution.cells) == pytest.approx(distribution.rows)
+        assert min(cell.before for cell in distribution.cells) >= k
+        assert 0 <= distribution.moved <= 1
         assert 0 <= column.lost <= 1
 
 
-def test_rows_left_out_are_in_no_distribution():
-    """Before and after add up to the same rows, so that those left out are not found by subtraction."""
+def test_suppressed_rows_in_no_distribution():
+    """Before and after add up to the same rows.
+
+    Otherwise suppressed rows could be found by subtraction.
+    """
     table = pa.table({"town": ["A"] * 5 + ["B"] * 5 + ["C"]})
     plan = {
         "columns": {"town": {"role": "quasi-identifier"}},
@@ -160,8 +170,8 @@ def test_rows_left_out_are_in_no_distribution():
     assert "C" not in re.findall(r"<bdi>(\w)</bdi>", render(release))
 
 
-def test_numbers_that_are_no_values_are_compared_by_round_intervals():
-    """Means of groups: outermost intervals are open, since their ends would be somebody's value."""
+def test_group_means_compared_by_round_intervals():
+    """Outermost intervals are open: their ends would be a person's value."""
     pytest.importorskip("shoal.methods.microaggregation.method")
     values = [*range(20, 80), 197.5]
     plan = {
@@ -178,7 +188,8 @@ def test_numbers_that_are_no_values_are_compared_by_round_intervals():
     assert "197.5" not in render(release)
 
 
-def test_a_method_that_must_not_tell_about_the_source_does_not():
+def test_no_source_facts_without_reveals_source():
+    """A method with ``reveals_source = False`` discloses no source facts."""
     plan = {
         "columns": {
             "age": {"role": "quasi-identifier", "hierarchy": {"intervals": [5, 10], "bottom": 0, "top": 100}},
@@ -206,9 +217,9 @@ def test_a_method_that_must_not_tell_about_the_source_does_not():
 # -- the page --------------------------------------------------------------------------------------
 
 
-def test_the_page_says_what_was_done():
+def test_page_sentences_of_the_patients():
     text = Page(render(patients())).text
-    for said in (
+    for sentence in (
         "The original table has 12 rows; all of them are released.",
         "What names a person directly was removed: name .",
         "at least 4 that look alike",
@@ -218,11 +229,11 @@ def test_the_page_says_what_was_done():
         "level 2 of 3",
         "No bar is about fewer than 4 rows",
     ):
-        assert said in text
+        assert sentence in text
 
 
 def small(method: dict[str, object], **sensitive: object) -> shoal.Release:
-    """Sixty people of many ages; forty-five of them have the flu."""
+    """Release sixty people of various ages; forty-five have the flu."""
     rows = [(20 + (7 * n) % 40, "abc"[n % 3], "flu" if n % 4 else "hiv") for n in range(60)]
     table = pa.table({"age": [row[0] for row in rows], "town": [row[1] for row in rows], "x": [row[2] for row in rows]})
     document = {
@@ -237,11 +248,11 @@ def small(method: dict[str, object], **sensitive: object) -> shoal.Release:
     return shoal.anonymize(table, document)
 
 
-def test_a_column_of_which_only_categories_are_told_is_not_called_unchanged():
+def test_published_categories_not_called_unchanged():
     plain = Page(render(small({"name": "mondrian"}))).text
     assert "What the table tells about these people ( x ) was not changed." in plain
-    told = {"categories": [["hiv"], ["flu"]], "category_names": ["grave", "light"], "publish": "categories"}
-    text = Page(render(small({"name": "mondrian"}, **told))).text
+    categories = {"categories": [["hiv"], ["flu"]], "category_names": ["grave", "light"], "publish": "categories"}
+    text = Page(render(small({"name": "mondrian"}, **categories))).text
     assert "Of x the release tells the category only, not the value itself." in text
     assert "x its category only" in text
     assert "not changed" not in text
@@ -250,27 +261,30 @@ def test_a_column_of_which_only_categories_are_told_is_not_called_unchanged():
 def test_overlapping_patterns_are_not_called_rows():
     release = small({"name": "anti-unification", "patterns": "overlapping"})
     text = Page(render(release)).text
-    told = release.certificate
-    assert f"{told['released']} of them are described by patterns" in text or "all of them are described" in text
+    certificate = release.certificate
+    assert f"{certificate['released']} of them are described by patterns" in text or "all of them are described" in text
     assert "are released" not in text
-    assert f"rows described {told['released']}" in text
-    assert f"patterns {told['groups']}" in text
+    assert f"rows described {certificate['released']}" in text
+    assert f"patterns {certificate['groups']}" in text
     assert "What the patterns give away" in text
     assert "Records all of whose patterns show one sensitive value" in text
 
 
-def test_every_method_is_told_in_a_sentence_of_its_own():
+def test_every_method_has_a_sentence():
     assert set(METHODS) <= set(_METHODS)
 
 
-def test_the_choice_between_methods_is_told():
+def test_auto_sentence_names_the_chosen_method():
     release = small({"name": "auto", "methods": ["top-down", "mondrian"]})
     text = Page(render(release)).text
     assert _METHODS["auto"] + " " + _METHODS[release.certificate["method"]["chosen"]] in text
 
 
-def test_particulars_have_no_two_rows_of_one_name():
-    """What was set and what was found may have the same name: a loss to compare by, and the loss."""
+def test_particulars_have_unique_row_names():
+    """Settings and results may share a name.
+
+    One example is the loss to compare by, and the loss itself.
+    """
     text = render(small({"name": "full-domain", "suppression": 0.1}))
     part = text[text.index('id="particulars"') :]
     names = re.findall(r'<th scope="row">(.*?)</th>', part)
@@ -279,7 +293,7 @@ def test_particulars_have_no_two_rows_of_one_name():
     assert len(names) == len(set(names))
 
 
-def test_one_row_was_left_out():
+def test_one_suppressed_row_in_the_singular():
     table = pa.table({"town": ["A"] * 5 + ["B"] * 5 + ["C"]})
     plan = {
         "columns": {"town": {"role": "quasi-identifier"}},
@@ -291,7 +305,7 @@ def test_one_row_was_left_out():
     assert "level 0 of 1 (exact)" in text
 
 
-def test_joiners_stay_and_signs_of_direction_do_not():
+def test_joiners_stay_and_bidi_controls_do_not():
     family, persian = "\U0001f469\u200d\U0001f467", "می\u200cخواهم"
     assert prose(family) == family
     assert prose(persian) == persian
@@ -299,14 +313,14 @@ def test_joiners_stay_and_signs_of_direction_do_not():
 
 
 @pytest.mark.parametrize(
-    ("exposed", "said"), [(0, "0 would be left"), (2, "fewer than 5 would be left"), (40, "40 would be left")]
+    ("exposed", "remaining"), [(0, "0 would be left"), (2, "fewer than 5 would be left"), (40, "40 would be left")]
 )
-def test_the_earlier_release_is_told(exposed, said):
+def test_intersection_with_an_earlier_release(exposed, remaining):
     release = small({"name": "mondrian"})
     found = {"people": 60, "exposed": exposed, "crowd_below": 5, "smallest_crowd": 1, "left_out": 3}
     text = Page(render(release.certificate.adding(intersection=found), release.description)).text
     assert (
-        f"Of 60 rows of the original that are found in both, {said} among fewer than 5 rows. 3 could not be placed"
+        f"Of 60 rows of the original that are found in both, {remaining} among fewer than 5 rows. 3 could not be placed"
         in text
     )
     assert "earlier release" not in Page(render(release)).text
@@ -330,7 +344,7 @@ def test_landmarks_headings_and_headers():
     assert all(link[0] == "#" and link[1:] in ids for link in links)
 
 
-def test_the_page_needs_nothing_from_outside():
+def test_page_loads_nothing_from_outside():
     text = render(patients())
     page = Page(text)
     assert {"script", "link", "iframe", "img", "object", "embed", "form", "base"}.isdisjoint(
@@ -343,11 +357,11 @@ def test_the_page_needs_nothing_from_outside():
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2.1, contrast ratio."""
+    """Return the contrast ratio of WCAG 2.1."""
 
     def light(colour: str) -> float:
         full = colour if len(colour) == 7 else "#" + "".join(2 * sign for sign in colour[1:])
-        parts = [int(full[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        parts = [int(full[start : start + 2], 16) / 255 for start in (1, 3, 5)]
         linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -366,7 +380,7 @@ def test_contrast():
             assert contrast(palette[mark], palette["page"]) >= 3
 
 
-def test_the_same_release_gives_the_same_page():
+def test_same_release_gives_same_page():
     assert render(patients()) == render(patients())
 
 
@@ -408,7 +422,7 @@ def test_hostile_names_values_and_labels():
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"population-grid", "sampled-grid"}))  # they need a ledger
 def test_every_method_has_a_report(name):
-    """Whatever a method publishes can be described, and no cell of it is smaller than k."""
+    """Every published table can be described, with no cell smaller than k."""
     rows = [(20 + (7 * n) % 40, "abc"[n % 3], "uvwx"[n % 4]) for n in range(60)]
     table = pa.table({"age": [row[0] for row in rows], "town": [row[1] for row in rows], "x": [row[2] for row in rows]})
     document = {
@@ -445,14 +459,14 @@ def write_plan(folder: Path, output: str = "") -> Path:
     return plan
 
 
-def test_the_report_stands_beside_the_table(tmp_path):
+def test_report_written_next_to_the_table(tmp_path):
     release = shoal.release(write_plan(tmp_path))
     page = (tmp_path / "released.report.html").read_text(encoding="utf-8")
     assert page == render(release)
     assert release.certificate["output"]["sha256"] in page
 
 
-def test_no_report_where_none_is_asked_for_and_no_old_one_stays(tmp_path):
+def test_report_false_removes_the_old_report(tmp_path):
     shoal.release(write_plan(tmp_path))
     assert report_of(tmp_path / "released.csv").exists()
     release = shoal.release(write_plan(tmp_path, "report = false\noverwrite = true\n"))
@@ -462,14 +476,14 @@ def test_no_report_where_none_is_asked_for_and_no_old_one_stays(tmp_path):
         render(release)
 
 
-def test_a_report_that_exists_is_not_touched(tmp_path):
+def test_existing_report_is_not_overwritten(tmp_path):
     (tmp_path / "released.report.html").write_text("mine")
     with pytest.raises(shoal.OutputError, match=r"released\.report\.html' exists"):
         shoal.release(write_plan(tmp_path))
     assert (tmp_path / "released.report.html").read_text() == "mine"
 
 
-def test_an_outdated_report_comes_back_where_the_table_cannot_be_moved(tmp_path):
+def test_old_report_restored_if_the_table_cannot_be_moved(tmp_path):
     (tmp_path / "stage").mkdir()
     staged = tmp_path / "stage" / "table.csv"
     staged.write_text("new")
@@ -479,7 +493,7 @@ def test_an_outdated_report_comes_back_where_the_table_cannot_be_moved(tmp_path)
     assert (tmp_path / "released.report.html").read_text() == "old"
 
 
-def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
+def test_bar_length_hides_small_counts():
     from shoal.report.page import _exposed
     from shoal.risk.attacks import AttackResult
 
@@ -491,7 +505,7 @@ def test_the_length_of_a_bar_does_not_tell_how_few_people_there_are():
     assert "5 rows" in cells[5]
 
 
-def test_one_is_not_told_as_many():
+def test_singular_and_plural_units():
     from shoal.report.page import _quantity
 
     assert [_quantity(count, unit) for unit in ("rows", "people") for count in (1, 2000)] == [

@@ -1,4 +1,7 @@
-"""The papers' experiments: what needs no data runs, and what needs some says where it can be had."""
+"""Experiments of the papers.
+
+Those that need no data run; for the others, the page names the source of the data.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from shoal.papers.page import Section, to_html, to_markdown
 from shoal.report.line_chart import line_chart
 
 
-def test_without_data_it_says_what_is_missing(tmp_path, monkeypatch):
+def test_missing_data_is_named(tmp_path, monkeypatch):
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     result = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path / "pages"), "--json"])
     assert result.exit_code == 0
@@ -28,12 +31,12 @@ def test_without_data_it_says_what_is_missing(tmp_path, monkeypatch):
     assert (tmp_path / "pages" / "papers.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_no_page_of_somebody_is_replaced_unless_told(tmp_path, monkeypatch):
+def test_existing_page_needs_overwrite(tmp_path, monkeypatch):
     monkeypatch.delenv("SHOAL_DATA", raising=False)
     (tmp_path / "papers.md").write_text("mine")
     arguments = ["reproduce", "--out", str(tmp_path), "--paper", "microaggregation", "--json"]
     assert isinstance(CliRunner().invoke(app, arguments).exception, OutputError)
-    assert [place.name for place in tmp_path.iterdir()] == ["papers.md"]
+    assert [path.name for path in tmp_path.iterdir()] == ["papers.md"]
     assert (tmp_path / "papers.md").read_text() == "mine"
     assert CliRunner().invoke(app, [*arguments, "--overwrite"]).exit_code == 0
     assert (tmp_path / "papers.md").read_text() != "mine"
@@ -45,7 +48,10 @@ def test_an_unknown_paper_is_an_error(tmp_path):
 
 
 def test_figure_1_of_the_enhanced_models():
-    """Rows 3 and 4 become 435*, rows 1 and 2 stay, with α = 1; with α = 2 all stay at 435*."""
+    """With α = 1 rows 3 and 4 become 435*, with α = 2 all rows.
+
+    With α = 1 rows 1 and 2 stay.
+    """
     rows = dict(enhanced_models._table_8().rows)
     assert rows[1] == "435* Flu, 435* HIV, 4351 Flu, 4351 HIV"
     assert rows[2] == "435* Flu, 435* Flu, 435* HIV, 435* HIV"
@@ -78,9 +84,9 @@ def test_table_2_of_microaggregation(shared_data, monkeypatch):
     assert groups == 13
 
 
-def test_charts_are_in_the_page_and_beside_the_markdown(tmp_path):
+def test_charts_in_html_and_next_to_markdown(tmp_path):
     chart = line_chart("<b>", "x", "y", {"one & two": [(1, 2), (2, 4), (3, float("nan"))], "three": [(1, 1)]})
-    assert chart.count("<circle") == 3  # two points and the legend's mark: a value that is not known is left out
+    assert chart.count("<circle") == 3  # two points and the legend's mark: NaN is left out
     assert "<b>" not in chart
     assert "one &amp; two" in chart
     ElementTree.fromstring(chart)
@@ -91,17 +97,17 @@ def test_charts_are_in_the_page_and_beside_the_markdown(tmp_path):
 
 
 @pytest.mark.parametrize("logarithmic", [False, True])
-def test_charts_put_values_where_they_belong(logarithmic):
+def test_chart_coordinates_follow_values(logarithmic):
     chart = line_chart("t", "x", "y", {"line": [(1, 10), (100, 1000)]}, log_x=logarithmic, log_y=logarithmic)
-    places = ElementTree.fromstring(chart).find(".//{*}polyline").get("points").split()
-    (left, low), (right, high) = (tuple(map(float, place.split(","))) for place in places)
+    points = ElementTree.fromstring(chart).find(".//{*}polyline").get("points").split()
+    (left, low), (right, high) = (tuple(map(float, point.split(","))) for point in points)
     assert left < right
     assert low > high  # downwards in a picture
     with pytest.raises(ValueError, match="at least one point"):
         line_chart("t", "x", "y", {"line": []})
 
 
-def test_pages_escape_what_they_show():
+def test_pages_escape_values():
     section = Section("<b>", ("a|b", "", "c", "d"), [("<script>", None, 1.23456, 123.456)], "R & D, `x < y`")
     page = to_html("t", "i", [("p", [section])])
     assert "<script>" not in page

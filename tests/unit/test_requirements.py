@@ -1,4 +1,4 @@
-"""What is installed is what was locked."""
+"""Locked requirements of the project, the demo and the documentation."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_every_locked_package_has_one_version_and_hashes(lock):
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_the_lock_names_no_place_to_fetch_from(lock):
+def test_lock_names_no_package_index(lock):
     assert "://" not in LOCKS[lock]
     assert "index" not in LOCKS[lock]
 
 
-def test_everything_that_is_needed_is_locked():
+def test_all_requirements_are_locked():
     locked = {name(line) for line in LOCK.splitlines() if not line.startswith(" ")}
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     extras = [one for group in project["optional-dependencies"].values() for one in group]
@@ -42,7 +42,7 @@ def test_everything_that_is_needed_is_locked():
     assert {name(one) for one in needed} <= locked
 
 
-def test_set_up_refuses_a_file_that_was_not_locked():
+def test_setup_requires_hashes():
     assert '--require-hashes --requirement "$lock"' in (PROJECT / "scripts" / "setup").read_text()
 
 
@@ -51,7 +51,8 @@ def entries(file):
     return {name(entry): entry.strip() for entry in re.split(r"\n(?=\S)", text)}
 
 
-def test_the_demo_needs_no_more_than_shoal_itself_and_is_locked_to_the_same_files():
+def test_demo_lock_is_a_subset_of_the_lock():
+    """The demo needs only shoal's dependencies, locked to the same files."""
     whole, demo = entries("lock.txt"), entries("demo.txt")
     assert all(whole[one] == entry for one, entry in demo.items())
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
@@ -60,7 +61,8 @@ def test_the_demo_needs_no_more_than_shoal_itself_and_is_locked_to_the_same_file
     assert not (extras | {"pytest", "mypy", "ruff", "hypothesis"}) & set(demo)
 
 
-def test_the_documentation_is_built_with_shoal_as_it_is_locked_and_what_it_needs_beside_it():
+def test_site_lock_contains_the_demo_lock():
+    """The site needs the locked shoal and the requirements of ``site.txt``."""
     whole, demo, site = entries("lock.txt"), entries("demo.txt"), entries("site-lock.txt")
     assert demo.items() <= site.items()
     assert all(site[one] == whole[one] for one in whole.keys() & site.keys())

@@ -1,4 +1,4 @@
-"""The examples of the docs pages and of the modules run, and say what is written there."""
+"""Examples of the documentation pages and the modules give their output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Risk figures against slow twins and published values."""
+"""Risk figures against reference implementations and published values."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def coded(rows):
 
 
 def test_intruders_of_twelve_patients_by_hand():
-    """Table 1: everyone unique. Table 2: groups 2, 2, 4, 2, 2. Tables 5 to 7: groups of 4."""
+    """Prosecutor and marketer for the paper's tables.
+
+    Table 1: everyone unique. Table 2: groups 2, 2, 4, 2, 2. Tables 5 to 7: groups of 4.
+    """
     original = reidentification(np.ones(12, np.int64))
     assert (original.prosecutor.highest, original.prosecutor.average, original.prosecutor.at_risk) == (1, 1, 1)
     second = reidentification(np.array([2, 2, 4, 2, 2]), threshold=0.25)
@@ -128,7 +131,7 @@ def test_zayatz_is_exact(sizes, factor):
 @pytest.mark.parametrize(
     ("alpha", "beta", "fraction"), [(0.3, 0.05, 0.2), (1.0, 0.2, 0.5), (2.5, 0.6, 0.3), (0.05, 0.9, 0.05)]
 )
-def test_snb_finds_the_parameters_of_its_own_expectations(alpha, beta, fraction):
+def test_snb_recovers_parameters_from_expectations(alpha, beta, fraction):
     one, two = slow.snb_expectations(1000, fraction, alpha, beta)
     roots = fit_snb(one, two, 1000, fraction)
     assert any(a == pytest.approx(alpha, rel=1e-6) and b == pytest.approx(beta, rel=1e-6) for a, b in roots)
@@ -151,16 +154,16 @@ def test_snb_is_the_largest_root_or_none():
 @given(
     sizes_of_groups.filter(lambda sizes: 1 in sizes), st.sampled_from([Fraction(1, 10), Fraction(1, 4), Fraction(1, 2)])
 )
-def test_shlosser_is_as_its_twin(sizes, fraction):
+def test_shlosser_equals_the_reference(sizes, fraction):
     assert shlosser(np.array(sizes), float(fraction)) == pytest.approx(float(slow.shlosser(sizes, fraction)), rel=1e-9)
 
 
-def test_shlosser_of_everything_is_what_there_is():
+def test_shlosser_of_the_whole_population():
     assert shlosser(np.array([1, 1, 2, 5]), 1.0) == 4
 
 
 @given(st.lists(st.integers(1, 6), min_size=3, max_size=25).filter(lambda s: 1 in s and max(s) > 1))
-def test_pitman_is_the_likeliest(sizes):
+def test_pitman_maximizes_the_likelihood(sizes):
     theta, alpha = fit_pitman(np.array(sizes))
     best = slow.pitman_log_likelihood(sizes, theta, alpha)
     for t in np.geomspace(0.01, 1000, 25):
@@ -176,8 +179,11 @@ def test_pitman_expectation_is_exact(sizes, factor):
     assert pitman(np.array(sizes), 1 / factor) == pytest.approx(expected, rel=1e-6)
 
 
-def test_dis_score_is_unbiased_above_and_below():
-    """Over all Bernoulli samples of a population, π c_1 and its denominator have the expectations they should."""
+def test_dis_score_numerator_and_denominator_unbiased():
+    """π c_1 and the denominator have the expectations they should.
+
+    Expectations are over all Bernoulli samples of a population.
+    """
     population, fraction = [1, 1, 2, 3, 4], 0.3
     ones = sum(size * fraction * (1 - fraction) ** (size - 1) for size in population)
     twos = sum(math.comb(size, 2) * fraction**2 * (1 - fraction) ** (size - 2) for size in population if size > 1)
@@ -196,8 +202,11 @@ def test_dankar_chooses_by_the_rule():
         population_uniques(sizes, 0.0)
 
 
-def test_estimators_come_near_a_known_population():
-    """A population with 8,000 uniques, sampled at a fifth and a half: no estimator is off by more than a third."""
+def test_estimators_near_a_known_population():
+    """No estimator is off by more than a third.
+
+    The population has 8,000 uniques and is sampled at a fifth and a half.
+    """
     random = np.random.default_rng(1)
     population = 1 + random.negative_binomial(0.3, 0.05, 20_000)
     truth = int((population == 1).sum())
@@ -231,18 +240,19 @@ def test_suda_finds_every_minimal_set(rows, data):
     for columns, owners in minimal_sample_uniques(distinct, count, largest):
         for owner in owners:
             sets[owner].append(columns)
-    twin = slow.minimal_uniques(rows, largest)
-    assert [sorted(sets[place]) for place in inverse] == [sorted(found) for found in twin]
+    expected = slow.minimal_uniques(rows, largest)
+    assert [sorted(sets[index]) for index in inverse] == [sorted(found) for found in expected]
     found = special_uniques(distinct, count, largest=largest)
     assert found.score[inverse].tolist() == slow.suda_scores(rows, largest)
     assert found.contribution.tolist() == pytest.approx(slow.suda_contribution(rows, largest))
-    assert [int(found.smallest[place]) for place in inverse] == [
-        min((len(columns) for columns in sets), default=0) for sets in twin
+    assert [int(found.smallest[index]) for index in inverse] == [
+        min((len(columns) for columns in sets), default=0) for sets in expected
     ]
 
 
 @pytest.mark.parametrize(("columns", "largest"), [(1, 1), (2, 1), (7, 6), (9, 6), (12, 5), (20, 3), (63, 1)])
-def test_suda_looks_at_no_more_sets_than_it_can(columns, largest):
+def test_suda_default_size_of_sets(columns, largest):
+    """The default bounds the number of sets to search."""
     assert special_uniques(np.zeros((1, columns), np.int32), np.array([2])).largest == largest
 
 

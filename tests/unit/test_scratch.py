@@ -1,4 +1,7 @@
-"""Private folders: a live run's is never removed, a dead run's is, and nobody else's is touched."""
+"""Private folders of runs.
+
+The folder of a live run is never removed, that of a dead run is, and no other folder is touched.
+"""
 
 from __future__ import annotations
 
@@ -35,28 +38,29 @@ def start(folder: Path, *before: str) -> subprocess.Popen[str]:
 
 
 def abandon(folder: Path) -> Path:
-    """A folder as a killed run leaves it."""
+    """Make a folder as a killed run leaves it."""
     folder.mkdir()
     (folder / LOCK).touch()
     (folder / "records").write_text("left")
     return folder
 
 
-def test_a_folder_is_private_and_removed(tmp_path: Path) -> None:
-    held = make_scratch(tmp_path, "shoal-")
-    assert stat.S_IMODE(held.path.stat().st_mode) == 0o700
-    assert stat.S_IMODE((held.path / LOCK).stat().st_mode) == 0o600
-    (held.path / "deep").mkdir()
-    (held.path / "deep" / "records").write_text("x")
-    held.remove()
-    held.remove()
+def test_folder_is_private_and_removed(tmp_path: Path) -> None:
+    scratch_folder = make_scratch(tmp_path, "shoal-")
+    assert stat.S_IMODE(scratch_folder.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((scratch_folder.path / LOCK).stat().st_mode) == 0o600
+    (scratch_folder.path / "deep").mkdir()
+    (scratch_folder.path / "deep" / "records").write_text("x")
+    scratch_folder.remove()
+    scratch_folder.remove()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_live_run_of_another_process_namespace_keeps_its_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There its number means no process, or another: as if every process were gone."""
+def test_live_run_of_another_pid_namespace_keeps_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process number means nothing here, or another process.
+
+    This is simulated as if every process were gone.
+    """
 
     def gone(*_: Any) -> None:
         raise ProcessLookupError
@@ -73,10 +77,10 @@ def test_a_live_run_of_another_process_namespace_keeps_its_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_live_run_in_a_container_keeps_its_folder(tmp_path: Path) -> None:
+def test_live_run_in_a_container_keeps_its_folder(tmp_path: Path) -> None:
     other = ("unshare", "--pid", "--fork", "--kill-child")
     if shutil.which("unshare") is None or subprocess.run([*other, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine does not let us make a process namespace")
+        pytest.skip("this machine does not allow a new process namespace")
     with start(tmp_path, *other) as process:
         assert process.stdout is not None
         folder = Path(process.stdout.readline().strip())
@@ -86,14 +90,14 @@ def test_a_live_run_in_a_container_keeps_its_folder(tmp_path: Path) -> None:
         process.stdin.close()
 
 
-def test_what_a_dead_run_left_is_removed(tmp_path: Path) -> None:
+def test_folders_of_dead_runs_are_removed(tmp_path: Path) -> None:
     abandon(tmp_path / f"shoal-{os.getpid()}-abc")
     (tmp_path / "shoal-17-empty").mkdir()  # killed before it had a lock
     make_scratch(tmp_path, "shoal-").remove()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_a_run_s_folder_is_not_touched(tmp_path: Path) -> None:
+def test_other_folders_are_not_touched(tmp_path: Path) -> None:
     (tmp_path / "shoal-2024-backup").mkdir()
     (tmp_path / "shoal-2024-backup" / "mine").touch()
     abandon(tmp_path / "shoal-notes")
@@ -104,7 +108,7 @@ def test_what_is_not_a_run_s_folder_is_not_touched(tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     target, folder = abandon(tmp_path / "target"), tmp_path / "work"
     folder.mkdir()
     (folder / "shoal-17-abc").symlink_to(target)
@@ -126,7 +130,7 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "nothing yet").exists()
 
 
-def test_a_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = abandon(tmp_path / "shoal-17-abc")
     own = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: own + 1)
@@ -139,9 +143,7 @@ def test_a_folder_of_another_user_is_not_touched(tmp_path: Path, monkeypatch: py
     assert not folder.exists()
 
 
-def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_removed_before_its_lock_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make, swept = tempfile.mkdtemp, []
 
     def sweep(**given: Any) -> str:
@@ -152,15 +154,13 @@ def test_a_folder_that_is_swept_before_it_is_locked_is_made_again(
         return made
 
     monkeypatch.setattr(tempfile, "mkdtemp", sweep)
-    held = make_scratch(tmp_path, "shoal-")
-    assert [path.name for path in tmp_path.iterdir()] == [held.path.name]
+    scratch_folder = make_scratch(tmp_path, "shoal-")
+    assert [path.name for path in tmp_path.iterdir()] == [scratch_folder.path.name]
     assert not any(Path(made).exists() for made in swept)
-    held.remove()
+    scratch_folder.remove()
 
 
-def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lock_on_a_removed_file_is_void(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, lock = abandon(tmp_path / "shoal-17-abc"), fcntl.flock
 
     def too_late(handle: int, kind: int) -> None:
@@ -173,22 +173,23 @@ def test_a_lock_on_a_file_that_was_removed_meanwhile_counts_for_nothing(
         lock_folder(folder)
 
 
-def test_a_folder_that_is_held_or_was_removed_is_not_kept_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = make_scratch(tmp_path, "shoal-")
+def test_no_open_file_after_a_failed_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is locked already, or was removed."""
+    scratch_folder = make_scratch(tmp_path, "shoal-")
     before = len(os.listdir("/proc/self/fd"))
-    assert lock_folder(held.path) is None
+    assert lock_folder(scratch_folder.path) is None
     monkeypatch.setattr(os.path, "samestat", lambda *_: False)
-    held.unlock()
+    scratch_folder.unlock()
     with pytest.raises(FileNotFoundError):
-        lock_folder(held.path)
+        lock_folder(scratch_folder.path)
     assert len(os.listdir("/proc/self/fd")) == before - 1
 
 
-def test_what_cannot_be_removed_does_not_keep_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    held = make_scratch(tmp_path, "shoal-")
+def test_removal_goes_on_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scratch_folder = make_scratch(tmp_path, "shoal-")
     for name in ("a", "b"):
-        (held.path / name).mkdir()
-        (held.path / name / "records").touch()
+        (scratch_folder.path / name).mkdir()
+        (scratch_folder.path / name / "records").touch()
     remove = os.rmdir
 
     def refuse(path: Any, **given: Any) -> None:
@@ -197,8 +198,8 @@ def test_what_cannot_be_removed_does_not_keep_the_rest(tmp_path: Path, monkeypat
         remove(path, **given)
 
     monkeypatch.setattr(os, "rmdir", refuse)
-    held.clear()
+    scratch_folder.clear()
     monkeypatch.undo()
-    assert list(held.path.rglob("records")) == []
-    held.remove()
+    assert list(scratch_folder.path.rglob("records")) == []
+    scratch_folder.remove()
     assert list(tmp_path.iterdir()) == []

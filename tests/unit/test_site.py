@@ -1,4 +1,7 @@
-"""The documentation site, without building it: navigation, reference, tutorials, and the check of a built one."""
+"""Documentation site, without building it.
+
+Navigation, reference, tutorials, and the check of a built site.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ made = functools.cache(made_pages)
 
 
 def pages():
-    """All pages of the site by name, with links as the site has them."""
+    """Return all pages of the site by name, with links as on the site."""
     own = {
         str(file.relative_to(DOCS).with_suffix("")): file
         for file in (*DOCS.glob("*.md"), *DOCS.glob("reproduced/*.md"))
@@ -29,7 +32,7 @@ def pages():
     return {name: mend_links(name, text) for name, text in texts.items()}
 
 
-def test_the_navigation_names_every_page_once():
+def test_navigation_names_every_page_once():
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     named = [line for tree in re.findall(r"^```{toctree}\n(.*?)^```", index, re.M | re.S) for line in tree.splitlines()]
     named = [line for line in named if line and not line.startswith(":")]
@@ -37,13 +40,13 @@ def test_the_navigation_names_every_page_once():
 
 
 def parts(text):
-    """What headings are called in links, as on other sites of Markdown."""
+    """Return the anchors of headings, as on other sites of Markdown."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
     plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
 
 
-def test_links_between_pages_lead_to_a_page_and_to_a_part_of_it():
+def test_links_between_pages_lead_to_a_page_and_heading():
     texts = pages()
     for name, text in texts.items():
         for path, part in re.findall(r"\]\(([\w./-]*?)(?:#([\w-]+))?\)", text):
@@ -56,21 +59,21 @@ def test_links_between_pages_lead_to_a_page_and_to_a_part_of_it():
 
 
 def test_every_public_name_is_in_the_reference_once():
-    told = [name for _, _, names in reference.NAMES.values() for name in names.split()]
-    assert sorted([*told, "__version__"]) == sorted(shoal.__all__)
+    listed = [name for _, _, names in reference.NAMES.values() for name in names.split()]
+    assert sorted([*listed, "__version__"]) == sorted(shoal.__all__)
 
 
-def test_every_key_of_a_plan_is_in_the_reference_and_is_explained():
+def test_every_plan_key_is_explained_in_the_reference():
     schema = json.loads(FILE.read_text(encoding="utf-8"))
     page = made()["plan-keys"]
     methods = schema["$defs"]["Method"]["anyOf"][1:]
     sections = [schema, *(schema["$defs"][name] for name in SECTION_CLASSES)]
     for part in (*sections, *methods):
-        for key, told in part["properties"].items():
-            if "const" in told:
-                assert f"### `{told['const']}`" in page
+        for key, entry in part["properties"].items():
+            if "const" in entry:
+                assert f"### `{entry['const']}`" in page
             else:
-                assert told.get("description"), key
+                assert entry.get("description"), key
                 assert f"| `{key}` |" in page
 
 
@@ -80,44 +83,48 @@ def test_every_command_is_in_the_reference():
     assert all(f"\n## shoal {command}\n" in made()["commands"] for command in COMMANDS)
 
 
-def test_errors_are_told_with_all_their_messages_and_none_of_what_is_filled_in():
+def test_error_reference_lists_message_templates():
+    """All messages are listed, without the values that are filled in."""
     found = reference.messages()
     assert sum(map(len, found.values())) > 500
     assert ("PlanError", "A key set must name at least one column; it names none.") in found["models"]
-    assert any("‹…›" in said for _, said in found["plan"])
-    assert not any("{error" in said or "!r}" in said for told in found.values() for _, said in told)
+    assert any("‹…›" in message for _, message in found["plan"])
+    assert not any("{error" in message or "!r}" in message for errors in found.values() for _, message in errors)
 
 
 @pytest.mark.parametrize("file", TUTORIALS, ids=lambda file: file.stem)
-def test_a_tutorial_gives_what_it_shows(file):
-    """As text; how results look in a notebook is held by other tests."""
+def test_tutorial_outputs_are_current(file):
+    """Compare outputs as text; other tests cover display in a notebook."""
     if file.stem == "learning":
         pytest.importorskip("sklearn", reason="this tutorial needs scikit-learn")
     cells = notebooks.read(file)
-    kept = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
+    saved = [cell["outputs"] for cell in cells if cell["cell_type"] == "code"]
     given = list(notebooks.outputs(cells))
-    assert list(map(texts, given)) == list(map(texts, kept)), "run: python -m docs.making.notebooks docs/tutorials/*"
+    assert list(map(texts, given)) == list(map(texts, saved)), "run: python -m docs.making.notebooks docs/tutorials/*"
 
 
 def texts(outputs):
     return ["".join(output.get("text", output.get("data", {}).get("text/plain", ()))) for output in outputs]
 
 
-def test_a_notebook_shows_what_is_printed_what_is_warned_of_and_the_last_expression():
+def test_notebook_cell_outputs():
+    """Outputs are printed text, warnings and the last expression."""
     source = ["import warnings\n", "print('a')\n", "warnings.warn('b')\n", "1 + 1"]
-    ((printed, shown),) = notebooks.outputs([{"cell_type": "code", "source": source}])
+    ((printed, value),) = notebooks.outputs([{"cell_type": "code", "source": source}])
     assert printed["text"] == ["a\n", "UserWarning: b\n"]
-    assert shown["data"] == {"text/plain": ["2"]}
+    assert value["data"] == {"text/plain": ["2"]}
 
 
-def test_pictures_are_as_they_are_drawn():
+def test_pictures_are_current():
     for name, draw in PICTURES.items():
         assert (FOLDER / f"concept-{name}.svg").read_text(encoding="utf-8") == draw(), (
             "run: python -m docs.making.pictures"
         )
 
 
-def test_a_site_that_is_broken_or_asks_other_hosts_is_found(tmp_path):
+def test_faults_of_a_built_site(tmp_path):
+    """Broken links and requests to other hosts are found."""
+
     def build(head="", body=""):
         (tmp_path / "a.html").write_text(f"<html><head>{head}</head><body><p id='here'></p>{body}</body></html>")
         return faults(tmp_path)
@@ -125,7 +132,7 @@ def test_a_site_that_is_broken_or_asks_other_hosts_is_found(tmp_path):
     (tmp_path / "style.css").write_text("p { color: red }")
     whole = "<a href='#here'>x</a><a href='a.html#here'>x</a><a href='https://other.example/'>x</a>"
     assert build("<link rel='stylesheet' href='style.css'>", whole) == []
-    for head, body, said in (
+    for head, body, message in (
         ("<script src='https://other.example/x.js'></script>", "", "another host"),
         ("<link rel='stylesheet' href='//other.example/x.css'>", "", "another host"),
         ("", "<img src='http://other.example/x.png'>", "another host"),
@@ -134,20 +141,20 @@ def test_a_site_that_is_broken_or_asks_other_hosts_is_found(tmp_path):
         ("", "<a href='#gone'>x</a>", "no such part"),
     ):
         (found,) = build(head, body)
-        assert said in found
+        assert message in found
     (tmp_path / "style.css").write_text(
         "@import 'https://other.example/x.css'; p { background: url(//other.example/x) }"
     )
     assert len(build()) == 2
 
 
-def test_no_page_of_ours_loads_anything():
+def test_pages_load_nothing_from_outside():
     assert not re.search(r"https?://", (DOCS / "looks" / "site.css").read_text(encoding="utf-8"))
     for name, text in pages().items():
         assert not re.search(r"!\[[^\]]*\]\(https?://|<(?:script|img|iframe)\b", re.sub(r"`[^`]*`", "", text)), name
 
 
-def test_the_links_of_the_project_are_mended():
+def test_project_links_are_rewritten():
     assert mend_links("start", "[a](tutorials/survey.ipynb)") == "[a](made/survey.md)"
     assert mend_links("safety", "[a](../SECURITY.md#x)") == "[a](made/SECURITY.md#x)"
     assert mend_links("made/CHANGELOG", "[a](docs/models.md)") == "[a](../models.md)"

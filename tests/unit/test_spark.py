@@ -1,4 +1,7 @@
-"""The engine on Spark: what it reads and writes, refuses and leaves behind. Real Spark, one session for all."""
+"""Spark engine: reading, writing, refusals and cleanup.
+
+The tests use real Spark, in one session.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def on_spark(plan, **more):
 
 
 def rows_of(path):
-    """The rows of a release, file or directory."""
+    """Return the rows of a release, from a file or directory."""
     if path.suffix == ".parquet":
         return pq.read_table(path, partitioning=None).to_pylist()
     rows = []
@@ -75,7 +78,7 @@ def rows_of(path):
 
 
 def assert_same(one, other):
-    """The same rows, where NaN is the same as NaN."""
+    """Compare rows; NaN equals NaN."""
     assert list(map(repr, one)) == list(map(repr, other))
 
 
@@ -84,6 +87,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("method", [shoal.FullDomain(suppression=0.3), shoal.AntiUnification(keep_rest=True)])
 def test_names_and_values_are_data(spark, method):
+    """Names and values are not taken for SQL, literals or paths."""
     plan = strange_plan(method=method)
     table = strange_table()
     ours = shoal.anonymize(table, plan)
@@ -97,7 +101,7 @@ def test_names_and_values_are_data(spark, method):
     assert (spark.conf.get("spark.sql.caseSensitive"), {view.name for view in spark.catalog.listTables()}) == before
 
 
-def test_types_come_through(spark):
+def test_column_types_are_preserved(spark):
     import datetime
     import decimal
 
@@ -121,7 +125,7 @@ def test_types_come_through(spark):
     assert shoal.anonymize(table, on_spark(plan)).table.to_pylist() == shoal.anonymize(table, plan).table.to_pylist()
 
 
-def test_the_kind_of_the_frame_comes_back(spark):
+def test_release_has_the_type_of_the_frame(spark):
     import pandas as pd
 
     frame = strange_table().to_pandas()
@@ -130,8 +134,8 @@ def test_the_kind_of_the_frame_comes_back(spark):
     assert list(released.columns) == list(NAMES)
 
 
-def test_what_was_verified_is_what_is_given(spark):
-    """A frame that differs each time it is looked at is computed once."""
+def test_released_table_is_the_verified_table(spark):
+    """A frame that differs at each evaluation is computed once."""
     frame = spark.createDataFrame(strange_table()).withColumn('note,"1"', spark_functions().rand().cast("string"))
     released = shoal.anonymize(frame, strange_plan()).table
     assert_same(released.collect(), released.collect())
@@ -143,7 +147,7 @@ def spark_functions():
     return functions
 
 
-def test_collations_do_not_unite_values(spark):
+def test_collations_do_not_merge_values(spark):
     frame = spark.sql("SELECT * FROM VALUES ('a', 'u'), ('A', 'v'), ('a', 'w'), ('A', 'x') AS t(place, illness)")
     lax = frame.withColumn("place", frame["place"].cast("string collate UTF8_LCASE"))
     found = shoal.check(lax, ["k-anonymity k=2"], quasi_identifiers=["place"], sensitive=["illness"])
@@ -156,7 +160,7 @@ def test_nested_columns_are_refused(spark):
         shoal.check(frame, ["k-anonymity k=2"], quasi_identifiers=["a"])
 
 
-def test_a_check_of_a_frame(spark):
+def test_check_of_a_frame(spark):
     table = strange_table()
     models = ["k-anonymity k=2", "p-sensitive p=2", "t-closeness t=0.3"]
     quasi, secret = list(NAMES[:3]), [NAMES[3]]
@@ -171,7 +175,7 @@ def test_minimal_recodings_of_a_frame(spark):
     assert [one.to_dict() for one in shoal.minimal_recodings(plan, spark.createDataFrame(table))] == ours
 
 
-def test_values_that_a_hierarchy_lacks(spark):
+def test_values_missing_in_a_hierarchy(spark):
     schema = Schema({"age": Column(Role.QUASI_IDENTIFIER, Widths((5,)))})
     frame = spark.createDataFrame(pa.table({"age": ["1", "x", "2"]}))
     with pytest.raises(shoal.HierarchyError, match="1 distinct value") as error:
@@ -183,7 +187,7 @@ def test_values_that_a_hierarchy_lacks(spark):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_release_in_parts(spark, tmp_path, suffix):
+def test_release_in_parts(spark, tmp_path, suffix):
     table = strange_table(400)
     source = tmp_path / "in [1].parquet"
     (source / "deep").mkdir(parents=True)
@@ -195,15 +199,15 @@ def test_a_release_in_parts(spark, tmp_path, suffix):
     theirs = shoal.release(on_spark(plan, output=output(parts)))
     assert_same(rows_of(parts), rows_of(alone))
     assert sorted(part.name for part in parts.iterdir())[0] == f"part-00000{suffix}"
-    told = theirs.certificate["output"]
-    assert told == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),
+    described = theirs.certificate["output"]
+    assert described == {"name": parts.name, "bytes": sum(p.stat().st_size for p in parts.iterdir()),
                     "sha256": sha256_of(parts)}  # fmt: skip
-    told_by_both = [{**one.certificate.content, "output": None} for one in (ours, theirs)]
-    for content in told_by_both:  # where it goes differs, and is told with the plan
+    certificates = [{**one.certificate.content, "output": None} for one in (ours, theirs)]
+    for content in certificates:  # the output path differs, and is part of the plan
         content["plan"] = {**content["plan"], "output": None}
-    assert told_by_both[0] == told_by_both[1]
+    assert certificates[0] == certificates[1]
     printed = subprocess.run("sha256sum part-* | sha256sum", shell=True, cwd=parts, capture_output=True, text=True)
-    assert printed.stdout.split()[0] == told["sha256"]
+    assert printed.stdout.split()[0] == described["sha256"]
     assert {entry.name for entry in tmp_path.iterdir()} == {
         "in [1].parquet", alone.name, parts.name, "one.certificate.json", "parts.certificate.json",
     }  # fmt: skip
@@ -215,13 +219,13 @@ def output(path, **more):
     return Output(path, report=False, **more)
 
 
-def test_a_partitioned_directory(spark, tmp_path):
+def test_partitioned_directory(spark, tmp_path):
     """Columns in names of folders are text: 01234 stays 01234."""
     source = tmp_path / "in"
-    for code, place in (("01234", "1"), ("99999", "2"), ("__HIVE_DEFAULT_PARTITION__", "3")):
+    for code, illness in (("01234", "1"), ("99999", "2"), ("__HIVE_DEFAULT_PARTITION__", "3")):
         folder = source / f"zip={code}"
         folder.mkdir(parents=True)
-        pq.write_table(pa.table({"age": ["1", "2"] * 2, "illness": [place] * 4}), folder / "a.parquet")
+        pq.write_table(pa.table({"age": ["1", "2"] * 2, "illness": [illness] * 4}), folder / "a.parquet")
     columns = {"zip": Role.QUASI_IDENTIFIER, "age": Role.OTHER, "illness": Role.SENSITIVE}
     schema = Schema({name: Column(role) for name, role in columns.items()})
     plan = shoal.Plan(schema, (shoal.KAnonymity(4),), source=Source(source), output=output(tmp_path / "out.csv"))
@@ -275,7 +279,7 @@ def test_both_engines_read_the_same_csv(spark, tmp_path, text, form):
         (b'place,note\nx,"SECRET"y"z"\n', "as CSV"),
     ],
 )
-def test_what_is_no_csv_is_refused(spark, tmp_path, content, message):
+def test_invalid_csv_is_refused(spark, tmp_path, content, message):
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "1.csv").write_bytes(b"place,note\n" + b"a,1\n" * 3)
@@ -308,10 +312,10 @@ def test_files_of_a_directory_must_agree(spark, tmp_path):
         shoal.release(replace(plan, source=Source(Path("s3://bucket/in.csv"))))
 
 
-def test_an_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeypatch):
-    source, place = tmp_path / "in.csv", tmp_path / "out.parquet"
+def test_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeypatch):
+    source, target = tmp_path / "in.csv", tmp_path / "out.parquet"
     source.write_text("place,note\na,1\na,2\n")
-    plan = on_spark(CSV_PLAN, source=Source(source), output=output(place))
+    plan = on_spark(CSV_PLAN, source=Source(source), output=output(target))
     shoal.release(plan)
     old = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()}
     with pytest.raises(shoal.OutputError, match="exists"):
@@ -328,40 +332,40 @@ def test_an_old_release_is_replaced_whole_or_not_at_all(spark, tmp_path, monkeyp
             shoal.release(plan, overwrite=True)
     assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*")) if path.is_file()} == old
     shoal.release(plan, overwrite=True)
-    assert [row["place"] for row in rows_of(place)] == ["b", "b"]
+    assert [row["place"] for row in rows_of(target)] == ["b", "b"]
     # a file in the way is replaced too; a directory of other things is not
     (tmp_path / "out2.csv").write_text("old")
     shoal.release(replace(plan, output=output(tmp_path / "out2.csv")), overwrite=True)
     assert [row["place"] for row in rows_of(tmp_path / "out2.csv")] == ["b", "b"]
-    (place / "letters.txt").write_text("dear")
+    (target / "letters.txt").write_text("dear")
     with pytest.raises(shoal.OutputError, match="holds other files"):
         shoal.release(plan, overwrite=True)
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
 
 
-def test_a_table_that_does_not_fit_the_driver(spark, monkeypatch):
-    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(1 << 40, 1000))
+def test_table_too_large_for_the_driver(spark, monkeypatch):
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, max_result: DriverMemory(1 << 40, 1000))
     with pytest.raises(shoal.TableError, match="Make the lowest levels coarser") as error:
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
     assert "different combinations" in str(error.value)
     assert "'c0' (4 values)" in str(error.value)
-    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(10, 1 << 40))
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, max_result: DriverMemory(10, 1 << 40))
     with pytest.raises(shoal.TableError, match="maxResultSize"):
         shoal.anonymize(spark.createDataFrame(strange_table()), strange_plan())
 
 
-def test_the_driver_room():
-    room = spark_engine.driver_memory("2g", "512m")
-    assert room.result == 512 << 20
+def test_driver_memory():
+    memory = spark_engine.driver_memory("2g", "512m")
+    assert memory.result == 512 << 20
     assert spark_engine.driver_memory("2g", "0").result == 1 << 30
-    assert 0 < room.python < spark_engine.driver_memory("1g", "0").python
+    assert 0 < memory.python < spark_engine.driver_memory("1g", "0").python
 
 
-def test_progress_tells_which_part_is_done(spark, monkeypatch):
+def test_progress_fractions(spark, monkeypatch):
     monkeypatch.setattr(spark_engine, "POLL_SECONDS", 0.01)
     seen = []
     shoal.anonymize(
-        spark.createDataFrame(strange_table(2000)), strange_plan(), progress=lambda *told: seen.append(told)
+        spark.createDataFrame(strange_table(2000)), strange_plan(), progress=lambda *event: seen.append(event)
     )
     parts = [(step, done) for step, done in seen if done is not None]
     assert {step for step, _ in parts} & {"reading", "applying", "verifying"}
@@ -389,12 +393,12 @@ def test_settings(tmp_path):
     assert [spark_session.megabytes(text) for text in ("1.5GB", "512 MiB", "2g", "2048K")] == [1536, 512, 2048, 2]
 
 
-def test_a_running_session_stays_where_it_is(spark):
+def test_running_session_keeps_its_master(spark):
     with pytest.raises(shoal.PlanError, match="already running, on 'local"):
         SparkEngine(EngineSettings(name="spark", master="local[7]"))
     with SparkEngine(EngineSettings(name="spark", master="local[2]")) as engine:
         assert engine._spark.sparkContext is spark.sparkContext
-        assert engine._spark is not spark  # what it registers and sets is not met by others
+        assert engine._spark is not spark  # its views and settings are not seen by others
 
 
 def test_java(monkeypatch, tmp_path):
@@ -440,8 +444,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_the_command(spark, folder):
-    """A session of its own: nothing on the terminal but the answer, nothing left on disk but the release."""
+def test_release_command(spark, folder):
+    """Only the answer is on the terminal, only the release on disk.
+
+    The command runs a session in another process.
+    """
     done = run(folder, "plan.toml", "--engine", "spark", "--master", "local[1]", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["smallest_group"] == 3
@@ -452,8 +459,11 @@ def test_the_command(spark, folder):
     }  # fmt: skip
 
 
-def test_the_command_where_it_fails(spark, folder):
-    """Spark writes the record that it cannot read to its log; no one may see that."""
+def test_release_command_on_failure(spark, folder):
+    """The record in Spark's log must not be printed.
+
+    Spark writes the record that it cannot read to its log.
+    """
     (folder / "in.csv").write_text("place,note\n" + "a,1\n" * 3 + "SECRET\n")
     done = run(folder, "plan.toml", "--engine", "spark", "--master", "local[1]")
     assert done.returncode == 2
@@ -464,14 +474,14 @@ def test_the_command_where_it_fails(spark, folder):
     assert {entry.name for entry in folder.iterdir()} == {"in.csv", "plan.toml", "tmp"}
 
 
-def test_the_command_without_java(folder):
+def test_release_command_without_java(folder):
     nothing = tempfile.mkdtemp(dir=folder / "tmp")
     done = run(folder, "plan.toml", "--engine", "spark", PATH=nothing, JAVA_HOME="")
     assert done.returncode == 2
     assert "install Java 17" in done.stderr
 
 
-def test_a_master_that_is_none(spark, folder):
+def test_invalid_master(spark, folder):
     done = run(folder, "plan.toml", "--engine", "spark", "--master", "nowhere")
     assert done.returncode == 2
     assert "Spark cannot be started on 'nowhere': this is no master" in done.stderr
@@ -480,19 +490,20 @@ def test_a_master_that_is_none(spark, folder):
     assert "Only the engine spark" in done.stderr
 
 
-def test_few_combinations_come_at_once_and_many_are_measured_first(spark, tmp_path, monkeypatch):
+def test_combinations_are_measured_beyond_a_limit(spark, tmp_path, monkeypatch):
+    """Up to the limit, combinations of a small table are fetched at once."""
     table = pa.table({"a": [str(number % 7) for number in range(50)], "b": [number % 3 for number in range(50)]})
     pq.write_table(table, tmp_path / "in.parquet")
     found, measured = [], []
-    for small, few in ((0, 100), (4 << 20, 100), (4 << 20, 20), (4 << 20, 21)):  # there are 21
+    for small, limit in ((0, 100), (4 << 20, 100), (4 << 20, 20), (4 << 20, 21)):  # there are 21
         monkeypatch.setattr(spark_engine, "SMALL_TABLE_BYTES", small)
-        monkeypatch.setattr(spark_engine, "MAX_COMBINATIONS_AT_ONCE", few)
+        monkeypatch.setattr(spark_engine, "MAX_COMBINATIONS_AT_ONCE", limit)
         with SparkEngine(EngineSettings(name="spark")) as engine:
-            asked = []
-            monkeypatch.setattr(engine, "_check_driver_memory", lambda *given, asked=asked: asked.append(given))
+            calls = []
+            monkeypatch.setattr(engine, "_check_driver_memory", lambda *given, calls=calls: calls.append(given))
             counted = engine.frequencies(engine.read(Source(tmp_path / "in.parquet")), (0, 1))
         found.append(sorted(map(str, counted.to_pylist())))
-        measured.append(len(asked))
+        measured.append(len(calls))
     assert len(found[0]) == 21
     assert found == [found[0]] * 4
     assert measured == [1, 0, 1, 0]

@@ -1,4 +1,7 @@
-"""Microaggregation in blocks on Spark: the same rows as on one machine, with only counts and a sample on the driver."""
+"""Microaggregation in blocks on Spark.
+
+It releases the same rows as on one machine, with only counts and a sample on the driver.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,14 @@ def both(spark, table, plan):
     one, other = ours.certificate.content, theirs.certificate.content
     for part in ("loss", "method"):  # sums of floats, block by block there and over all rows here
         figures = [
-            {key: value for key, value in told[part].items() if not isinstance(value, float | dict)}
-            for told in (one, other)
+            {key: value for key, value in content[part].items() if not isinstance(value, float | dict)}
+            for content in (one, other)
         ]
         assert figures[0] == figures[1]
     assert other["loss"] == pytest.approx(one["loss"], rel=1e-9)
-    columns = [told["method"].get("sse_sst_by_column", {}) for told in (one, other)]
+    columns = [content["method"].get("sse_sst_by_column", {}) for content in (one, other)]
     assert columns[1] == pytest.approx(columns[0], rel=1e-9)
-    rest = [{key: value for key, value in told.items() if key not in ("loss", "method")} for told in (one, other)]
+    rest = [{key: value for key, value in content.items() if key not in ("loss", "method")} for content in (one, other)]
     assert rest[1] == rest[0]
     return theirs
 
@@ -66,12 +69,15 @@ def test_exact_ranges_are_warned_of_on_spark_too(spark):
     table = mixed_table(120, 3)
     method = Mdav(k=3, block=40, publish={"x": "range"}, ranges="exact")
     plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), method)
-    told = both(spark, table, plan).warnings
-    assert any("ends at a value that somebody" in warning["text"] for warning in told)
+    warnings = both(spark, table, plan).warnings
+    assert any("ends at a value that somebody" in warning["text"] for warning in warnings)
 
 
-def test_identical_rows_may_part(spark):
-    """Rows that agree in all quasi-identifiers and secrets go to groups by their other columns."""
+def test_identical_rows_in_different_groups(spark):
+    """Rows are assigned to groups by their other columns.
+
+    They agree in all quasi-identifiers and sensitive values.
+    """
     rows = 120
     table = pa.table(
         {"x": [i // 12 for i in range(rows)], "s": ["a"] * rows, "note": [f"{i * 7 % rows}" for i in range(rows)]}
@@ -103,7 +109,7 @@ def test_columns_keep_their_kind(spark):
     both(spark, pa.table(columns), shoal.Plan(schema, (shoal.KAnonymity(4),), Mdav(block=50)))
 
 
-def test_a_block_that_holds_all_rows_is_the_drivers(spark):
+def test_one_block_runs_on_the_driver(spark):
     table, models = mixed_table(120, 1), MODELS["p"][0]
     for block in (None, 120):
         plan = shoal.Plan(SCHEMA, models, PFirst(block=block, effort=50))
@@ -124,14 +130,17 @@ def numbers_plan(method, **more):
     return shoal.Plan(schema, (shoal.KAnonymity(5), shoal.PSensitive(2)), method, **more)
 
 
-def test_rows_that_do_not_fit_the_driver(spark, tmp_path, monkeypatch):
-    """With room for a few hundred combinations, thousands are released in blocks, and verified where they are."""
+def test_rows_beyond_the_driver_memory(spark, tmp_path, monkeypatch):
+    """Thousands of combinations, with memory for a few hundred.
+
+    They are released in blocks and verified on the executors.
+    """
     table = numbers_table(3000)
-    source, place = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(table, source)
-    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, most: DriverMemory(1 << 40, 50_000))
+    monkeypatch.setattr(spark_engine, "driver_memory", lambda heap, max_result: DriverMemory(1 << 40, 50_000))
     plan = numbers_plan(
-        PFirst(effort=10), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
+        PFirst(effort=10), source=Source(source), output=Output(target), engine=EngineSettings(name="spark")
     )
     with pytest.raises(shoal.TableError, match="block = 100000"):
         shoal.release(plan)
@@ -144,14 +153,14 @@ def test_rows_that_do_not_fit_the_driver(spark, tmp_path, monkeypatch):
     shoal.release(
         replace(plan, method=PFirst(block=500, effort=10), output=Output(ours), engine=EngineSettings(name="duckdb"))
     )
-    assert pq.read_table(place, partitioning=None).to_pylist() == pq.read_table(ours).to_pylist()
+    assert pq.read_table(target, partitioning=None).to_pylist() == pq.read_table(ours).to_pylist()
 
 
-def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
-    source, place = tmp_path / "in.parquet", tmp_path / "out.parquet"
+def test_failed_verification_leaves_no_output(spark, tmp_path, monkeypatch):
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     pq.write_table(numbers_table(300), source)
     plan = numbers_plan(
-        Mdav(block=50), source=Source(source), output=Output(place), engine=EngineSettings(name="spark")
+        Mdav(block=50), source=Source(source), output=Output(target), engine=EngineSettings(name="spark")
     )
     # a group of two rows in the written table
     original = SparkDistributedTable.recode
@@ -171,7 +180,7 @@ def test_a_failed_verification_leaves_nothing(spark, tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["in.parquet"]
 
 
-def test_errors_of_the_executors_are_told(spark):
+def test_errors_of_executors_are_raised(spark):
     table = mixed_table(200, 3)
     lonely = table.slice(0, 1).set_column(2, "place", pa.array(["q"]))
     table = pa.concat_tables([table.filter(pa.compute.not_equal(table["place"], "q")), lonely])
@@ -182,8 +191,8 @@ def test_errors_of_the_executors_are_told(spark):
     plan = shoal.Plan(Schema({"x": Column(Role.QUASI_IDENTIFIER)}), (shoal.KAnonymity(3),), Mdav(block=20))
     with pytest.raises(shoal.PlanError, match="infinite"):
         shoal.anonymize(spark.createDataFrame(infinite), plan)
-    few = pa.table({"x": list(range(40)), "s": ["a"] * 40})
+    uniform = pa.table({"x": list(range(40)), "s": ["a"] * 40})
     schema = Schema({"x": Column(Role.QUASI_IDENTIFIER), "s": Column(Role.SENSITIVE)})
     plan = shoal.Plan(schema, (shoal.KAnonymity(3), shoal.PSensitive(2)), PFirst(block=20))
     with pytest.raises(shoal.InfeasibleError, match="No grouping"):
-        shoal.anonymize(spark.createDataFrame(few), plan)
+        shoal.anonymize(spark.createDataFrame(uniform), plan)

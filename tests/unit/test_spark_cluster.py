@@ -1,4 +1,4 @@
-"""A release on workers that are processes of their own, one of which is killed while it works."""
+"""Release on separate worker processes, one of which is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shoal.schema import Column, Role, Schema, Widths
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-# run in a process of its own, for there can be only one Spark in a process
+# run in a separate process: there can be only one Spark in a process
 RELEASE = """
 import json, os, shutil, signal, sys, threading, time
 from pathlib import Path
@@ -113,26 +113,26 @@ memory = "1GB"
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="finds the workers' processes in /proc")
-def test_a_worker_is_killed_and_the_release_is_right(spark, tmp_path):
+def test_release_survives_a_killed_worker(spark, tmp_path):
     table = census_table(120_000)
     for part in range(6):
         pq.write_table(table.slice(part * 20_000, 20_000), tmp_path / f"{part}.parquet", row_group_size=10_000)
     roles = dict.fromkeys(QUASI_IDENTIFIERS, Role.QUASI_IDENTIFIER) | {SENSITIVE: Role.SENSITIVE}
     lines = [f'{name} = {{ role = "{role}" }}' for name, role in roles.items() if name != "age"]
     lines.append('age = { role = "quasi-identifier", hierarchy = { intervals = [5, 10, 20, 40] } }')
-    place = tmp_path / "spark.parquet"
+    target = tmp_path / "spark.parquet"
     (tmp_path / "source").mkdir()
     for part in tmp_path.glob("?.parquet"):
         part.rename(tmp_path / "source" / part.name)
     plan = tmp_path / "plan.toml"
-    plan.write_text(PLAN.format(source="source", output=place.name, columns="\n".join(lines)))
+    plan.write_text(PLAN.format(source="source", output=target.name, columns="\n".join(lines)))
     done = subprocess.run(
         [sys.executable, "-c", RELEASE, str(plan)], capture_output=True, text=True, check=False, env=dict(os.environ)
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout)
-    assert told["workers"] == ["0", "1"]
-    assert told["killed"] < told["ended"]
+    outcome = json.loads(done.stdout)
+    assert outcome["workers"] == ["0", "1"]
+    assert outcome["killed"] < outcome["ended"]
     columns = {name: Column(role, Widths((5, 10, 20, 40)) if name == "age" else None) for name, role in roles.items()}
     method = shoal.FullDomain(suppression=0.02)
     alone = shoal.Plan(
@@ -140,7 +140,7 @@ def test_a_worker_is_killed_and_the_release_is_right(spark, tmp_path):
         Source(tmp_path / "source"), Output(tmp_path / "duckdb.parquet", report=False),
     )  # fmt: skip
     shoal.release(alone)
-    ours, theirs = pq.read_table(tmp_path / "duckdb.parquet"), pq.read_table(place)
-    assert theirs.num_rows == told["rows"]
+    ours, theirs = pq.read_table(tmp_path / "duckdb.parquet"), pq.read_table(target)
+    assert theirs.num_rows == outcome["rows"]
     by_content = [(name, "ascending") for name in ours.column_names]
     assert theirs.sort_by(by_content).to_pydict() == ours.sort_by(by_content).to_pydict()

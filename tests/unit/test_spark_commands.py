@@ -1,4 +1,4 @@
-"""Every command on Spark gives the answer that it gives on DuckDB: looking, trying, attacking, comparing, asking."""
+"""Every command gives the same answer on Spark and on DuckDB."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tables")
     for name, table in (("original", TABLE), ("released", RELEASED)):
         pq.write_table(table, folder / f"{name}.parquet")
-    looked_at = pa.table({"age": [20 + i % 30 for i in range(30)], "sex": ["?", *("fm"[i % 2] for i in range(29))]})
-    pq.write_table(looked_at, folder / "gaps.parquet")
+    with_gaps = pa.table({"age": [20 + i % 30 for i in range(30)], "sex": ["?", *("fm"[i % 2] for i in range(29))]})
+    pq.write_table(with_gaps, folder / "gaps.parquet")
     return folder
 
 
@@ -66,16 +66,16 @@ def test_attack_and_assess(spark, files):
         )
         for engine in (None, SPARK)
     )  # fmt: skip
-    told, other = here.to_dict(), there.to_dict()
-    for result in told["attacks"]:
+    one, other = here.to_dict(), there.to_dict()
+    for result in one["attacks"]:
         result.pop("rows", None)  # those of a table on Spark have no numbers
-    assert other == told
+    assert other == one
     assert any(result.exposed for result in here.results)
     risks = [shoal.assess(files / "original.parquet", PLAN, fraction=0.1, engine=engine) for engine in (None, SPARK)]
     assert risks[0].to_dict() == risks[1].to_dict()
 
 
-def test_the_engine_of_a_plan_is_the_engine_of_its_attack(spark, files):
+def test_attack_runs_on_the_engine_of_the_plan(spark, files):
     frame = spark.createDataFrame(RELEASED)
     people = TABLE.select(["age", "zip"])
     here, there = (shoal.attack(TABLE, plan, external=people) for plan in (PLAN, PLAN.with_(engine=SPARK)))
@@ -87,11 +87,11 @@ def test_the_engine_of_a_plan_is_the_engine_of_its_attack(spark, files):
 
 
 def test_compare(spark, files):
-    told = [
+    answers = [
         shoal.compare(files / "original.parquet", files / "released.parquet", PLAN, engine=engine).to_dict()
         for engine in (None, SPARK)
     ]
-    assert told[0] == told[1]
+    assert answers[0] == answers[1]
     with pytest.raises(PlanError, match="numbers of their rows"):
         shoal.compare(TABLE, RELEASED, PLAN, aligned=True, engine="spark")
 
@@ -103,7 +103,7 @@ def test_profile_and_draft(spark, files):
     assert here.text == there.text
 
 
-def test_methods_are_rehearsed_on_a_sample_of_a_table_on_spark(spark, monkeypatch):
+def test_methods_tried_on_a_sample_on_spark(spark, monkeypatch):
     from shoal.advice import try_methods
 
     monkeypatch.setattr(
@@ -127,7 +127,8 @@ def test_explain(spark):
     assert here["rows"] == ROWS
 
 
-def test_a_sample_is_the_same_in_every_run_and_takes_equal_rows_apart(spark):
+def test_sample_is_stable_and_splits_equal_rows(spark):
+    """The sample is the same in every run, whatever the order of rows."""
     table = pa.table({"v": ["a"] * 500 + ["b"] * 500})
     turned = table.take(pa.array(range(999, -1, -1)))
     with open_engine(SPARK) as engine:
@@ -148,7 +149,7 @@ def test_questions(spark, tmp_path):
     )  # fmt: skip
 
     span, rho = Span.of("0", "60", "1/2"), "1/1000"
-    asked = (
+    queries = (
         lambda questions: questions.count(rho, {"illness": "flu\u0308", "seen": "2020-01-01"}),
         lambda questions: questions.count(rho, {"price": "1.1", "illness": None}),
         lambda questions: questions.sum(rho, "days", span, {"illness": "fl\u00fc"}),
@@ -157,7 +158,7 @@ def test_questions(spark, tmp_path):
     )
 
     def ask(engine):
-        for number, question in enumerate(asked):  # each from a new ledger, with the same noise
+        for number, question in enumerate(queries):  # each from a new ledger, with the same noise
             ledger = Ledger.create(tmp_path / f"{engine and engine.name}{number}.ledger", m=10**18, k=2)
             answer = question(Questions(table, ledger, engine=engine, source=SeededSource(1)))
             yield answer.kind, answer.values
@@ -165,7 +166,7 @@ def test_questions(spark, tmp_path):
     assert list(ask(None)) == list(ask(SPARK))
 
 
-def test_a_command_takes_the_engine_as_an_option(spark, files):
+def test_engine_option_of_a_command(spark, files):
     from shoal.cli.app import app
 
     table = str(files / "released.parquet")
@@ -176,6 +177,6 @@ def test_a_command_takes_the_engine_as_an_option(spark, files):
     assert json.loads(done[0].stdout) == json.loads(done[1].stdout)
 
 
-def test_a_database_is_not_read_by_spark(spark):
+def test_database_is_not_read_by_spark(spark):
     with open_engine(SPARK) as engine, pytest.raises(TableError, match="Use the engine duckdb"):
         engine.read(Source(database="env:NOWHERE", table="t"))

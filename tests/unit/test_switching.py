@@ -1,4 +1,4 @@
-"""Switching: the paper's tables, termination, what is reported."""
+"""Switching: the paper's tables, termination and reported figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def switch(table, **parameters):
 
 
 def test_from_table_5_to_a_2_plus_2_sensitive_table():
-    """Table 5 has two groups of one category; after switching none, with as many groups as Table 6."""
+    """No group of one category is left.
+
+    Table 5 has two of them; the number of groups is that of Table 6.
+    """
     release = switch(patients(), polish=False)
     method = release.certificate["method"]
     assert release.certificate["groups"] == 3
@@ -50,24 +53,30 @@ def test_from_table_5_to_a_2_plus_2_sensitive_table():
     assert sorted(groups[">=40", "Asia", "130**"]) == ["Asthma", "Heart Disease", "Hepatitis", "Phthisis"]
 
 
-def test_table_6_is_reached_where_record_3_has_the_zip_that_it_shows():
-    """Table 6 shows record 3 (zip 14246) as 1420*; with a zip that fits, switching gives Table 6 itself."""
+def test_table_6_with_a_fitting_zip_of_record_3():
+    """With a zip that fits, switching gives Table 6 itself.
+
+    Table 6 shows record 3 (zip 14246) as 1420*.
+    """
     released = switch(patients("14206")).table
     names = {"<40": "<40", ">=40": ">40"}
     rows = sorted((names[row["age"]], row["country"], row["zip"], row["condition"]) for row in released.to_pylist())
     assert rows == sorted(TABLES[6])
 
 
-def test_fewer_losses_than_table_6_as_printed():
-    """The distortion of Table 6, were its zip of record 3 right: 12 rows, 9 levels; one level of age and country
-    and one of zip in eight rows, one, one and two in four."""
+def test_distortion_not_above_table_6():
+    """Compare with Table 6 as if its zip of record 3 were right.
+
+    12 rows with hierarchies of 3, 2 and 5 levels; eight rows are at levels 2, 1 and 1 of age, country and zip, four at
+    1, 1 and 2.
+    """
     hierarchy = {"age": 3, "country": 2, "zip": 5}
     printed = (8 * (2 + 1 + 1) + 4 * (1 + 1 + 2)) / (12 * sum(hierarchy.values()))
     release = switch(patients(), loss="distortion-ratio")
     assert release.utility["distortion_ratio"] <= printed + 1e-12
 
 
-def test_groups_that_no_switch_can_mend_are_merged():
+def test_groups_beyond_switching_are_merged():
     """Three groups weigh 1, 1 and 2: no switching gives each of them 2."""
     schema = shoal.Schema(
         {
@@ -82,7 +91,8 @@ def test_groups_that_no_switch_can_mend_are_merged():
     assert all(model["holds"] for model in release.certificate["models"])
 
 
-def test_p_and_alpha_of_the_method_are_reached_beside_the_plan():
+def test_p_and_alpha_of_the_method_are_met():
+    """The plan itself requires k-anonymity only."""
     plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(4),), shoal.Switching(p=2, alpha=2, start=TABLE_5))
     released = shoal.anonymize(patients(), plan).table
     answer = shoal.check(
@@ -94,7 +104,7 @@ def test_p_and_alpha_of_the_method_are_reached_beside_the_plan():
     assert answer.holds
 
 
-def test_what_the_first_groups_must_meet():
+def test_models_of_the_initial_groups():
     goal = combine((*GOAL, shoal.TCloseness(0.3), shoal.PAlphaSensitive(3, 1, "condition")))
     assert initial_models(goal).parts == (shoal.KAnonymity(4), shoal.PSensitive(2), shoal.PSensitive(3, "condition"))
     assert initial_models(combine([shoal.TCloseness(0.3)])).parts == (shoal.KAnonymity(2),)
@@ -132,8 +142,11 @@ def test_wrong_parameters():
 
 
 @pytest.mark.parametrize("method", [shoal.Switching, shoal.Refine])
-def test_starts_that_cannot_be(method):
-    """What has no groups has no rows to move; what promises more than its groups would break its word."""
+def test_refused_start_methods(method):
+    """A start needs groups, and no promise beyond its groups.
+
+    Without groups there are no rows to move; moving rows would break such a promise.
+    """
     for start in (shoal.AntiUnification(patterns="overlapping"), shoal.LocalSuppression(missing="loose")):
         with pytest.raises(shoal.PlanError, match="no groups"):
             method(start=start)

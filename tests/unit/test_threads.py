@@ -1,4 +1,7 @@
-"""``[engine] threads`` holds for the methods too, and a method that cannot fit into ``[engine] memory`` is refused."""
+"""``[engine] threads`` and ``[engine] memory`` apply to methods too.
+
+A method that cannot fit into the memory is refused.
+"""
 
 from __future__ import annotations
 
@@ -15,35 +18,35 @@ from shoal.runtime.threads import limit_threads, parallel_map, thread_limit
 from shoal.table import frequency_set
 
 
-def most_at_once(limit: int, items: int) -> int:
-    """How many of some tasks, each with tasks of its own, run at once."""
-    lock, now, most = threading.Lock(), 0, 0
+def peak_of_running_tasks(limit: int, items: int) -> int:
+    """Return the largest number of nested tasks that run at once."""
+    lock, now, peak = threading.Lock(), 0, 0
 
     def inner(_: int) -> None:
-        nonlocal now, most
+        nonlocal now, peak
         with lock:
             now += 1
-            most = max(most, now)
+            peak = max(peak, now)
         time.sleep(0.01)
         with lock:
             now -= 1
 
     with limit_threads(limit):
         parallel_map(lambda _: parallel_map(inner, range(items)), range(items))
-    return most
+    return peak
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
-def test_threads_within_threads_stay_within_the_limit(limit: int) -> None:
-    assert most_at_once(limit, 4) <= limit
+def test_nested_threads_stay_within_the_limit(limit: int) -> None:
+    assert peak_of_running_tasks(limit, 4) <= limit
 
 
-def test_results_come_in_the_order_of_the_items() -> None:
+def test_results_in_the_order_of_items() -> None:
     assert parallel_map(lambda x: x * x, range(20)) == [x * x for x in range(20)]
     assert parallel_map(abs, []) == []
 
 
-def test_a_limit_ends_with_its_block() -> None:
+def test_limit_ends_with_its_block() -> None:
     before = thread_limit()
     with limit_threads(1):
         assert thread_limit() == 1
@@ -52,7 +55,7 @@ def test_a_limit_ends_with_its_block() -> None:
     assert thread_limit() == before
 
 
-def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_runs_with_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     decide = shoal.Levels.decide
 
@@ -71,8 +74,8 @@ def test_a_method_is_told_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatc
     assert seen == [3]
 
 
-def test_a_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is read, where its release is verified, and where it is checked."""
+def test_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds for reading, verification and check."""
     seen: list[bool] = []
     encode = frequency_set.encode_column
 
@@ -94,7 +97,7 @@ def test_a_table_is_coded_on_the_threads_of_the_plan(monkeypatch: pytest.MonkeyP
         assert seen == [alone] * 6
 
 
-def test_a_method_that_needs_more_than_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_method_beyond_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plan = {
         "columns": {"a": {"role": "quasi-identifier"}},
         "models": [{"name": "k-anonymity", "k": 2}],

@@ -1,4 +1,7 @@
-"""Every method takes a limit of time, and then answers with what it has, or says that it has nothing yet."""
+"""Every method takes a time limit.
+
+At the limit it answers with what it has, or says that it has nothing yet.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ from shoal.schema import Column, Role, Schema, Widths
 QUASI = ("age", "size", "zip")
 SCHEMA = Schema({name: Column(Role.QUASI_IDENTIFIER, Widths((5, 20))) for name in QUASI})
 AT_ONCE = {"levels", "population-grid", "sampled-grid"}
-"""What looks for nothing: it takes as long as it takes to count the table."""
+"""Methods without a search: they take as long as counting the table."""
 SEARCHES = sorted(set(METHODS) - AT_ONCE - {"univariate", "facts-suppression"})
-"""The last two serve other tables than this one: of one column, and of people with several rows."""
+"""The last two need other tables: univariate one column, facts-suppression people with several rows."""
 
 
 def people(rows=60):
@@ -37,13 +40,14 @@ def plan_of(name, limit):
     return Plan(SCHEMA, models if name != "hidden-cells" else (Known(models[0], 2),), make_method(name, given))
 
 
-def test_every_method_that_searches_takes_a_limit():
+def test_every_search_takes_a_time_limit():
     for name, method in METHODS.items():
         assert ("time_limit" in method.__dataclass_fields__) == (name not in AT_ONCE), name
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-def test_where_the_time_is_over_at_once_there_is_a_good_answer_or_a_word_why_not(name):
+def test_expired_limit_gives_an_answer_or_a_reason(name):
+    """The answer meets the models; the reason names ``time_limit``."""
     try:
         release = shoal.anonymize(people(), plan_of(name, 1e-6))
     except InfeasibleError as error:
@@ -54,20 +58,20 @@ def test_where_the_time_is_over_at_once_there_is_a_good_answer_or_a_word_why_not
 
 
 @pytest.mark.parametrize("name", ["hidden-cells", "local-suppression", "mondrian", "refine", "switching", "top-down"])
-def test_where_there_is_time_enough_the_limit_changes_nothing(name):
+def test_generous_limit_changes_nothing(name):
     free, limited = (shoal.anonymize(people(), plan_of(name, limit)) for limit in (None, 600))
     assert limited.table.equals(free.table)
     assert limited.certificate["method"].get("finished", True)
 
 
-def test_what_has_no_answer_in_time_is_given_up():
+def test_no_answer_in_time_is_infeasible():
     never = threading.Event()
     with pytest.raises(InfeasibleError, match=re.escape("within 0.05 seconds (time_limit)")):
         answer_within(Levels(), 0.05, lambda found: never.wait(10))
     never.set()
 
 
-def test_what_has_an_answer_in_time_is_waited_for():
+def test_work_with_an_answer_is_waited_for():
     def work(found):
         found.set()
         threading.Event().wait(0.2)
@@ -76,7 +80,7 @@ def test_what_has_an_answer_in_time_is_waited_for():
     assert answer_within(Levels(), 0.1, work) == "done"
 
 
-def test_a_fault_of_the_work_is_told_where_it_is_waited_for():
+def test_errors_of_the_work_are_raised():
     def work(found):
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""The machine's time zone decides nothing: a plan says in which zone instants are read, UTC by default."""
+"""The plan's time zone applies, not the machine's; UTC by default."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def by_year(**source: Any) -> dict[str, Any]:
     }
 
 
-def test_a_release_has_the_same_bytes_under_every_zone_of_the_machine(tmp_path: Path) -> None:
+def test_release_bytes_independent_of_machine_zone(tmp_path: Path) -> None:
     source = tmp_path / "source.parquet"
     pq.write_table(instants("Asia/Tokyo"), source)
     made = {}
@@ -75,13 +75,15 @@ def test_a_release_has_the_same_bytes_under_every_zone_of_the_machine(tmp_path: 
 
 
 @pytest.mark.parametrize("kind", [lambda table: table, lambda table: table.to_pandas(), pl.from_arrow])
-def test_a_frame_is_read_in_the_zone_of_the_plan_and_not_in_its_own(kind: Any) -> None:
+def test_frame_is_read_in_the_zone_of_the_plan(kind: Any) -> None:
+    """The frame's zone is ignored."""
     for zone, years in (("UTC", {"2019": 4, "2020": 4}), ("Europe/Vienna", {"2020": 8})):
         released = shoal.anonymize(kind(instants("Asia/Tokyo")), by_year(time_zone=zone)).table
         assert Counter(map(str, released["seen"])) == years
 
 
-def test_spark_reads_instants_in_the_zone_of_the_plan_and_gives_the_session_its_own_back(spark: Any) -> None:
+def test_spark_reads_in_the_zone_of_the_plan(spark: Any) -> None:
+    """The session gets its zone back."""
     name = "spark.sql.session.timeZone"
     before = spark.conf.get(name)
     spark.conf.set(name, "Asia/Tokyo")
@@ -95,7 +97,7 @@ def test_spark_reads_instants_in_the_zone_of_the_plan_and_gives_the_session_its_
         spark.conf.set(name, before)
 
 
-def test_check_reads_instants_in_the_zone_it_is_told() -> None:
+def test_check_with_a_time_zone() -> None:
     table = instants()
     for zone in (None, "Europe/Vienna"):
         assert shoal.check(table, ["k-anonymity k=2"], quasi_identifiers=["seen"], time_zone=zone).groups == 4
@@ -104,30 +106,33 @@ def test_check_reads_instants_in_the_zone_it_is_told() -> None:
 
 
 @pytest.mark.parametrize("name", ["Europe/Wien", "", "../../etc/passwd", "/etc/localtime", "Europe", "UTC\0", 3, None])
-def test_a_name_that_is_no_time_zone_is_refused(name: Any) -> None:
+def test_invalid_time_zones_are_refused(name: Any) -> None:
     with pytest.raises(PlanError):
         shoal.Plan.from_dict(by_year(time_zone=name))
     with pytest.raises(PlanError, match=r"time.zone"):
         shoal.io.engines.base.Source(time_zone=name)
 
 
-def test_attack_and_compare_read_instants_in_the_zone_of_the_plan_or_as_they_are_told() -> None:
-    """Seen from Vienna, all of them are of 2020, as the release says; from UTC, half of them are not."""
+def test_attack_and_compare_with_a_time_zone() -> None:
+    """The zone of the plan is the default.
+
+    In Vienna all instants are of 2020, as in the release; in UTC half of them are not.
+    """
     plan = shoal.Plan.from_dict(by_year(time_zone="Europe/Vienna"))
     released = shoal.anonymize(instants(), plan).table
-    for zone, alike in ((None, True), ("Europe/Vienna", True), ("UTC", False)):
-        told = shoal.compare(instants(), released, plan, queries=10, time_zone=zone)
-        assert (told.columns["seen"].variation == 0) == alike
+    for zone, same in ((None, True), ("Europe/Vienna", True), ("UTC", False)):
+        comparison = shoal.compare(instants(), released, plan, queries=10, time_zone=zone)
+        assert (comparison.columns["seen"].variation == 0) == same
         found = shoal.attack(released, plan, original=instants(), time_zone=zone).results
         covered = {one.name: one.people for one in found}["extreme values"]
-        assert covered == (8 if alike else 4)
+        assert covered == (8 if same else 4)
     with pytest.raises(PlanError, match=r"time.zone"):
         shoal.compare(instants(), released, plan, time_zone="Nowhere/Here")
     with pytest.raises(PlanError, match=r"time.zone"):
         shoal.assess(released, plan, time_zone="Nowhere/Here")
 
 
-def test_a_declared_value_without_a_zone_is_read_in_the_zone_of_the_question(tmp_path: Path) -> None:
+def test_declared_values_are_read_in_the_given_zone(tmp_path: Path) -> None:
     table = pa.table({"seen": pa.array(LAST_EVENING[:1] * 500, pa.timestamp("us", tz="UTC"))})
     for zone, found in (("UTC", False), ("Europe/Vienna", True)):
         ledger = shoal.Ledger.create(tmp_path / zone[:3], m=1000, k=2)
@@ -138,7 +143,7 @@ def test_a_declared_value_without_a_zone_is_read_in_the_zone_of_the_question(tmp
         shoal.Questions(table, ledger, time_zone="Nowhere/Here")
 
 
-def test_a_first_plan_is_drafted_in_the_zone_that_it_names(tmp_path: Path) -> None:
+def test_draft_names_its_time_zone(tmp_path: Path) -> None:
     pq.write_table(instants(), tmp_path / "visits.parquet")
     drafted = shoal.draft(tmp_path / "visits.parquet", folder=tmp_path, time_zone="Europe/Vienna", rehearse=False)
     assert 'time_zone = "Europe/Vienna"' in drafted.text

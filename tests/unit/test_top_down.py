@@ -1,4 +1,4 @@
-"""Top-down specialization: the paper's example, its rules, and what it reaches on Adult."""
+"""Top-down specialization: the paper's example and its rules."""
 
 from __future__ import annotations
 
@@ -17,30 +17,36 @@ SCHEMA = Schema(
 TABLE_8 = pa.table({"zip": ["4351", "4351", "4351", "4352"], "disease": ["HIV", "Flu", "HIV", "Flu"]})
 
 
-def shown(alpha):
+def released_rows(alpha):
     plan = shoal.Plan(SCHEMA, (shoal.KAnonymity(2), shoal.PAlphaSensitive(2, alpha)), shoal.TopDown())
     rows = shoal.anonymize(TABLE_8, plan).table.to_pylist()
     return sorted((row["zip"], row["disease"]) for row in rows)
 
 
 def test_table_8_and_figure_1():
-    """Rows 3 and 4 become 435*, rows 1 and 2 stay: one row of 4351 is borrowed so that 4352 is not alone."""
-    assert shown(1) == [("435*", "Flu"), ("435*", "HIV"), ("4351", "Flu"), ("4351", "HIV")]
+    """Rows 3 and 4 become 435*, rows 1 and 2 stay.
+
+    One row of 4351 is borrowed so that 4352 is not alone.
+    """
+    assert released_rows(1) == [("435*", "Flu"), ("435*", "HIV"), ("4351", "Flu"), ("4351", "HIV")]
 
 
-def test_table_8_with_the_weight_that_the_paper_claims():
-    """{HIV, Flu} weighs 1, so that with alpha = 2 all four rows must stay together."""
-    assert shown(2) == [("435*", "Flu")] * 2 + [("435*", "HIV")] * 2
+def test_table_8_with_alpha_2():
+    """All four rows stay in one group.
+
+    {HIV, Flu} weighs 1, as the paper claims.
+    """
+    assert released_rows(2) == [("435*", "Flu")] * 2 + [("435*", "HIV")] * 2
 
 
-def test_a_specialization_that_cannot_be_mended_is_not_made():
+def test_irreparable_specialization_is_not_made():
     table = pa.table({"zip": ["4351", "4352", "4353"], "disease": ["HIV", "Flu", "Flu"]})
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown()))
     assert release.certificate["groups"] == 1
     assert set(release.table["zip"].to_pylist()) == {"435*"}
 
 
-def test_every_row_keeps_its_value_where_groups_are_large_enough():
+def test_large_groups_keep_their_values():
     table = pa.table({"zip": ["1111"] * 3 + ["2222"] * 3, "disease": ["HIV", "Flu", "Flu"] * 2})
     release = shoal.anonymize(table, shoal.Plan(SCHEMA, (shoal.KAnonymity(3),), shoal.TopDown()))
     assert release.utility["distortion_ratio"] == 0
@@ -60,12 +66,12 @@ def test_wrong_parameters(parameters, message):
         shoal.TopDown(**parameters)
 
 
-def test_weights_of_columns_that_are_not_there():
+def test_weights_of_unknown_columns():
     with pytest.raises(shoal.PlanError, match="'nothing'"):
         shoal.Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.TopDown(weights={"nothing": 2}))
 
 
-def test_weights_decide_which_column_is_kept():
+def test_heavy_column_keeps_its_values():
     schema = Schema({name: Column(Role.QUASI_IDENTIFIER) for name in ("a", "b")})
     table = pa.table({"a": ["1", "1", "2", "2"], "b": ["x", "y", "x", "y"]})
     for heavy, light in (("a", "b"), ("b", "a")):

@@ -1,4 +1,7 @@
-"""Utility of a release beside its original: every measure against a slow twin or a known value."""
+"""Utility of a release against its original.
+
+Every measure is compared with a reference implementation or a known value.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ AGES, COUNTRIES = ("21", "25", "33", "38", "41"), ("USA", "Canada", "China", "Ja
 
 def coded(name, cells):
     values = sorted({cell for cell in cells if cell is not None})
-    places = (*values, *((None,) if None in cells else ()))
-    return CodedColumn(name, places, np.asarray([places.index(cell) for cell in cells], np.int32))
+    domain = (*values, *((None,) if None in cells else ()))
+    return CodedColumn(name, domain, np.asarray([domain.index(cell) for cell in cells], np.int32))
 
 
 def readings(before, after, schema=SCHEMA):
@@ -47,7 +50,7 @@ people = st.lists(st.tuples(st.sampled_from(AGES), st.sampled_from(COUNTRIES)), 
 
 
 def generalized(row, levels):
-    """What a row publishes at (age level, country level), and what its labels cover among present values."""
+    """Return the labels of a row at its levels of age and country."""
     age, country = row
     ages = {0: age, 1: f"{int(age) // 10 * 10}-{int(age) // 10 * 10 + 9}", 2: "*"}
     continent = "America" if country in ("USA", "Canada") else "Asia"
@@ -55,6 +58,7 @@ def generalized(row, levels):
 
 
 def covered(label, domain, j):
+    """Return the present values that a label covers."""
     if label == "*":
         return set(domain)
     if j == 0:
@@ -65,7 +69,7 @@ def covered(label, domain, j):
 
 
 def release(before, data):
-    """A random local recoding that may leave rows out, and its twin in sets."""
+    """Draw a local recoding that may suppress rows, also as sets of values."""
     retained = data.draw(st.lists(st.booleans(), min_size=len(before), max_size=len(before)))
     level = st.tuples(st.integers(0, 2), st.integers(0, 2))
     after = [generalized(row, data.draw(level)) for row, keep in zip(before, retained, strict=True) if keep]
@@ -78,7 +82,7 @@ def release(before, data):
 
 
 @given(people, st.data())
-def test_distributions_are_as_their_twins(before, data):
+def test_distributions_equal_the_reference(before, data):
     after, sets, domains = release(before, data)
     read = readings(before, after)
     for j, column in enumerate(read):
@@ -122,7 +126,7 @@ def test_means_and_extremes_over_three_pairs(before, data):
     assert found.highest_association_change == pytest.approx(max(change), abs=1e-7)
 
 
-def test_divergence_is_infinite_where_the_release_rules_out_what_is_there():
+def test_divergence_is_infinite_for_excluded_values():
     assert divergence(np.array([0.5, 0.5]), np.array([1.0, 0.0])) == math.inf
     foreign = column_distance(readings([("21", "USA"), ("25", "USA")], [("21", "Mars"), ("25", "Mars")])[1])
     assert (foreign.variation, foreign.divergence) == (1.0, math.inf)
@@ -135,7 +139,7 @@ def test_cramers_v_of_a_textbook_table():
     assert cramers_v(counts / counts.sum()) == pytest.approx(0.279, abs=5e-4)
 
 
-def test_many_values_are_gathered_in_cells():
+def test_long_domains_are_grouped_in_cells():
     numbers = [str(n) for n in range(500)]
     texts = [f"v{n:03d}" for n in range(400)]
     schema = Schema({"n": Column(QUASI), "t": Column(QUASI)})
@@ -154,7 +158,7 @@ points = st.lists(st.tuples(st.integers(-20, 20), st.integers(0, 9)), min_size=3
 
 
 @given(points, st.data())
-def test_numeric_loss_is_as_its_twin(before, data):
+def test_numeric_loss_equals_the_reference(before, data):
     shift = st.tuples(st.integers(-3, 3), st.integers(-3, 3))
     after = [tuple(a + b for a, b in zip(row, data.draw(shift), strict=True)) for row in before]
     text = [[tuple(map(str, row)) for row in rows] for rows in (before, after)]
@@ -192,7 +196,10 @@ def test_correlation_of_a_constant_is_zero():
 
 @pytest.mark.parametrize("k", [3, 5])
 def test_mean_per_group_gives_the_papers_measure(k, shared_data):
-    """SSE/SST of groups of k in file order on Census: definition by the twin, 13 columns, 1,080 rows."""
+    """SSE/SST of groups of k in file order on Census.
+
+    The reference gives the definition, on 13 columns and 1,080 rows.
+    """
     rows = np.loadtxt(shared_data / "casc" / "census.csv", delimiter=",", skiprows=1)
     groups = np.minimum(np.arange(len(rows)) // k, len(rows) // k - 1)
     means = np.stack([np.bincount(groups, weights=column) / np.bincount(groups) for column in rows.T], axis=1)[groups]
@@ -208,7 +215,7 @@ def test_mean_per_group_gives_the_papers_measure(k, shared_data):
 # -- propensity ---------------------------------------------------------------------------------------
 
 
-def test_logistic_regression_is_as_scikit_learns():
+def test_logistic_regression_equals_scikit_learn():
     linear = pytest.importorskip("sklearn.linear_model")
     random = np.random.default_rng(3)
     cells = np.c_[random.integers(0, 2, (300, 3)), random.integers(0, 4, 300)].astype(np.int32)
@@ -228,9 +235,9 @@ def test_pmse_of_equal_and_of_different_tables():
     # two samples of one distribution: near the expectation of Snoke et al.
     other = [(AGES[a], COUNTRIES[c]) for a, c in random.integers(0, 5, (400, 2))]
     assert 0.1 < propensity(readings(rows, other)).ratio < 4
-    apart = propensity(readings([("21", "USA")] * 50, [("41", "India")] * 50))
-    assert apart.pmse == pytest.approx(0.25, abs=1e-3)
-    assert apart.worst == 0.25
+    different = propensity(readings([("21", "USA")] * 50, [("41", "India")] * 50))
+    assert different.pmse == pytest.approx(0.25, abs=1e-3)
+    assert different.worst == 0.25
     # one column of two values: the fitted share of each value is what the model predicts
     one = readings([("21", "USA")] * 30 + [("25", "USA")] * 70, [("21", "USA")] * 60 + [("25", "USA")] * 40)
     by_hand = (90 * (60 / 90 - 0.5) ** 2 + 110 * (40 / 110 - 0.5) ** 2) / 200
@@ -243,7 +250,7 @@ def test_pmse_of_equal_and_of_different_tables():
 
 @settings(max_examples=50)
 @given(people, st.data())
-def test_query_errors_are_as_their_twin(before, data):
+def test_query_errors_equal_the_reference(before, data):
     after, sets, _ = release(before, data)
     read = readings(before, after)
     ends = []
@@ -264,7 +271,7 @@ def test_queries_of_an_unchanged_table_have_no_error():
 # -- drawing and learning -----------------------------------------------------------------------------
 
 
-def test_drawn_rows_follow_what_labels_cover():
+def test_drawn_rows_follow_their_labels():
     before = [(age, country) for age in AGES for country in COUNTRIES]
     after = [("20-29", "Asia")] * 3000 + [("33", "USA")] * 10
     drawn = draw_rows(readings(before, after), np.random.default_rng(0))
@@ -276,7 +283,10 @@ def test_drawn_rows_follow_what_labels_cover():
 
 
 def test_accuracy_by_hand():
-    """Country decides the class. Published as it is, nothing is lost; published as *, nothing is left."""
+    """Country decides the class.
+
+    Published as it is, nothing is lost; published as *, nothing is left.
+    """
     pytest.importorskip("sklearn")
     before = [(AGES[i % 5], "USA" if i % 4 else "India") for i in range(400)]
     classes = coded("class", ["yes" if country == "USA" else "no" for _, country in before])
@@ -291,7 +301,7 @@ def test_accuracy_by_hand():
     assert classification(readings(before, continents), (classes, classes)).released == 1
 
 
-def test_accuracy_on_a_test_table_that_the_release_never_saw():
+def test_accuracy_on_a_separate_test_table():
     pytest.importorskip("sklearn")
     before = [(AGES[i % 5], "USA" if i % 4 else "India") for i in range(400)]
     classes = coded("class", ["yes" if country == "USA" else "no" for _, country in before])
@@ -301,7 +311,7 @@ def test_accuracy_on_a_test_table_that_the_release_never_saw():
     assert answer.original in (0.5, 1.0)
 
 
-def test_learning_says_what_it_needs():
+def test_classification_errors():
     rows = [(AGES[i % 5], COUNTRIES[i % 3]) for i in range(60)]
     read = readings(rows, rows)
     yes, strange = coded("class", ["a", "b"] * 30), coded("class", ["a", "?"] * 30)
@@ -313,7 +323,7 @@ def test_learning_says_what_it_needs():
         classification(read, (yes, yes), classifier="oracle")
 
 
-def test_without_scikit_learn_the_extra_is_named(monkeypatch):
+def test_error_without_scikit_learn_names_the_extra(monkeypatch):
     import builtins
 
     real = builtins.__import__
@@ -330,14 +340,14 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
         classification(readings(rows, rows), (yes, yes))
 
 
-# -- all together -------------------------------------------------------------------------------------
+# -- compare ------------------------------------------------------------------------------------------
 
 
 def tables(before, after, names=("age", "country")):
     return [pa.table({name: [row[j] for row in rows] for j, name in enumerate(names)}) for rows in (before, after)]
 
 
-def test_compare_needs_no_alignment_and_tells_no_value():
+def test_compare_without_alignment_discloses_no_value():
     before = [(AGES[i % 5], COUNTRIES[i * 2 % 5]) for i in range(50)]
     after = [generalized(row, (1, 1)) for row in before]
     one = compare(*tables(before, after), SCHEMA, queries=30)
@@ -345,11 +355,11 @@ def test_compare_needs_no_alignment_and_tells_no_value():
     assert one.columns == turned.columns
     assert one.queries.mean == pytest.approx(turned.queries.mean)
     assert one.numeric == turned.numeric
-    told = json.dumps(one.to_dict())
-    assert not any(secret in told for secret in ("USA", "India", "America", "20-29"))
+    answer = json.dumps(one.to_dict())
+    assert not any(secret in answer for secret in ("USA", "India", "America", "20-29"))
 
 
-def test_compare_says_what_it_needs():
+def test_compare_errors():
     before = [(AGES[i % 5], COUNTRIES[i * 2 % 5]) for i in range(10)]
     one, other = tables(before, before)
     with pytest.raises(TableError, match="share none"):

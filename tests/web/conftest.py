@@ -1,4 +1,4 @@
-"""A real server, as a process of its own, for the tests of the page."""
+"""Real server in a separate process, for the tests of the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-c", "from shoal.cli import main; main()", "serve"]
 
 
 class Server:
-    """A server under test, and how to ask it."""
+    """Server under test, with methods to send requests."""
 
     def __init__(self, root: Path, *options: str, env: dict[str, str] | None = None) -> None:
         self.root = root
@@ -38,7 +38,10 @@ class Server:
         self.address = f"http://127.0.0.1:{self.port}"
 
     def ask(self, method, path, body=None, **headers):
-        """Status, headers and body of an answer; by token unless headers say otherwise."""
+        """Return status, headers and body of an answer.
+
+        Requests carry the token unless headers say otherwise.
+        """
         given = {"Authorization": f"Bearer {self.token}"} if "cookie" not in headers and "bare" not in headers else {}
         given |= {name.replace("_", "-"): value for name, value in headers.items() if name != "bare"}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -55,12 +58,15 @@ class Server:
         return json.loads(text)
 
     def finish(self, project, run, seconds=300):
-        """What a run has come to; where code must be compiled first, on a machine at work, that takes its time."""
+        """Wait for the end of a run and return its state.
+
+        Compiling code first takes its time on a busy machine.
+        """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            told = self.json("GET", f"/api/projects/{project}/runs/{run}")
-            if told["state"] != "running":
-                return told
+            answer = self.json("GET", f"/api/projects/{project}/runs/{run}")
+            if answer["state"] != "running":
+                return answer
             time.sleep(0.1)
         raise AssertionError("the run did not end")
 

@@ -1,7 +1,8 @@
-"""The page in a real browser: the whole way, by keyboard alone, on a phone, in the dark, under an accessibility engine.
+"""The page in a real browser.
 
-The browser is Debian's chromium, driven by Playwright; `scripts/browser` installs it where it can. Nothing here asks
-any other host: every request that a page makes is counted.
+The workflow by keyboard alone, on a phone, in the dark, and under an accessibility engine. The browser is Debian's
+chromium, driven by Playwright; `scripts/browser` installs it where it can. Nothing here contacts any other host: every
+request of a page is counted.
 """
 
 from __future__ import annotations
@@ -36,26 +37,29 @@ def chromium():
 
 
 def open_sample(page, address, step="columns", sample="patients"):
-    """A new project with a sample, at a step that has nothing left to find out; returns the project's name."""
+    """Create a project with a sample and return its name.
+
+    The page is at a step that has nothing left to find out.
+    """
     page.goto(address)
     page.click(f"[data-sample={sample}]")
     page.wait_for_url("**/columns")
     page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
     project = page.url.split("/")[-2]
-    at_step(page, step)
+    go_to_step(page, step)
     return project
 
 
-def at_step(page, step):
-    """Another step of the project that a page shows, once it has nothing left to find out."""
+def go_to_step(page, step):
+    """Open a step of the project and wait until it is idle."""
     if not page.url.endswith(f"/{step}"):
         page.goto(f"{page.url.rpartition('/')[0]}/{step}")
     page.wait_for_selector(IDLE)
 
 
-def released(page):
+def make_release(page):
     """Make a release and wait for it."""
-    at_step(page, "run")
+    go_to_step(page, "run")
     page.click("#release")
     page.wait_for_selector("main table caption, main .refusal:visible")
     assert page.locator("main table caption").count() == 1, page.locator("main").inner_text()
@@ -63,34 +67,37 @@ def released(page):
 
 @pytest.fixture(scope="module")
 def visited(server, chromium):
-    """One visitor who has gone the whole way with the patients; returns the context and the project."""
+    """Context of a visitor after the workflow with the patients.
+
+    Yields the context and the project.
+    """
     context = chromium.new_context(bypass_csp=True, viewport={"width": 1400, "height": 900})
     context.set_default_timeout(120_000)
     page = context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     project = open_sample(page, server.link)
-    released(page)
-    at_step(page, "explore")
+    make_release(page)
+    go_to_step(page, "explore")
     page.uncheck("#try-top-down")
     page.uncheck("#try-mondrian")
     page.click("#explore-form button")
     page.wait_for_selector(".scatter")
     for step in ("hierarchies", "compare", "attack"):
-        at_step(page, step)
+        go_to_step(page, step)
     page.close()
     assert faults == []
-    assert asked
-    assert all(url.startswith(server.address) for url in asked)
+    assert requests
+    assert all(url.startswith(server.address) for url in requests)
     yield context, project
     context.close()
 
 
 @pytest.mark.skipif(not AXE.is_file(), reason="no accessibility engine: npm ci in tests/browser")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_barrier(server, visited, scheme):
+def test_no_accessibility_violations(server, visited, scheme):
     context, project = visited
     page = context.new_page()
     page.emulate_media(color_scheme=scheme)
@@ -99,20 +106,20 @@ def test_no_page_has_a_barrier(server, visited, scheme):
         page.goto(server.address + path)
         page.wait_for_selector("main" if path == "/" else f"{IDLE}, main.start")
         page.add_script_tag(path=str(AXE))
-        told = page.evaluate(
+        violations = page.evaluate(
             """async () => {
                  const result = await axe.run(document);
                  return result.violations.map((rule) => rule.id + ": " + rule.nodes[0].html.slice(0, 160));
                }"""
         )
-        if told:
-            found[path] = told
+        if violations:
+            found[path] = violations
     page.close()
     assert found == {}
 
 
 @pytest.mark.parametrize("width", [320, 390])
-def test_nothing_sticks_out_on_a_phone(server, visited, width):
+def test_no_horizontal_overflow_on_a_phone(server, visited, width):
     context, project = visited
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": 700})
@@ -127,26 +134,26 @@ def test_nothing_sticks_out_on_a_phone(server, visited, width):
     assert wide == {}
 
 
-def planned(page, part):
-    """Once the plan beside the page has this part."""
+def wait_for_plan(page, part):
+    """Wait until the plan on the page has this part."""
     page.wait_for_function("(part) => document.getElementById('plan-text').value.includes(part)", arg=part)
 
 
-def written(page, holds):
-    """Once the text of a hierarchy is as it should be."""
+def wait_for_hierarchy(page, holds):
+    """Wait until the text of a hierarchy is as expected."""
     page.wait_for_function(f"(() => {{ const value = document.getElementById('written').value; return {holds}; }})()")
 
 
-def press_to(page, selector, most=80):
-    """Go on by Tab until the focus is on a wanted element."""
-    for _ in range(most):
+def press_to(page, selector, presses=80):
+    """Press Tab until the focus is on a wanted element."""
+    for _ in range(presses):
         page.keyboard.press("Tab")
         if page.evaluate("(wanted) => document.activeElement.matches(wanted)", selector):
             return
     raise AssertionError(f"Tab does not lead to {selector}")
 
 
-def test_the_whole_way_goes_by_keyboard_alone(server, chromium):
+def test_workflow_by_keyboard_alone(server, chromium):
     context = chromium.new_context(bypass_csp=True)
     context.set_default_timeout(120_000)
     page = context.new_page()
@@ -160,7 +167,7 @@ def test_the_whole_way_goes_by_keyboard_alone(server, chromium):
     press_to(page, "input[data-column-name=zip]")
     page.keyboard.press("o")
     page.wait_for_selector("input[data-column-name=zip][value=other]:checked")
-    page.wait_for_selector("#sentence.warns")  # the plan's levels name zip: told where it stands
+    page.wait_for_selector("#sentence.warns")  # the plan's levels name zip: the sentence warns of it
     assert 'role = "other"' in page.input_value("#plan-text")
     page.keyboard.press("q")
     page.wait_for_selector('input[data-column-name=zip][value="quasi-identifier"]:checked')
@@ -185,11 +192,11 @@ def test_the_whole_way_goes_by_keyboard_alone(server, chromium):
     context.close()
 
 
-def test_text_and_clicks_are_one_plan(server, visited):
+def test_text_and_clicks_edit_one_plan(server, visited):
     context, _ = visited
     page = context.new_page()
     open_sample(page, server.address, "promise")
-    page.evaluate(  # a line is lit for a moment only: whoever comes late must still know of it
+    page.evaluate(  # a line is lit for a moment only: record it
         """() => {
              window.seen = [];
              new MutationObserver(() => {
@@ -213,8 +220,8 @@ def test_text_and_clicks_are_one_plan(server, visited):
     page.close()
 
 
-def test_a_reload_in_the_middle_of_a_run_shows_it_and_cancel_ends_it(tmp_path, chromium):
-    from tests.web.test_way import slow_project
+def test_reload_during_a_run_and_cancel(tmp_path, chromium):
+    from tests.web.test_api_workflow import slow_project
 
     slow_project(tmp_path)
     server = Server(tmp_path)
@@ -241,8 +248,11 @@ def test_a_reload_in_the_middle_of_a_run_shows_it_and_cancel_ends_it(tmp_path, c
 EVIL = "<img src=x onerror=document.title=1><script>document.title='harmed'</script>"
 
 
-def test_names_and_values_of_a_hostile_table_are_only_shown_the_whole_way(server, chromium):
-    """Names and values as in the report's tests, from the choice of the file to what is published."""
+def test_hostile_table_through_the_workflow(server, chromium):
+    """Names and values are only displayed, from the file to publishing.
+
+    They are as in the tests of the report.
+    """
     rows = "".join(
         f"{20 + n % 5},{EVIL if n % 2 else '=1+1'},{'w' * 400},{('<b>ill</b>', EVIL, '&amp;', chr(0x202E))[n % 4]}\n"
         for n in range(40)
@@ -268,15 +278,15 @@ def test_names_and_values_of_a_hostile_table_are_only_shown_the_whole_way(server
     page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
     page.goto(page.url)
     for step in ("table", "columns", "hierarchies", "promise"):
-        at_step(page, step)
+        go_to_step(page, step)
         harmless(step)
-    at_step(page, "columns")
+    go_to_step(page, "columns")
     if page.locator("[data-column-name='diagnosis <b>'][value=sensitive]:checked").count() == 0:
         page.locator("[data-column-name='diagnosis <b>'][value=sensitive] + label").click()
         page.wait_for_selector("[data-column-name='diagnosis <b>'][value=sensitive]:checked")
-    released(page)
+    make_release(page)
     harmless("run")
-    at_step(page, "explore")
+    go_to_step(page, "explore")
     page.click("#explore-form button")
     page.wait_for_selector(".scatter")
     page.wait_for_selector(IDLE)
@@ -285,7 +295,7 @@ def test_names_and_values_of_a_hostile_table_are_only_shown_the_whole_way(server
     page.wait_for_selector(IDLE)
     harmless("explore")
     for step in ("compare", "attack", "publish"):
-        at_step(page, step)
+        go_to_step(page, step)
         harmless(step)
         assert page.locator("main .refusal:visible").count() == 0, page.locator("main").inner_text()[:500]
     page.click("[data-publish]")
@@ -295,52 +305,52 @@ def test_names_and_values_of_a_hostile_table_are_only_shown_the_whole_way(server
     context.close()
 
 
-def test_a_tree_is_edited_by_dragging_and_by_keys_with_an_undo(server, visited):
+def test_tree_edited_by_dragging_and_keys_with_undo(server, visited):
     context, _ = visited
     page = context.new_page()
     open_sample(page, server.address)
-    at_step(page, "hierarchies?column=country")
+    go_to_step(page, "hierarchies?column=country")
     page.wait_for_selector("table.levels")
     before = page.input_value("#written")
     canada, asia = "#tree .item[data-name=Canada]", "#tree .item[data-name=Asia]"
     page.locator(canada).drag_to(page.locator(asia))
-    written(page, "value.endsWith('Asia\\n  China\\n  Japan\\n  India\\n  Canada')")
+    wait_for_hierarchy(page, "value.endsWith('Asia\\n  China\\n  Japan\\n  India\\n  Canada')")
     page.click("[data-undo]")
-    written(page, f"value === {json.dumps(before)}")
+    wait_for_hierarchy(page, f"value === {json.dumps(before)}")
     page.focus(canada)
     page.keyboard.press("Alt+ArrowUp")
-    written(page, "value.startsWith('America\\n  Canada\\n  USA')")
+    wait_for_hierarchy(page, "value.startsWith('America\\n  Canada\\n  USA')")
     assert page.evaluate("document.activeElement.dataset.name") == "Canada"
     page.locator(canada).drag_to(page.locator(asia))
     page.click("#hierarchy-form button.main")
-    planned(page, '"India", "Canada"')
+    wait_for_plan(page, '"India", "Canada"')
     page.wait_for_selector("table.levels li:has-text('Asia 8')")
     page.click("[data-undo]")  # and the plan as it was
     page.wait_for_selector("table.levels li:has-text('Asia 4')")
     page.close()
 
 
-def test_a_pseudonym_and_an_order_are_clicks(server, visited):
+def test_pseudonym_and_order_by_click(server, visited):
     context, _ = visited
     page = context.new_page()
     open_sample(page, server.address)
     box = page.locator("[data-option=pseudonym][data-column-name=name]")
     box.check()
-    planned(page, "pseudonym = true")
-    planned(page, 'pseudonym_key = "keys/pseudonyms"')
+    wait_for_plan(page, "pseudonym = true")
+    wait_for_plan(page, 'pseudonym_key = "keys/pseudonyms"')
     page.wait_for_selector(IDLE)
     assert box.is_checked()
     assert page.locator("#sentence.warns").count() == 0
     box.uncheck()
     page.wait_for_function("!document.getElementById('plan-text').value.includes('pseudonym = true')")
-    at_step(page, "hierarchies?column=condition")
+    go_to_step(page, "hierarchies?column=condition")
     page.click("[data-order]")
     page.click("#order-form [type=submit]")
-    planned(page, 'order = ["')
+    wait_for_plan(page, 'order = ["')
     page.close()
 
 
-def test_what_is_being_written_stays_while_the_page_is_put_in_anew(server, visited):
+def test_input_survives_a_refresh_of_the_page(server, visited):
     context, _ = visited
     page = context.new_page()
     project = open_sample(page, server.address, "promise")
@@ -350,9 +360,9 @@ def test_what_is_being_written_stays_while_the_page_is_put_in_anew(server, visit
     page.evaluate("import('/static/swap.js').then((swap) => swap.refresh())")
     page.wait_for_selector(IDLE)
     page.keyboard.type("2")
-    assert page.input_value("#model-0-k") in ("12", "21")  # a number field does not tell where one writes
+    assert page.input_value("#model-0-k") in ("12", "21")  # a number field has no cursor position
     assert page.evaluate("document.activeElement.id") == "model-0-k"
-    # what another has changed meanwhile comes in beside it
+    # a concurrent change of another field is merged
     changed = {"changes": [{"set": ["models", 1, "p"], "value": 1}]}
     cookie = "; ".join(f"{one['name']}={one['value']}" for one in context.cookies())
     assert server.ask("PATCH", f"/api/projects/{project}/plan", changed, cookie=cookie, Origin=server.address)[0] == 200
@@ -362,7 +372,7 @@ def test_what_is_being_written_stays_while_the_page_is_put_in_anew(server, visit
     page.close()
 
 
-def test_a_slider_draws_the_histogram_anew_and_changes_the_plan(server, visited):
+def test_slider_updates_histogram_and_plan(server, visited):
     context, project = visited
     page = context.new_page()
     page.goto(f"{server.address}/p/{project}/hierarchies?column=age")
@@ -374,7 +384,7 @@ def test_a_slider_draws_the_histogram_anew_and_changes_the_plan(server, visited)
     page.wait_for_selector("#width-0")
     page.wait_for_selector(IDLE)
     fine = page.locator("#bars rect").count()
-    # while it moves, the bars follow; the plan follows when it is let go
+    # the bars follow while the slider moves; the plan follows once it is released
     page.evaluate(
         "(slider) => { slider.value = slider.max; slider.dispatchEvent(new Event('input', { bubbles: true })); }",
         page.query_selector("#width-0"),
@@ -387,7 +397,7 @@ def test_a_slider_draws_the_histogram_anew_and_changes_the_plan(server, visited)
     page.close()
 
 
-def test_a_click_on_the_lattice_and_on_what_an_intruder_knows_is_the_plan(server, visited):
+def test_clicks_on_lattice_and_intruder_change_the_plan(server, visited):
     context, _ = visited
     page = context.new_page()
     open_sample(page, server.address, "explore")
@@ -396,13 +406,13 @@ def test_a_click_on_the_lattice_and_on_what_an_intruder_knows_is_the_plan(server
     page.wait_for_selector(IDLE)
     assert page.locator(".lattice .node").count() == 4 * 3 * 6
     page.locator(".lattice .node.holds").last.click()
-    planned(page, "levels = {")
-    at_step(page, "promise")
+    wait_for_plan(page, "levels = {")
+    go_to_step(page, "promise")
     page.check("#knows-keys")
     page.wait_for_selector("#key-0-2")
     assert "[[keys]]" in page.input_value("#plan-text")
     page.check("#key-0-2")
-    planned(page, '"zip"')
+    wait_for_plan(page, '"zip"')
     page.check("#knows-few")
     page.wait_for_selector("#known")
     assert page.input_value("#plan-text").count("known = 3") == 2
@@ -412,7 +422,7 @@ def test_a_click_on_the_lattice_and_on_what_an_intruder_knows_is_the_plan(server
     page.close()
 
 
-def test_two_tabs_of_one_plan_see_the_same_and_lose_nothing(server, visited):
+def test_two_tabs_of_one_plan_lose_nothing(server, visited):
     context, _ = visited
     one, other = context.new_page(), context.new_page()
     open_sample(one, server.address, "promise")
@@ -424,26 +434,26 @@ def test_two_tabs_of_one_plan_see_the_same_and_lose_nothing(server, visited):
     other.fill("#model-1-p", "1")
     other.press("#model-1-p", "Tab")
     other.wait_for_selector("#model-1-p[value='1']")
-    assert "k = 3" in other.input_value("#plan-text")  # the other tab's change is not written over
+    assert "k = 3" in other.input_value("#plan-text")  # the other tab's change is not overwritten
     one.close()
     other.close()
 
 
-def go_the_way(page, address, project):
-    """From columns to a published release; whatever the table is."""
+def run_workflow(page, address, project):
+    """Go from columns to a published release, for any table."""
     page.wait_for_selector(SETTLED + ":not(:has-text('drafts'))")
     page.goto(f"{address}/p/{project}/columns")
     for step in ("table", "columns", "hierarchies", "promise"):
-        at_step(page, step)
-    released(page)
+        go_to_step(page, step)
+    make_release(page)
     for step in ("compare", "attack", "publish"):
-        at_step(page, step)
+        go_to_step(page, step)
         assert page.locator("main .refusal:visible").count() == 0, page.locator("main").inner_text()[:500]
     page.click("[data-publish]")
     page.wait_for_selector("#written-places:has-text('certificate')")
 
 
-def test_the_whole_way_for_adult(tmp_path, shared_data, chromium):
+def test_workflow_for_adult(tmp_path, shared_data, chromium):
     shutil.copyfile(shared_data / "adult" / "adult-arx.csv", tmp_path / "adult.csv")
     server = Server(tmp_path)
     context = chromium.new_context()
@@ -453,14 +463,14 @@ def test_the_whole_way_for_adult(tmp_path, shared_data, chromium):
         page.goto(server.link)
         page.click("[data-open='adult.csv']")
         page.wait_for_url("**/columns")
-        go_the_way(page, server.address, "adult")
+        run_workflow(page, server.address, "adult")
         assert page.locator(".papers tbody tr").count() == 5
     finally:
         context.close()
         server.stop()
 
 
-def test_the_whole_way_for_a_wide_table(server, chromium):
+def test_workflow_for_a_wide_table(server, chromium):
     names = [f"column_{n}" for n in range(40)]
     rows = [[str((row * (7 + n) + n * n) % (3 + n % 5)) for n in range(40)] for row in range(300)]
     (server.root / "wide.csv").write_text("\n".join(",".join(row) for row in [names, *rows]) + "\n")
@@ -470,7 +480,7 @@ def test_the_whole_way_for_a_wide_table(server, chromium):
     page.goto(server.link)
     page.click("[data-open='wide.csv']")
     page.wait_for_url("**/columns")
-    go_the_way(page, server.address, page.url.split("/")[-2])
+    run_workflow(page, server.address, page.url.split("/")[-2])
     page.goto(page.url.rpartition("/")[0] + "/columns")
     page.wait_for_selector(".spark")
     assert page.locator("[data-row]").count() == 40
@@ -478,10 +488,10 @@ def test_the_whole_way_for_a_wide_table(server, chromium):
     context.close()
 
 
-def test_a_server_that_was_killed_in_a_run_is_started_again_and_goes_on(tmp_path, chromium):
+def test_restart_after_a_kill_during_a_run(tmp_path, chromium):
     import signal
 
-    from tests.web.test_way import slow_project
+    from tests.web.test_api_workflow import slow_project
 
     slow_project(tmp_path)
     server = Server(tmp_path)

@@ -1,4 +1,7 @@
-"""The certificate tells the plan that was carried out, and the report and the answer what is proven of the search."""
+"""Contents of certificates, proofs of optimality, and refused settings.
+
+The certificate has the plan that was carried out; the report and the answer have what is proven of the search.
+"""
 
 from __future__ import annotations
 
@@ -65,19 +68,20 @@ MODELS = [
 
 
 @pytest.mark.parametrize("hierarchy", HIERARCHIES, ids=repr)
-def test_a_plan_with_any_hierarchy_is_its_own_document(hierarchy) -> None:
+def test_plan_with_hierarchy_round_trip(hierarchy) -> None:
     plan = Plan(Schema({"a": Column(QUASI, hierarchy)}), (shoal.KAnonymity(2),))
     assert Plan.from_dict(plan.to_dict()) == plan
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_a_plan_with_any_method_is_its_own_document(method) -> None:
+def test_plan_with_method_round_trip(method) -> None:
     plan = Plan(SCHEMA, (shoal.KAnonymity(2),), method)
     assert Plan.from_dict(plan.to_dict()) == plan
     json.dumps(plan.to_dict())
 
 
-def test_a_plan_with_everything_is_its_own_document() -> None:
+def test_plan_with_all_settings_round_trip() -> None:
+    """The certificate has no folder, key file, Spark option or host."""
     schema = Schema({
         "n": Column(Role.IDENTIFIER, pseudonym=True),
         "a": Column(QUASI, order=("1", "2")),
@@ -101,12 +105,12 @@ def test_a_plan_with_everything_is_its_own_document() -> None:
     }
 
 
-def test_every_model_is_told_with_its_parameters() -> None:
+def test_models_round_trip() -> None:
     plan = Plan(SCHEMA, tuple(MODELS))
     assert Plan.from_dict(plan.to_dict()).models == tuple(MODELS)
 
 
-def test_the_certificate_of_a_plan_in_python_tells_it() -> None:
+def test_certificate_contains_a_plan_made_in_python() -> None:
     plan = Plan(SCHEMA, (shoal.KAnonymity(2),), shoal.Levels({"a": 1}))
     certified = shoal.anonymize(TABLE, plan).certificate["plan"]
     assert certified["columns"]["a"] == {"role": "quasi-identifier", "hierarchy": {"intervals": [2]}}
@@ -135,7 +139,8 @@ def write_plan(folder: Path, **more: object) -> Path:
     return folder / "plan.toml"
 
 
-def test_with_a_recoding_the_certificate_names_the_method_that_was_used(tmp_path: Path) -> None:
+def test_certificate_of_a_reused_recoding_names_levels(tmp_path: Path) -> None:
+    """It names the method that was used, not that of the plan file."""
     plan = write_plan(tmp_path)
     shoal.release(plan, save_recoding=True)
     again = shoal.release(plan, overwrite=True, recoding=tmp_path / "r.recoding").certificate
@@ -143,7 +148,7 @@ def test_with_a_recoding_the_certificate_names_the_method_that_was_used(tmp_path
     assert "full-domain" not in again.to_json()
 
 
-def test_no_path_of_the_machine_is_in_a_certificate(tmp_path: Path) -> None:
+def test_no_folder_of_the_machine_in_a_certificate(tmp_path: Path) -> None:
     made = shoal.release(write_plan(tmp_path))
     assert str(tmp_path) not in made.certificate.to_json()
     assert made.certificate["plan"]["source"] == {"path": "t.csv"}
@@ -153,25 +158,25 @@ def test_no_path_of_the_machine_is_in_a_certificate(tmp_path: Path) -> None:
 # -- what is proven of the search --------------------------------------------------------------------------------
 
 
-def test_the_answer_says_that_an_optimum_is_proven(tmp_path: Path) -> None:
+def test_answer_with_a_proven_optimum(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     answer = json.loads(CliRunner().invoke(app, ["release", str(plan), "--json"]).stdout)
     assert answer["optimal"] is True
     assert answer["lower_bound"] == answer["method"]["loss"]
     assert answer["warnings"] == []
-    shown = CliRunner().invoke(app, ["release", str(plan), "--overwrite"]).stdout
-    assert "No recoding that the plan allows loses less" in shown
+    printed = CliRunner().invoke(app, ["release", str(plan), "--overwrite"]).stdout
+    assert "No recoding that the plan allows loses less" in printed
     assert "those that lose least were taken" in (tmp_path / "r.report.html").read_text()
 
 
-def test_a_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
+def test_method_without_a_search_claims_no_optimum(tmp_path: Path) -> None:
     answer = shoal.release(write_plan(tmp_path, method={"name": "levels"})).to_dict()
     assert answer["optimal"] is False
     assert answer["lower_bound"] is None
     assert "least" not in method_sentence(answer["method"], MethodFacts())
 
 
-def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
+def test_stopped_search_gives_its_lower_bound() -> None:
     search = SearchFacts(optimal=False, loss=0.5, lower_bound=0.25)
     sentence = method_sentence({"name": "full-domain", "parameters": {}}, search)
     assert "lose least" not in sentence
@@ -183,7 +188,7 @@ def test_a_search_that_was_cut_short_says_how_far_it_may_be() -> None:
     assert "less than 0.25" in answer["warnings"][0]["text"]
 
 
-def test_auto_does_not_pass_on_the_proof_of_the_method_it_chose() -> None:
+def test_auto_claims_no_optimum() -> None:
     search = SearchFacts(optimal=True, loss=0.5, lower_bound=0.5)
     facts = AutoFacts(chosen="full-domain", tried=(), best=search)
     assert Release(None, Certificate({}, search)).search == {"optimal": True, "lower_bound": 0.5}
@@ -195,7 +200,10 @@ def test_auto_does_not_pass_on_the_proof_of_the_method_it_chose() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Own(MethodFacts):
-    """What a method tells: a part between figures of its own, one that stands by itself, and what it does not tell."""
+    """Facts with a part, facts of levels and an absent value.
+
+    ``part`` is written between the other figures, ``at`` separately, and ``silent`` not at all.
+    """
 
     first: int
     part: MethodFacts
@@ -204,7 +212,8 @@ class Own(MethodFacts):
     last: tuple[MethodTrial, ...]
 
 
-def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_they_are() -> None:
+def test_order_and_lookup_of_method_facts() -> None:
+    """Parts are written among the other facts and found by their class."""
     warned, at = WarningFacts(warning="Look."), LevelFacts(levels={"a": 1})
     facts = Own(
         first=1, part=warned, at=at, last=(MethodTrial("levels", ("ncp", 0.5)), MethodTrial("mdav", "PlanError"))
@@ -225,27 +234,27 @@ def test_facts_are_written_in_their_order_parts_among_them_and_found_by_what_the
     assert MethodFacts().get(WarningFacts) is None
 
 
-def test_a_privately_chosen_grid_is_not_said_to_be_fixed_beforehand() -> None:
+def test_sentences_of_private_and_declared_grids() -> None:
     private = method_sentence({"name": "sampled-grid", "parameters": {"choose": "private"}}, MethodFacts())
     assert "without looking" not in private
     declared = method_sentence({"name": "sampled-grid", "parameters": {"choose": "declared"}}, MethodFacts())
     assert "without looking" in declared
 
 
-def test_diversity_is_told_by_its_kind() -> None:
-    def to_certificate_dict(**parameters: object) -> str:
+def test_sentences_of_kinds_of_l_diversity() -> None:
+    def sentence(**parameters: object) -> str:
         return model_sentence({"name": "l-diversity", "parameters": parameters}, ("s",))
 
-    assert "at least 2 different values" in to_certificate_dict(l=2)
-    assert "different values" not in to_certificate_dict(l=2, kind="entropy")
-    assert "3 times" in to_certificate_dict(l=2, kind="recursive", c=3)
+    assert "at least 2 different values" in sentence(l=2)
+    assert "different values" not in sentence(l=2, kind="entropy")
+    assert "3 times" in sentence(l=2, kind="recursive", c=3)
 
 
 # -- settings that cannot work -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory", ["1KB", "0GB", "1", "-1GB", "GB", "", "1e9", "99999999999TB", "one", "10%"])
-def test_an_amount_of_memory_that_cannot_work_is_refused(memory: str, tmp_path: Path) -> None:
+def test_impossible_amount_of_memory_is_refused(memory: str, tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="memory"):
         EngineSettings(memory)
     plan = write_plan(tmp_path, engine={"memory": memory})
@@ -259,7 +268,8 @@ def test_amounts_of_memory() -> None:
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.5, True, "1"])
-def test_a_seed_that_is_no_number_of_64_bits_is_refused(seed: object) -> None:
+def test_invalid_seeds_are_refused(seed: object) -> None:
+    """A seed is a whole number of 64 bits."""
     document = Plan(SCHEMA, (shoal.KAnonymity(2),)).to_dict()
     with pytest.raises(PlanError, match="seed"):
         Plan.from_dict({**document, "seed": seed})
@@ -268,7 +278,7 @@ def test_a_seed_that_is_no_number_of_64_bits_is_refused(seed: object) -> None:
     assert Plan.from_dict({**document, "seed": 2**64 - 1}).seed == 2**64 - 1
 
 
-def test_a_recoding_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_recoding_is_refused(tmp_path: Path) -> None:
     plan = write_plan(tmp_path)
     (tmp_path / "deep.recoding").write_text("[" * 200_000)
     with pytest.raises(PlanError, match="not a recoding"):
@@ -278,14 +288,14 @@ def test_a_recoding_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None
         shoal.release(plan, recoding=tmp_path / "deep.recoding")
 
 
-def test_a_plan_that_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_plan_is_refused(tmp_path: Path) -> None:
     for text in ("a = " + "[" * 100_000, "seed = 1" + "0" * 5000, "a = " + "{a=" * 100_000):
         (tmp_path / "plan.toml").write_text(text)
         with pytest.raises(PlanError, match="plan"):
             Plan.read(tmp_path / "plan.toml")
 
 
-# -- values that have no place -----------------------------------------------------------------------------------
+# -- values of unsupported types ---------------------------------------------------------------------------------
 
 STRANGE = {
     "an interval": pa.array([(1, 0, 0), (1, 0, 0), (0, 77, 0), (0, 77, 0)], pa.month_day_nano_interval()),
@@ -304,7 +314,7 @@ FAR = {
 
 @pytest.mark.parametrize("method", ["levels", "mdav"])
 @pytest.mark.parametrize("values", STRANGE.values(), ids=STRANGE)
-def test_a_column_without_order_or_text_is_refused_by_name(values: pa.Array, method: str) -> None:
+def test_column_of_unsupported_type_is_refused_by_name(values: pa.Array, method: str) -> None:
     plan = {"columns": {"col": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
     with pytest.raises(shoal.TableError, match="'col'") as caught:
         shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": method}})
@@ -314,15 +324,18 @@ def test_a_column_without_order_or_text_is_refused_by_name(values: pa.Array, met
 
 
 @pytest.mark.parametrize("values", FAR.values(), ids=FAR)
-def test_numbers_that_have_no_distance_are_refused_by_the_name_of_their_column(values: pa.Array) -> None:
+def test_numbers_without_distance_are_refused_by_column(values: pa.Array) -> None:
     plan = {"columns": {"col": {"role": "quasi-identifier"}}, "models": [{"name": "k-anonymity", "k": 2}]}
     with pytest.raises(PlanError, match="'col'") as caught:
         shoal.anonymize(pa.table({"col": values}), {**plan, "method": {"name": "mdav"}})
     assert "77" not in str(caught.value)
 
 
-def test_what_is_promised_of_few_columns_is_told_in_words(tmp_path, monkeypatch, capsys):
-    """Groups of one row are no fault where nobody is taken to know all columns: the words must not say so."""
+def test_wording_of_models_with_known_columns(tmp_path, monkeypatch, capsys):
+    """Groups of one row are no fault here, and are not called one.
+
+    No intruder is taken to know all columns.
+    """
     monkeypatch.chdir(tmp_path)
     data = pa.table({f"c{m}": [str(n >> m & 1) for n in range(16)] for m in range(4)})
     pyarrow.csv.write_csv(data, "t.csv")

@@ -1,4 +1,7 @@
-"""A recoding kept for the next delivery: carried over, verified anew, and laid together with the release before."""
+"""Recodings saved for the next delivery.
+
+They are carried over, verified again, and attacked in combination with the release before.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +36,11 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_the_next_delivery_is_recoded_at_the_same_levels(tmp_path):
+def test_next_delivery_at_the_same_levels(tmp_path):
     first = shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
-    kept = json.loads((tmp_path / "one.recoding").read_text())
-    assert kept["levels"] == first.certificate["levels"]
-    assert kept["release"]["sha256"] == first.certificate["output"]["sha256"]
+    saved = json.loads((tmp_path / "one.recoding").read_text())
+    assert saved["levels"] == first.certificate["levels"]
+    assert saved["release"]["sha256"] == first.certificate["output"]["sha256"]
     text = (tmp_path / "one.recoding").read_text()
     assert "1424" not in text
     plan = write_plan(tmp_path, NEXT, "second", "two", 'name = "mondrian"')
@@ -46,15 +49,15 @@ def test_the_next_delivery_is_recoded_at_the_same_levels(tmp_path):
     assert second.certificate["method"]["name"] == "levels"
     assert len(second.certificate["method"]["recoding_sha256"]) == 64
     assert all(model["holds"] for model in second.certificate["models"])
-    shown = {(row["age"], row["zip"]) for row in rows_of(tmp_path / "two.csv")}
-    assert {(row["age"], row["zip"]) for row in rows_of(tmp_path / "one.csv")} <= shown
+    labels = {(row["age"], row["zip"]) for row in rows_of(tmp_path / "two.csv")}
+    assert {(row["age"], row["zip"]) for row in rows_of(tmp_path / "one.csv")} <= labels
     both = second.certificate["intersection"]
     assert (both["people"], both["exposed"], both["crowd_below"]) == (60, 0, 3)
     assert both["smallest_crowd"] >= 3
 
 
-def test_verified_anew(tmp_path):
-    """A delivery with a rare person: left out within the limit, refused beyond it."""
+def test_reused_recoding_is_verified_again(tmp_path):
+    """A rare person is suppressed within the limit and refused beyond it."""
     shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
     rare = [*FIRST, (95, 99999, "a")]
     plan = write_plan(tmp_path, rare, "rare", "two")
@@ -66,10 +69,10 @@ def test_verified_anew(tmp_path):
     assert not (tmp_path / "three.csv").exists()
 
 
-def test_the_intersection_attack_by_hand(tmp_path):
-    """One release shows ages and hides zip codes, the next does the opposite: each has groups of 3 and 3.
+def test_intersection_attack_by_hand(tmp_path):
+    """Two releases with groups of 3 leave crowds of 2, 1, 1 and 2.
 
-    Laid together they leave crowds of 2, 1, 1 and 2.
+    One release shows ages and hides zip codes, the next does the opposite: each has groups of 3 and 3.
     """
     people = [(20, 14240), (21, 14240), (22, 14241), (25, 14240), (26, 14241), (27, 14241)]
     rows = [(age, code, "ab"[n % 2]) for n, (age, code) in enumerate(people)]
@@ -82,32 +85,35 @@ def test_the_intersection_attack_by_hand(tmp_path):
     }  # fmt: skip
 
 
-def test_a_local_recoding_cannot_be_kept(tmp_path):
+def test_local_recoding_cannot_be_saved(tmp_path):
     plan = write_plan(tmp_path, FIRST, method='name = "mondrian"')
     with pytest.raises(PlanError, match="local"):
         shoal.release(plan, save_recoding=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["plan.csv", "plan.toml"]
 
 
-def test_what_does_not_fit(tmp_path):
+def test_mismatched_plans_are_refused(tmp_path):
     shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
-    kept = tmp_path / "one.recoding"
+    saved = tmp_path / "one.recoding"
     longer = write_plan(tmp_path, [(a, z * 10, i) for a, z, i in FIRST], "longer", "two")
     with pytest.raises(PlanError, match=r"'zip' had 5 levels.*has 6 now"):
-        shoal.release(longer, recoding=kept)
+        shoal.release(longer, recoding=saved)
     fixed = write_plan(tmp_path, NEXT, "fixed", "two", zips=", length = 5")
-    assert shoal.release(fixed, recoding=kept).certificate["released"] == 60
+    assert shoal.release(fixed, recoding=saved).certificate["released"] == 60
     with pytest.raises(OutputError, match="exists"):
         shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
     other = tmp_path / "other.toml"
     text = (tmp_path / "fixed.toml").read_text().replace("two.csv", "four.csv")
     other.write_text(text.replace('"quasi-identifier"\nhierarchy = { intervals = [5, 20] }', '"other"'))
     with pytest.raises(PlanError, match="differ in 'age'"):
-        shoal.release(other, recoding=kept)
+        shoal.release(other, recoding=saved)
 
 
-def test_a_changed_rule_of_the_same_height_is_refused(tmp_path):
-    """At level 1 the first release shows ages by 5; by 10 the next would mean something else."""
+def test_changed_rule_of_the_same_height_is_refused(tmp_path):
+    """A level must mean the same in both releases.
+
+    At level 1 the first release shows ages by 5; the next would show them by 10.
+    """
     shoal.release(write_plan(tmp_path, FIRST, "first", "one"), save_recoding=True)
     plan = write_plan(tmp_path, NEXT, "second", "two")
     plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
@@ -118,18 +124,18 @@ def test_a_changed_rule_of_the_same_height_is_refused(tmp_path):
     assert shoal.release(plan, recoding=tmp_path / "one.recoding").certificate["released"] > 0
     ages = sorted({row["age"] for row in rows_of(tmp_path / "second.csv")})
     tree = f"tree = {{ all = {{ some = {json.dumps(ages[:2])}, others = {json.dumps(ages[2:])} }} }}"
-    plan.write_text(plan.read_text().replace("intervals = [5.0, 20.0]", tree))  # a list in place of a rule
+    plan.write_text(plan.read_text().replace("intervals = [5.0, 20.0]", tree))  # a list instead of a rule
     with pytest.raises(PlanError, match="'age' is not the one"):
         shoal.release(plan, recoding=tmp_path / "one.recoding", overwrite=True)
     plan = write_plan(tmp_path, NEXT, "second", "two")
     plan.write_text(plan.read_text().replace("[5, 20]", "[10, 20]"))
     older = json.loads((tmp_path / "one.recoding").read_text())
-    del older["rules"]  # as it was kept before rules were
+    del older["rules"]  # as saved by versions without rules
     (tmp_path / "older.recoding").write_text(json.dumps(older))
     assert shoal.release(plan, recoding=tmp_path / "older.recoding", overwrite=True).certificate["released"] > 0
 
 
-def test_a_list_of_values_may_grow_and_dates_be_written_otherwise(tmp_path):
+def test_growing_trees_and_other_date_formats_are_accepted(tmp_path):
     def plan(name, towns, form, dates):
         rows = "".join(f"{town},{date}\n" for town in towns for date in dates for _ in range(4))
         (tmp_path / f"{name}.csv").write_text(f"town,day\n{rows}")
@@ -153,7 +159,7 @@ def test_a_list_of_values_may_grow_and_dates_be_written_otherwise(tmp_path):
     ["", "{}", "[]", '{"format": "shoal recoding 1"}', '{"format": "x", "levels": {}, "heights": {}}',
      '{"format": "shoal recoding 1", "levels": {"age": "1"}, "heights": {"age": 1}}', "\xff"],
 )  # fmt: skip
-def test_files_that_are_no_recodings(tmp_path, content):
+def test_invalid_recoding_files(tmp_path, content):
     plan = write_plan(tmp_path, FIRST)
     (tmp_path / "x.recoding").write_text(content, encoding="latin-1")
     with pytest.raises(PlanError, match="not a recoding"):

@@ -1,4 +1,7 @@
-"""How results look: text of 80 columns, HTML that escapes what comes from data and keeps its style to itself."""
+"""Display of results: text of 80 columns, and HTML.
+
+HTML escapes values of data and keeps its style within the cell.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +81,7 @@ def results(release):
 
 
 class Nesting(html.parser.HTMLParser):
-    """Raises where elements are not closed in turn."""
+    """Parser that fails if elements are not closed in turn."""
 
     EMPTY = ("rect", "circle", "line", "polyline", "polygon", "br", "meta")
 
@@ -102,16 +105,16 @@ def test_text_fits_80_columns_and_has_no_control_character(results):
             assert line.isprintable(), line
 
 
-def test_html_is_well_formed_and_escapes_what_comes_from_data(results):
+def test_html_is_well_formed_and_escapes_data(results):
     for result in results:
-        shown = result._repr_html_()
-        assert "<script" not in shown
+        rendered = result._repr_html_()
+        assert "<script" not in rendered
         parser = Nesting()
-        parser.feed(shown)
+        parser.feed(rendered)
         assert not parser.open
 
 
-def test_a_result_says_the_same_as_text_and_as_html(results):
+def test_text_and_html_have_the_same_content(results):
     for result in results:
         summary = result.summary()
         assert summary.title in repr(result)
@@ -120,12 +123,12 @@ def test_a_result_says_the_same_as_text_and_as_html(results):
             assert grid.caption in repr(result)
 
 
-def test_no_value_of_the_original_is_shown(release):
-    told = repr(release) + release._repr_html_() + repr(shoal.profile(FRAME))
-    assert not any(value in told for value in [*FRAME["illness"], *FRAME[f"zip {EVIL}"]])
+def test_no_original_value_is_displayed(release):
+    text = repr(release) + release._repr_html_() + repr(shoal.profile(FRAME))
+    assert not any(value in text for value in [*FRAME["illness"], *FRAME[f"zip {EVIL}"]])
 
 
-def test_the_verdict_is_the_first_line():
+def test_verdict_is_the_first_line():
     good = shoal.check(FRAME, "k-anonymity k=2", quasi_identifiers="age")
     bad = shoal.check(FRAME, "k-anonymity k=3", quasi_identifiers="age")
     assert repr(good).startswith("The table meets the models")
@@ -133,7 +136,7 @@ def test_the_verdict_is_the_first_line():
     assert "24 rows in 12 groups" in repr(bad)
 
 
-def test_the_style_of_a_cell_touches_nothing_outside_of_it():
+def test_cell_style_is_scoped():
     depth, selector = 0, ""
     for sign in CELL_STYLE:
         if sign == "{":
@@ -149,13 +152,13 @@ def test_the_style_of_a_cell_touches_nothing_outside_of_it():
     assert 'data-jp-theme-light="false"' in CELL_STYLE
 
 
-def test_long_tables_say_how_many_rows_are_left_out():
+def test_long_tables_count_omitted_rows():
     summary = Summary("t", (), (), [Grid("rows", ("n",), [(n,) for n in range(MAX_ROWS + 3)])])
     assert "rows (and 3 more)" in summary.to_text()
     assert "rows (and 3 more)" in summary.to_html()
 
 
-def test_the_report_is_a_page_that_a_notebook_frames(release, tmp_path):
+def test_report_page_in_a_notebook_frame(release, tmp_path):
     page = release.report()
     assert isinstance(page, Page)
     assert page.save(tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
@@ -167,21 +170,22 @@ def test_the_report_is_a_page_that_a_notebook_frames(release, tmp_path):
         page.save(tmp_path / "nowhere" / "report.html")
 
 
-def test_a_page_takes_the_place_of_nothing_unless_told(release, tmp_path):
-    place, linked = tmp_path / "mine.html", tmp_path / "linked.html"
-    place.write_text("mine")
-    linked.symlink_to(place)
+def test_page_save_needs_overwrite(release, tmp_path):
+    """Links and folders are not replaced even with ``overwrite``."""
+    path, linked = tmp_path / "mine.html", tmp_path / "linked.html"
+    path.write_text("mine")
+    linked.symlink_to(path)
     page = release.report()
-    for refused, overwrite in ((place, False), (linked, False), (linked, True), (tmp_path, True)):
+    for refused, overwrite in ((path, False), (linked, False), (linked, True), (tmp_path, True)):
         with pytest.raises(shoal.OutputError):
             page.save(refused, overwrite=overwrite)
-    assert place.read_text() == "mine"
-    page.save(place, overwrite=True)
-    assert place.read_text() == page.html
-    assert sorted(tmp_path.iterdir()) == [linked, place]
+    assert path.read_text() == "mine"
+    page.save(path, overwrite=True)
+    assert path.read_text() == page.html
+    assert sorted(tmp_path.iterdir()) == [linked, path]
 
 
-def test_an_exploration_can_be_drawn(results):
+def test_exploration_plot(results):
     page = results[-2].plot("k-anonymity(k=5)")
     assert "<svg" in page.html
     assert "k-anonymity(k=5)" in page.html
@@ -190,7 +194,7 @@ def test_an_exploration_can_be_drawn(results):
 
 
 @pytest.mark.parametrize("name", ["released.csv", "released.parquet"])
-def test_a_release_is_saved_with_its_papers_and_can_be_checked(release, tmp_path, name):
+def test_saved_release_with_certificate_and_report(release, tmp_path, name):
     saved = release.save(tmp_path / "new", name)
     names = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert names == sorted([name, "released.certificate.json", "released.report.html"])
@@ -202,7 +206,7 @@ def test_a_release_is_saved_with_its_papers_and_can_be_checked(release, tmp_path
     release.save(tmp_path / "new", name, overwrite=True)
 
 
-def test_a_release_that_is_no_longer_what_was_verified_is_not_saved(release, tmp_path):
+def test_changed_release_is_not_saved(release, tmp_path):
     import dataclasses
 
     spoiled = dataclasses.replace(release, table=release.table.assign(age=range(24)))
@@ -213,7 +217,8 @@ def test_a_release_that_is_no_longer_what_was_verified_is_not_saved(release, tmp
         dataclasses.replace(release, table=None).save(tmp_path)
 
 
-def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, monkeypatch):
+def test_progress_by_callback_terminal_and_notebook(capsys, monkeypatch):
+    """Without a terminal nothing is printed unless asked for."""
     steps: list[str] = []
     shoal.anonymize(FRAME, PLAN, progress=lambda step, done=None: steps.append(step))
     assert "verifying" in steps
@@ -225,13 +230,13 @@ def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, m
     assert "\x1b[2J" not in capsys.readouterr().err
 
     class Handle:
-        def update(self, shown):
-            written.append(shown)
+        def update(self, content):
+            written.append(content)
 
     written: list[str] = []
     display = types.ModuleType("IPython.display")
     display.HTML = str
-    display.display = lambda shown, display_id: written.append(shown) or Handle()
+    display.display = lambda content, display_id: written.append(content) or Handle()
     python = types.ModuleType("IPython")
     python.get_ipython = lambda: types.SimpleNamespace(kernel=object())
     monkeypatch.setitem(sys.modules, "IPython", python)
@@ -244,7 +249,7 @@ def test_progress_is_told_to_a_function_and_shown_where_somebody_looks(capsys, m
     assert written[-1] == ""
 
 
-def test_a_release_explains_its_loss_from_the_table_that_it_was_made_from(release):
+def test_release_explains_its_loss(release):
     found = release.explain(FRAME, time_limit=0.001)
     assert found.loss == pytest.approx(release.utility["ncp"])
     assert f"{found.loss:.4g}" in repr(found)

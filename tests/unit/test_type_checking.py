@@ -1,6 +1,7 @@
-"""The public API as type checkers and editors see it: mypy --strict, pyright, and the lists that an editor offers.
+"""Public API as type checkers and editors see it.
 
-Pyright comes from npm (``make checkers``); where it is not there, what needs it is skipped. Mypy is always there.
+Covers mypy --strict, pyright, and the completions of an editor. Pyright comes from npm (``make checkers``); tests that
+need it are skipped where it is missing. Mypy is always there.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from tests.unit.test_plans_in_python import BAD, GOOD
 ROOT = Path(__file__).parents[2]
 PYRIGHT = ROOT / "tests" / "browser" / "node_modules" / "pyright"
 EXAMPLES = sorted(path for path in (ROOT / "examples").rglob("*.py") if "tests" not in path.parts)
-needs_pyright = pytest.mark.skipif(not PYRIGHT.exists(), reason="pyright is not there: make checkers, which needs npm")
+needs_pyright = pytest.mark.skipif(not PYRIGHT.exists(), reason="pyright is missing: make checkers, which needs npm")
 
 
 def settings(folder):
-    """Strict but for what libraries without types leave unknown."""
+    """Write settings that are strict, except for libraries without types."""
     found = {
         "pythonVersion": "3.11", "extraPaths": [str(Path(shoal.__file__).parents[1])], "typeCheckingMode": "strict",
         **{f"reportUnknown{what}Type": False for what in ("Member", "Variable", "Argument", "Parameter", "Lambda")},
@@ -33,24 +34,24 @@ def settings(folder):
 
 
 def faults(folder, *files):
-    """What pyright finds, as file and line."""
+    """Return what pyright finds, as file, line and message."""
     for file in files:
         (folder / file.name).write_text(file.read_text())
     command = ["node", str(PYRIGHT / "index.js"), "-p", str(settings(folder)), "--outputjson"]
     done = subprocess.run(
         [*command, "--pythonpath", sys.executable], capture_output=True, text=True, cwd=folder, check=False
     )
-    told = json.loads(done.stdout)
-    assert told["summary"]["filesAnalyzed"] > 0
+    answer = json.loads(done.stdout)
+    assert answer["summary"]["filesAnalyzed"] > 0
     return [
         (Path(one["file"]).name, one["range"]["start"]["line"] + 1, one["message"])
-        for one in told["generalDiagnostics"]
+        for one in answer["generalDiagnostics"]
         if one["severity"] == "error"
     ]
 
 
 @needs_pyright
-def test_pyright_tells_right_from_wrong(tmp_path):
+def test_pyright_on_right_and_wrong_code(tmp_path):
     (tmp_path / "good.py").write_text(GOOD)
     (tmp_path / "bad.py").write_text(BAD)
     found = faults(tmp_path)
@@ -90,7 +91,7 @@ OFFERED = {
 
 
 class Editor:
-    """As much of an editor as asks a language server for what may follow."""
+    """Minimal editor that asks a language server for completions."""
 
     def __init__(self, folder):
         server = ["node", str(PYRIGHT / "langserver.index.js"), "--stdio"]
@@ -100,14 +101,14 @@ class Editor:
         self.folder, self.last = folder, 0
         self.ask("initialize", processId=None, rootUri=folder.as_uri(), capabilities={},
                  workspaceFolders=[{"uri": folder.as_uri(), "name": "x"}])  # fmt: skip
-        self.tell("initialized")
+        self.notify("initialized")
 
     def send(self, **message):
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
         self.pipe.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
         self.pipe.stdin.flush()
 
-    def tell(self, method, **given):
+    def notify(self, method, **given):
         self.send(method=method, params=given)
 
     def ask(self, method, **given):
@@ -127,16 +128,16 @@ class Editor:
 
     def offers(self, name, text):
         uri = (self.folder / name).as_uri()
-        self.tell("textDocument/didOpen",
+        self.notify("textDocument/didOpen",
                   textDocument={"uri": uri, "languageId": "python", "version": 1, "text": text})  # fmt: skip
         lines = text.split("\n")
-        place = {"line": len(lines) - 1, "character": len(lines[-1])}
-        found = self.ask("textDocument/completion", textDocument={"uri": uri}, position=place)
+        position = {"line": len(lines) - 1, "character": len(lines[-1])}
+        found = self.ask("textDocument/completion", textDocument={"uri": uri}, position=position)
         return {one["label"] for one in found["items"]}
 
 
 @needs_pyright
-def test_an_editor_offers_what_there_is(tmp_path):
+def test_editor_completions(tmp_path):
     settings(tmp_path)
     editor = Editor(tmp_path)
     try:

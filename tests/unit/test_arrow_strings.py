@@ -1,4 +1,4 @@
-"""Texts that Arrow holds are to everybody what a tuple of them is."""
+"""Texts in Arrow arrays behave like a tuple of them."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ some = st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=3), 
 
 
 @given(some, st.integers(-14, 14), st.integers(-14, 14), st.integers(0, 3))
-def test_they_are_like_a_tuple_however_often_they_are_looked_at(words, one, other, few):
-    held, plain = Texts(pa.array(words, pa.string())), tuple(words)
-    before, arrow_strings.MAX_SINGLE_READS = arrow_strings.MAX_SINGLE_READS, few
+def test_texts_equal_a_tuple_at_every_read(words, one, other, limit):
+    texts, plain = Texts(pa.array(words, pa.string())), tuple(words)
+    before, arrow_strings.MAX_SINGLE_READS = arrow_strings.MAX_SINGLE_READS, limit
     try:
         for _ in range(3):
-            assert list(held) == words
-            assert (len(held), [*held, None]) == (len(words), [*words, None])
-            assert held == plain
-            assert plain == held
-            assert held != (*plain, "more")
-            assert hash(held) == hash(plain)
+            assert list(texts) == words
+            assert (len(texts), [*texts, None]) == (len(words), [*words, None])
+            assert texts == plain
+            assert plain == texts
+            assert texts != (*plain, "more")
+            assert hash(texts) == hash(plain)
             if -len(words) <= one < len(words):
-                assert held[one] == held[np.int64(one)] == plain[one]
+                assert texts[one] == texts[np.int64(one)] == plain[one]
             else:
                 with pytest.raises(IndexError):
-                    held[one]
-            assert all(held.index(word) == plain.index(word) and word in held for word in words)
-        assert held[one:other] == plain[one:other]
-        assert pickle.loads(pickle.dumps(held)) == plain
-        assert "nobody has this" not in held
+                    texts[one]
+            assert all(texts.index(word) == plain.index(word) and word in texts for word in words)
+        assert texts[one:other] == plain[one:other]
+        assert pickle.loads(pickle.dumps(texts)) == plain
+        assert "nobody has this" not in texts
     finally:
         arrow_strings.MAX_SINGLE_READS = before
 
 
 @given(some, st.booleans())
-def test_missing_is_the_last(words, missing):
+def test_missing_is_the_last_entry(words, missing):
     expected = (*words, None) if missing else tuple(words)
     assert with_missing(tuple(words), missing) == expected
-    held = with_missing(Texts(pa.array(words, pa.string())), missing)
-    assert isinstance(held, Texts)
-    assert held == expected
+    texts = with_missing(Texts(pa.array(words, pa.string())), missing)
+    assert isinstance(texts, Texts)
+    assert texts == expected
 
 
-def test_few_are_a_tuple_and_many_are_held(monkeypatch):
+def test_tuple_below_the_limit_and_arrow_above(monkeypatch):
     assert type(texts_from_arrow(pa.array(["1", "2"]))) is tuple
     monkeypatch.setattr(arrow_strings, "MIN_ARROW_VALUES", 2)
     assert type(texts_from_arrow(pa.array(["1", "2"]))) is Texts
@@ -61,7 +61,7 @@ def test_few_are_a_tuple_and_many_are_held(monkeypatch):
 
 
 @pytest.mark.parametrize("method", [shoal.Mdav(), shoal.Mondrian(), shoal.FullDomain()], ids=lambda one: one.name)
-def test_a_release_of_columns_that_are_held_is_the_same(method, monkeypatch):
+def test_same_release_with_arrow_texts(method, monkeypatch):
     draw = np.random.default_rng(3)
     table = pa.table(
         {

@@ -1,4 +1,4 @@
-"""An object store on this machine: what is fetched, what is put, and what is there when something breaks."""
+"""Object store on this machine: reading, publishing and interruptions."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def buckets(monkeypatch):
             address, folder = stack.enter_context(servers.object_store("anna", SECRET, "private", "open"))
         except servers.NoServer as reason:
             pytest.skip(str(reason))
-        reach(monkeypatch, address)
+        set_environment(monkeypatch, address)
         put("private/people.csv", ROWS.encode())
         yield folder
 
 
-def reach(monkeypatch, address):
+def set_environment(monkeypatch, address):
     given = {"AWS_ENDPOINT_URL": address, "AWS_ACCESS_KEY_ID": "anna", "AWS_SECRET_ACCESS_KEY": SECRET,
              "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
              "AWS_REQUEST_CHECKSUM_CALCULATION": "when_required"}  # fmt: skip
@@ -75,7 +75,10 @@ def objects(folder):
 
 
 def release_in(folder):
-    """The certificate of the release that is there; each object that it names must be as it says."""
+    """Return the certificate of the release in a folder.
+
+    Each object that it names must be as it says.
+    """
     certificate = json.loads((folder / "visits.certificate.json").read_text())
     for part in certificate["objects"]:
         content = (folder / part["name"]).read_bytes()
@@ -83,7 +86,8 @@ def release_in(folder):
     return certificate
 
 
-def test_a_release_is_what_the_certificate_names_and_replaces_the_old_one(buckets):
+def test_release_objects_match_the_certificate(buckets):
+    """A new release replaces the old one."""
     done = shoal.release(plan())
     certificate = release_in(buckets / "open" / "new")
     table, report = (part["name"] for part in certificate["objects"])
@@ -91,8 +95,8 @@ def test_a_release_is_what_the_certificate_names_and_replaces_the_old_one(bucket
     assert certificate == done.certificate.content
     assert done.to_dict()["output"] == f"s3://open/new/{table}"
     assert SECRET not in json.dumps(certificate)
-    asked = {"quasi_identifiers": ["age"], "sensitive": ["illness"]}
-    assert shoal.check(f"s3://open/new/{table}", ["k-anonymity k=5"], **asked).holds
+    columns = {"quasi_identifiers": ["age"], "sensitive": ["illness"]}
+    assert shoal.check(f"s3://open/new/{table}", ["k-anonymity k=5"], **columns).holds
     with pytest.raises(OutputError, match="has a release at this address"):
         shoal.release(plan())
     shoal.release(plan(overwrite=True))
@@ -104,7 +108,7 @@ def test_a_release_is_what_the_certificate_names_and_replaces_the_old_one(bucket
     assert new != table
 
 
-def test_the_command_tells_where_the_objects_are(buckets, tmp_path):
+def test_command_prints_addresses_of_objects(buckets, tmp_path):
     (tmp_path / "plan.toml").write_text(Plan.from_dict(plan()).to_toml())
     done = CliRunner().invoke(app, ["release", str(tmp_path / "plan.toml"), "--quiet"], env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
@@ -119,7 +123,7 @@ def rows_of(address, **given):
         return engine.to_arrow(engine.read(Source(Path(address), **given))).to_pylist()
 
 
-def test_a_prefix_and_a_pattern_are_one_table(buckets):
+def test_prefix_or_pattern_is_one_table(buckets):
     for name, content in {
         "t/year=2023/a.csv": b"v\n1\n", "t/year=2024/b.csv.gz": gzip.compress(b"v\n2\n"), "t/_SUCCESS": b"",
         "t/.hidden/c.csv": b"w\n3\n",
@@ -133,11 +137,14 @@ def test_a_prefix_and_a_pattern_are_one_table(buckets):
 
 
 class Killed(BaseException):
-    """Not caught by what handles errors, as a kill is not."""
+    """Interruption that no error handling catches, as with a kill."""
 
 
 class Steps:
-    """A file system that stops before its n-th step; as in a store, an object is there once it is closed."""
+    """File system that stops before its n-th step.
+
+    As in a store, an object is there once it is closed.
+    """
 
     def __init__(self, files, stop):
         self.files, self.stop, self.count = files, stop, itertools.count()
@@ -146,9 +153,9 @@ class Steps:
         if next(self.count) == self.stop:
             raise Killed
 
-    def get_file_info(self, asked):
+    def get_file_info(self, selector):
         self.step()
-        return self.files.get_file_info(asked)
+        return self.files.get_file_info(selector)
 
     def delete_dir(self, name):
         self.step()
@@ -161,26 +168,26 @@ class Steps:
     @contextlib.contextmanager
     def open_output_stream(self, name, compression):
         self.step()
-        held = io.BytesIO()
-        yield held
+        buffer = io.BytesIO()
+        yield buffer
         self.step()
         with self.files.open_output_stream(name, compression=compression) as stream:
-            stream.write(self.written(held.getvalue()))
+            stream.write(self.written(buffer.getvalue()))
 
     def written(self, content):
         return content
 
 
-def let_steps(monkeypatch, kind, stop=None):
-    """Have stores reached through a file system that counts its steps."""
+def use_file_system(monkeypatch, kind, stop=None):
+    """Open stores through a file system that counts its steps."""
     monkeypatch.setattr(object_store, "_opened", lambda address: (kind(OPENED(address)[0], stop), OPENED(address)[1]))
 
 
-def test_whatever_breaks_off_leaves_the_old_release_or_the_new_one(buckets, tmp_path, monkeypatch):
+def test_interrupted_publishing_leaves_old_or_new_release(buckets, tmp_path, monkeypatch):
     def publish(text, stop):
         (tmp_path / "visits.csv").write_text(text * 10)
         (tmp_path / "visits.report.html").write_text(text)
-        let_steps(monkeypatch, Steps, stop)
+        use_file_system(monkeypatch, Steps, stop)
         store = Store(Path("s3://open/visits.csv"), OutputError)
         put = store.put([tmp_path / "visits.csv", tmp_path / "visits.report.html"])
         store.seal(json.dumps({"text": text, "objects": put}), put, overwrite=True)
@@ -201,33 +208,33 @@ def test_whatever_breaks_off_leaves_the_old_release_or_the_new_one(buckets, tmp_
     assert len(found) > changed
 
 
-def test_what_the_store_has_otherwise_than_it_was_written_is_no_release(buckets, monkeypatch):
+def test_altered_objects_are_no_release(buckets, monkeypatch):
     class Other(Steps):
         def written(self, content):
             return content.replace(b"flu", b"FLU")
 
-    let_steps(monkeypatch, Other)
+    use_file_system(monkeypatch, Other)
     with pytest.raises(OutputError, match="something else than was written"):
         shoal.release(plan(report=False))
     assert "new/visits.certificate.json" not in objects(buckets / "open")
 
 
-def test_an_object_that_changes_while_it_is_read_is_refused(buckets, monkeypatch):
+def test_object_changed_while_read_is_refused(buckets, monkeypatch):
     class Changing(Steps):
         def open_input_stream(self, name, compression):
             put(name, ROWS.encode() + b"p,20,flu\n")
             return super().open_input_stream(name, compression)
 
-    let_steps(monkeypatch, Changing)
+    use_file_system(monkeypatch, Changing)
     with pytest.raises(TableError, match="changed while it was read"):
         rows_of("s3://private/people.csv")
 
 
-def test_no_name_of_an_object_leads_out_of_the_folder_for_it(tmp_path, monkeypatch):
+def test_object_names_cannot_leave_the_folder(tmp_path, monkeypatch):
     class Hostile:
-        def get_file_info(self, asked):
-            if isinstance(asked, str):
-                return fs.FileInfo(asked, type=fs.FileType.Directory)
+        def get_file_info(self, selector):
+            if isinstance(selector, str):
+                return fs.FileInfo(selector, type=fs.FileType.Directory)
             return [fs.FileInfo("bucket/t/../../../secret.csv", type=fs.FileType.File)]
 
     monkeypatch.setattr(object_store, "_opened", lambda address: (Hostile(), "bucket/t"))
@@ -241,28 +248,28 @@ ADDRESSES = ["s3://anna:geheim@bucket/t.csv", "s3://geheim@bucket/t.csv", "s3://
 
 
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_no_key_stands_in_an_address_or_in_an_error(address):
+def test_keys_in_addresses_are_refused_and_not_printed(address):
     for section in ("source", "output"):
-        with pytest.raises(PlanError) as certificate:
+        with pytest.raises(PlanError) as caught:
             Plan.from_dict({**plan(), section: {"path": address}})
-        assert "geheim" not in str(certificate.value)
+        assert "geheim" not in str(caught.value)
 
 
-def test_a_key_that_is_not_taken_is_told_without_it(buckets, monkeypatch):
+def test_rejected_key_is_not_printed(buckets, monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "falsch12")
-    with pytest.raises(TableError, match="no right") as certificate:
+    with pytest.raises(TableError, match="no right") as caught:
         rows_of("s3://private/people.csv")
-    assert "falsch12" not in str(certificate.value)
-    assert os.environ["AWS_ENDPOINT_URL"] not in str(certificate.value)
+    assert "falsch12" not in str(caught.value)
+    assert os.environ["AWS_ENDPOINT_URL"] not in str(caught.value)
 
 
-def test_a_plan_with_an_address_is_written_as_it_was_read():
-    asked = Plan.from_dict(plan())
-    assert asked.to_dict()["source"]["path"] == "s3://private/people.csv"
-    assert Plan.from_toml(asked.to_toml(), Path("/elsewhere")) == asked
-    assert asked.to_certificate_dict()["output"]["path"] == "visits.csv"
+def test_plan_with_an_address_round_trip():
+    made = Plan.from_dict(plan())
+    assert made.to_dict()["source"]["path"] == "s3://private/people.csv"
+    assert Plan.from_toml(made.to_toml(), Path("/elsewhere")) == made
+    assert made.to_certificate_dict()["output"]["path"] == "visits.csv"
 
 
-def test_recodings_and_comparisons_go_to_files(buckets, tmp_path):
+def test_saved_recoding_needs_a_file(buckets, tmp_path):
     with pytest.raises(PlanError, match="Release to a file for these"):
         shoal.release(plan(), save_recoding=True)

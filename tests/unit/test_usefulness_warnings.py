@@ -1,4 +1,7 @@
-"""A release that is safe and worth nothing says so: on the terminal, in JSON and at the top of the report."""
+"""Warnings about a release that is safe and useless.
+
+They are on the terminal, in JSON and at the top of the report.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def codes(release):
     return [warning["code"] for warning in release.warnings]
 
 
-def test_a_table_of_stars_says_that_it_is_one():
+def test_warnings_of_a_table_of_stars():
     found = released(12, 12)
     assert codes(found) == ["hidden-columns", "one-group", "half-lost", "nothing-learned"]
     texts = [warning["text"] for warning in found.warnings]
@@ -61,13 +64,13 @@ def test_a_table_of_stars_says_that_it_is_one():
     assert found.certificate["hidden_columns"] == ["age", "town"]
 
 
-def test_a_hidden_column_is_named_and_a_shown_one_is_not():
+def test_only_hidden_columns_are_named():
     found = released(12, 6)
     assert codes(found) == ["hidden-columns", "nothing-learned"]
     assert found.warnings[0]["text"] == "Nothing is shown of 'age': all rows have '*' there."
 
 
-def test_a_release_that_says_something_has_no_warning():
+def test_no_warning_for_a_useful_release():
     table = pa.table({"age": ["20", "30"] * 10, "illness": ["flu", "cold", "cold", "cold"] * 5})
     plan = {
         "columns": {"age": {"role": "quasi-identifier"}, "illness": {"role": "sensitive"}},
@@ -78,21 +81,21 @@ def test_a_release_that_says_something_has_no_warning():
     assert not {"hidden_columns", "nothing_learned"} & set(found.certificate.content)
 
 
-def test_a_column_of_one_value_is_not_hidden():
+def test_column_of_one_value_is_not_hidden():
     table = pa.table({"age": ["20", "30"] * 10, "land": ["x"] * 20})
     columns = {name: {"role": "quasi-identifier"} for name in ("age", "land")}
     found = shoal.anonymize(table, {"columns": columns, "models": [{"name": "k-anonymity", "k": 20}]})
     assert found.certificate["hidden_columns"] == ["age"]
 
 
-def test_terminal_json_and_report_tell_it(tmp_path, monkeypatch, capsys):
+def test_warnings_on_terminal_json_and_report(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{n},{'ab'[n % 2]},{'flu' if n % 3 else 'cold'}\n" for n in range(12))
     (tmp_path / "t.csv").write_text("age,town,illness\n" + rows)
     (tmp_path / "plan.toml").write_text(PLAN % 12)
     app(["release", "plan.toml"], standalone_mode=False)
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Warning: Nothing is shown of every quasi-identifier" in shown
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Warning: Nothing is shown of every quasi-identifier" in printed
     page = (tmp_path / "out.report.html").read_text()
     assert 0 < page.index("Before you use it") < page.index("What was done")
     assert "All rows are in one group" in page
@@ -119,7 +122,7 @@ def slow_variation(group, value, count):
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-1, 3), st.integers(1, 9)), min_size=1, max_size=30))
-def test_variation_is_what_its_definition_says(entries):
+def test_variation_equals_its_definition(entries):
     group, value, count = zip(*entries, strict=True)
     arrays = (np.asarray(part, np.int64) for part in (group, value, count))
     assert _variation(*arrays) == pytest.approx(slow_variation(group, value, count), abs=1e-12)

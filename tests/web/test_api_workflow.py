@@ -1,4 +1,7 @@
-"""The whole way through the API: what the page does, and that the command line repeats it with the same bytes."""
+"""Workflow through the API.
+
+The API does what the page does, and the command line repeats it with the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +36,18 @@ def new_patients(server):
     return server.json("POST", "/api/projects", {"sample": "patients"})["project"]
 
 
-def test_a_release_of_the_page_has_the_bytes_of_the_command_line(server, tmp_path):
+def test_page_release_has_the_bytes_of_the_command_line(server, tmp_path):
     project = new_patients(server)
     folder = server.root / "shoal-projects" / project
-    told = server.act(project, action="release")
-    assert told["state"] == "done", told
-    assert (told["result"]["released"], told["result"]["smallest_group"]) == (12, 4)
+    answer = server.act(project, action="release")
+    assert answer["state"] == "done", answer
+    assert (answer["result"]["released"], answer["result"]["smallest_group"]) == (12, 4)
     made = folder / "releases" / "1"
     # the project's plan, run in the project's folder
     subprocess.run(
         [*SHOAL, "release", "plan.toml", "--save-recoding", "--quiet"], cwd=folder, check=True, capture_output=True
     )
-    # and the release's own plan, which is told from where it stands
+    # and the plan of the release, with paths relative to its folder
     subprocess.run([*SHOAL, "release", str(made / "plan.toml"), "--overwrite", "--save-recoding", "--quiet"],
                    cwd=tmp_path, check=True, capture_output=True)  # fmt: skip
     names = ["released.csv", "released.certificate.json", "released.report.html", "released.recoding"]
@@ -53,7 +56,7 @@ def test_a_release_of_the_page_has_the_bytes_of_the_command_line(server, tmp_pat
         assert server.ask("GET", f"/api/projects/{project}/releases/1/files/{name}")[2] == (folder / name).read_bytes()
 
 
-def test_a_release_is_published_whole_and_not_over_another(server):
+def test_publishing_is_whole_and_needs_overwrite(server):
     project = new_patients(server)
     server.act(project, action="release")
     folder = server.root / "shoal-projects" / project
@@ -65,7 +68,7 @@ def test_a_release_is_published_whole_and_not_over_another(server):
     assert server.ask("POST", f"/api/projects/{project}/releases/1/publish", {"overwrite": True})[0] == 200
 
 
-def test_the_whole_way_for_a_table_by_path(server):
+def test_workflow_for_a_table_by_path(server):
     made = server.json("POST", "/api/projects", {"path": "own.csv"})
     project = made["project"]
     assert server.finish(project, made["run"])["state"] == "done"
@@ -82,8 +85,8 @@ def test_the_whole_way_for_a_table_by_path(server):
     assert all(sum(count for _, count, _ in level["shown"]) == 12 for level in levels)
     assert server.act(project, action="release")["state"] == "done"
     for action in ("compare", "attack"):
-        told = server.act(project, action=action, release=1)
-        assert told["state"] == "done", told
+        answer = server.act(project, action=action, release=1)
+        assert answer["state"] == "done", answer
     for step in ("table", "columns", "hierarchies", "promise", "run", "explore", "compare", "attack", "publish"):
         status, _, text = server.ask("GET", f"/p/{project}/{step}")
         assert status == 200, (step, text[:300])
@@ -91,22 +94,22 @@ def test_the_whole_way_for_a_table_by_path(server):
         assert server.ask("GET", f"/p/{project}/{step}?lang=de")[0] == 200
 
 
-def test_exploring_yields_trials_that_can_be_taken(server):
+def test_explored_recoding_can_be_applied(server):
     project = new_patients(server)
-    told = server.act(project, action="explore", methods=["full-domain"], ks=[2, 4], seconds=60)
-    assert told["state"] == "done", told
-    released = [trial for trial in told["result"]["trials"] if trial["outcome"] == "released"]
+    answer = server.act(project, action="explore", methods=["full-domain"], ks=[2, 4], seconds=60)
+    assert answer["state"] == "done", answer
+    released = [trial for trial in answer["result"]["trials"] if trial["outcome"] == "released"]
     assert released
     assert server.ask("GET", f"/p/{project}/explore")[0] == 200
     edge = server.act(project, action="minimal")["result"]
     assert edge["count"] >= 1
     changes = [{"set": ["method"], "value": {"name": "levels", "levels": edge["minimal"][0]["levels"]}}]
-    told = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", {"changes": changes})[2])
-    assert told["error"] is None
+    answer = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", {"changes": changes})[2])
+    assert answer["error"] is None
     assert server.act(project, action="release")["state"] == "done"
 
 
-def test_an_upload_becomes_a_project_that_only_the_user_can_read(server):
+def test_upload_becomes_a_private_project(server):
     table = "age,zip\n" + "".join(f"{20 + n % 5},1{n % 3}\n" for n in range(40))
     made = server.json("POST", "/api/uploads?name=..%2F..%2Fup.csv", table)
     assert made["project"] == "up"
@@ -116,7 +119,7 @@ def test_an_upload_becomes_a_project_that_only_the_user_can_read(server):
     assert server.finish("up", made["run"])["state"] == "done"
 
 
-def test_a_change_keeps_what_it_does_not_touch(server):
+def test_change_keeps_the_rest_of_the_plan(server):
     project = new_patients(server)
     before = server.ask("GET", f"/api/projects/{project}/plan")[2].decode()
     changes = [{"set": ["models", 0, "k"], "value": 3}, {"column": "zip", "role": "other"}]
@@ -125,12 +128,12 @@ def test_a_change_keeps_what_it_does_not_touch(server):
     assert "# <30, 30..39, >=40; then <40, >=40; then *" in after["plan"]
     gone = [line for line in before.splitlines() if line not in after["plan"].splitlines()]
     assert [line.partition("=")[0].strip() for line in gone] == ["hierarchy", "k"]
-    # the method still names zip: told, and not run
+    # the method still names zip: reported, and not run
     assert "zip" in after["error"]
     assert server.ask("POST", f"/api/projects/{project}/runs", {"action": "release"})[0] == 422
 
 
-def test_a_text_that_is_no_toml_is_not_kept_and_its_line_is_told(server):
+def test_invalid_toml_is_refused_with_its_line(server):
     project = new_patients(server)
     before = server.ask("GET", f"/api/projects/{project}/plan")[2]
     status, _, text = server.ask("PUT", f"/api/projects/{project}/plan", "[source]\npath = \n")
@@ -138,7 +141,7 @@ def test_a_text_that_is_no_toml_is_not_kept_and_its_line_is_told(server):
     assert server.ask("GET", f"/api/projects/{project}/plan")[2] == before
 
 
-def test_events_are_numbered_and_one_who_comes_back_is_told_the_rest(server):
+def test_events_are_numbered_and_resumed(server):
     project = new_patients(server)
     run = server.json("POST", f"/api/projects/{project}/runs", {"action": "release"})["run"]
     server.finish(project, run)
@@ -171,7 +174,7 @@ def slow_project(root):
 
 @pytest.fixture
 def slow(tmp_path):
-    """A server with a plan that takes long."""
+    """Server with a plan that takes long."""
     slow_project(tmp_path)
     server = Server(tmp_path)
     yield server
@@ -192,7 +195,10 @@ def children(pid):
 
 
 def is_alive(pid):
-    """Whether a process works still; one that has ended and is not waited for has no command."""
+    """Return whether a process still works.
+
+    One that has ended and is not waited for has no command.
+    """
     try:
         return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
     except OSError:
@@ -204,15 +210,15 @@ def begin_slow(server):
     run = server.json("POST", f"/api/projects/{project}/runs", {"action": "release"})["run"]
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        told = server.json("GET", f"/api/projects/{project}/runs/{run}")
-        assert told["state"] == "running", told
-        if told["progress"] and told["progress"]["step"] not in ("waiting", "reading"):
+        answer = server.json("GET", f"/api/projects/{project}/runs/{run}")
+        assert answer["state"] == "running", answer
+        if answer["progress"] and answer["progress"]["step"] not in ("waiting", "reading"):
             return project, run
         time.sleep(0.05)
     raise AssertionError("the run did not begin")
 
 
-def test_cancel_ends_the_work_and_leaves_nothing(slow):
+def test_cancel_ends_the_run_and_leaves_nothing(slow):
     project, run = begin_slow(slow)
     start = time.monotonic()
     assert slow.ask("GET", f"/p/{project}/columns")[0] == 200
@@ -225,7 +231,8 @@ def test_cancel_ends_the_work_and_leaves_nothing(slow):
     assert slow.json("GET", f"/api/projects/{project}")["releases"] == []
 
 
-def test_a_server_that_is_killed_leaves_no_worker_and_its_projects_go_on(slow):
+def test_killed_server_leaves_no_worker(slow):
+    """The next server goes on with its projects."""
     project, _ = begin_slow(slow)
     workers = children(slow.process.pid)
     assert workers
@@ -246,18 +253,18 @@ def test_a_server_that_is_killed_leaves_no_worker_and_its_projects_go_on(slow):
         again.stop()
 
 
-def test_the_openapi_document_names_every_route_and_nothing_else(server):
+def test_openapi_document_names_exactly_the_routes(server):
     document = json.loads(server.ask("GET", "/api/openapi.json")[2])
     assert document == openapi()
-    told = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
-    assert told == {(endpoint.method, f"/api{endpoint.path}") for endpoint in ENDPOINTS}
+    answer = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert answer == {(endpoint.method, f"/api{endpoint.path}") for endpoint in ENDPOINTS}
     for methods in document["paths"].values():
         for operation in methods.values():
             assert operation["summary"]
             assert "401" in operation["responses"]
 
 
-def test_every_text_is_there_in_both_languages_with_the_same_parts():
+def test_texts_in_both_languages_have_the_same_fields():
     import string
 
     for key, texts in TEXTS.items():
@@ -266,7 +273,7 @@ def test_every_text_is_there_in_both_languages_with_the_same_parts():
         assert parts[0] == parts[1], key
 
 
-def test_scripts_and_styles_are_small_and_ask_no_other_host():
+def test_scripts_and_styles_are_small_and_local():
     folder = Path(__file__).parents[2] / "src" / "shoal" / "web"
     from shoal.render.style import STYLE
 
@@ -290,7 +297,7 @@ def test_scripts_and_styles_are_small_and_ask_no_other_host():
         ("table", "USA;America;*\nIndia;Asia;*"), ("csv", "h.csv"), ("flat", ""),
     ],
 )  # fmt: skip
-def test_a_hierarchy_reads_back_as_it_was_written(kind, text):
+def test_hierarchy_text_round_trip(kind, text):
     entry = hierarchy_from_text(kind, text)
     assert hierarchy_to_text(entry) == (kind, text)
     plan = '[columns.a]\nrole = "quasi-identifier"   # kept\n[[models]]\nname = "k-anonymity"\nk = 2\n'
@@ -301,7 +308,7 @@ def test_a_hierarchy_reads_back_as_it_was_written(kind, text):
     assert "# kept" in changed
 
 
-def test_a_change_that_does_not_fit_is_refused():
+def test_invalid_changes_are_refused():
     plan = '[columns.a]\nrole = "other"\n'
     for change in ({"set": ["models", 3, "k"], "value": 1}, {"column": "b", "role": "other"}, {"set": []}, {}):
         with pytest.raises(PlanError):
@@ -310,7 +317,7 @@ def test_a_change_that_does_not_fit_is_refused():
     assert find_syntax_error("a = [")["line"] == 1
 
 
-def test_the_first_page_comes_soon_after_the_start(tmp_path):
+def test_first_page_comes_soon_after_the_start(tmp_path):
     start = time.monotonic()
     server = Server(tmp_path)
     printed = time.monotonic() - start
@@ -322,7 +329,7 @@ def test_the_first_page_comes_soon_after_the_start(tmp_path):
         server.stop()
 
 
-def test_a_hostile_table_harms_nothing(server):
+def test_hostile_table_is_escaped(server):
     evil = "<script>document.title='harmed'</script>"
     rows = "".join(f"{20 + n % 3},{evil},{'w' * 400},x\n" for n in range(12))
     (server.root / "evil.csv").write_text(f'age,{evil},"a\'""b",\u202eevil\n{rows}', encoding="utf-8")
@@ -333,11 +340,11 @@ def test_a_hostile_table_harms_nothing(server):
     for step in ("table", "columns", "hierarchies", "promise", "run"):
         text = server.ask("GET", f"/p/{project}/{step}")[2].decode()
         assert "<script>document" not in text
-        shown = re.sub(r"<textarea.*?</textarea>|<[^>]*>", "", text, flags=re.DOTALL)
-        assert "\u202e" not in shown
+        visible = re.sub(r"<textarea.*?</textarea>|<[^>]*>", "", text, flags=re.DOTALL)
+        assert "\u202e" not in visible
 
 
-def test_two_tables_in_two_tabs_are_two_projects(server):
+def test_two_samples_are_two_projects(server):
     one, other = new_patients(server), new_patients(server)
     assert one != other
     changes = {"changes": [{"set": ["models", 0, "k"], "value": 2}]}
@@ -358,33 +365,33 @@ def test_two_tables_in_two_tabs_are_two_projects(server):
         ("Something else.", None, None, None),
     ],
 )
-def test_an_error_is_found_in_the_text(error, line, step, column):
+def test_line_step_and_column_of_an_error(error, line, step, column):
     text = (
         '[columns.age]\nrole = "quasi-identifier"\nhierarchy = { flat = true }\n[columns.zip]\nrole = "nothing"\n\n'
         '[[models]]\nname = "k-anonymity"\nk = 2\n[method]\nfoo = 1\n'
     )
-    place = locate(text, error)
-    assert (place and place.line, place and place.step, place and place.column) == (line, step, column)
+    found = locate(text, error)
+    assert (found and found.line, found and found.step, found and found.column) == (line, step, column)
 
 
-def test_brackets_within_a_text_are_no_section():
+def test_brackets_within_a_string_are_no_section():
     text = 'title = """\n[...]\n"""\n[method]\nname = "mondrian"\n'
     assert locate(text, "The method mondrian cannot serve it.").line == 4
 
 
-def test_an_error_is_told_with_its_line(server):
+def test_error_comes_with_its_line(server):
     project = new_patients(server)
     changes = [{"column": "age", "kind": "cuts", "text": "40\n30, 40"}]
-    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
-    assert told["error"]
-    assert "cuts" in told["plan"].splitlines()[told["line"] - 1]
+    answer = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
+    assert answer["error"]
+    assert "cuts" in answer["plan"].splitlines()[answer["line"] - 1]
     page = server.ask("GET", f"/p/{project}/hierarchies?column=age")[2].decode()
-    assert f'data-line="{told["line"]}"' in page
-    assert 'class="warn"' in page  # beside its field too
+    assert f'data-line="{answer["line"]}"' in page
+    assert 'class="warn"' in page  # next to its field too
 
 
 @pytest.mark.parametrize("text", ["1\n  HIV\n  Cancer\n2\n  Flu", "grave\n  HIV\nharmless\n  Flu\n  Cold"])
-def test_classes_read_back_as_they_were_written(text):
+def test_classes_text_round_trip(text):
     import tomllib
 
     plan = '[columns.ill]\nrole = "sensitive"   # kept\n'
@@ -395,46 +402,49 @@ def test_classes_read_back_as_they_were_written(text):
         apply_changes(plan, [{"column": "ill", "classes": "empty class"}])
 
 
-def test_key_sets_and_what_is_known_are_clicks(server):
+def test_changes_of_key_sets_and_known(server):
     project = new_patients(server)
     changes = [{"set": ["keys"], "value": [{"columns": ["age", "country"], "k": 3}]}]
     changes.append({"set": ["keys", "+"], "value": {"columns": ["zip"], "k": 2}})
-    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
-    assert told["error"] is None
-    assert told["plan"].count("[[keys]]") == 2
+    answer = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": changes})
+    assert answer["error"] is None
+    assert answer["plan"].count("[[keys]]") == 2
     page = server.ask("GET", f"/p/{project}/promise")[2].decode()
     assert 'id="key-1-2" data-key-set="1" value="zip" checked' in page
     assert 'id="knows-keys"' in page
     gone = [{"set": ["keys"], "value": None}, {"set": ["models", 0, "known"], "value": 2}]
-    told = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": gone})
-    assert "keys" not in told["plan"]
-    assert "known = 2" in told["plan"]
+    answer = server.json("PATCH", f"/api/projects/{project}/plan", {"changes": gone})
+    assert "keys" not in answer["plan"]
+    assert "known = 2" in answer["plan"]
 
 
-def test_a_stopped_race_keeps_the_trials_that_have_ended(server):
+def test_stopped_exploration_keeps_finished_trials(server):
     project = new_patients(server)
     job = {"action": "explore", "methods": ["full-domain", "mondrian"], "ks": [2, 3, 4, 5, 6, 8, 10, 12]}
     run = server.json("POST", f"/api/projects/{project}/runs", job)["run"]
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        told = server.json("GET", f"/api/projects/{project}/runs/{run}")
-        if told["state"] != "running" or (told["partial"] or {}).get("trials"):
+        answer = server.json("GET", f"/api/projects/{project}/runs/{run}")
+        if answer["state"] != "running" or (answer["partial"] or {}).get("trials"):
             break
         time.sleep(0.05)
-    assert told["state"] == "running", "it was over before it could be stopped"
-    lanes = told["partial"]["lanes"]
+    assert answer["state"] == "running", "it was over before it could be stopped"
+    lanes = answer["partial"]["lanes"]
     assert len(lanes) == 16
     assert {lane["state"] for lane in lanes} <= {"waiting", "running", "released", "infeasible", "refused"}
     assert any(lane["loss"] is not None for lane in lanes)
     server.ask("DELETE", f"/api/projects/{project}/runs/{run}")
-    told = server.finish(project, run)
-    assert (told["state"], told["result"]["stopped"]) == ("done", True)
-    assert 0 < len(told["result"]["trials"]) < 16
+    answer = server.finish(project, run)
+    assert (answer["state"], answer["result"]["stopped"]) == ("done", True)
+    assert 0 < len(answer["result"]["trials"]) < 16
     assert b"Take it" in server.ask("GET", f"/p/{project}/explore")[2]
 
 
-def test_a_level_tells_what_it_brings(server):
-    """Failing rows with one column at a level: counted again on a table that has the labels in place of the values."""
+def test_failing_rows_of_each_level(server):
+    """Failing rows with one column at a level.
+
+    They are counted again on a table that has the labels instead of the values.
+    """
     table = "age,sex\n" + "".join(f"{20 + n},{'m' if n % 2 else 'f'}\n" for n in range(20))
     made = server.json("POST", "/api/uploads?name=brings.csv", table)
     project = made["project"]
@@ -445,17 +455,17 @@ def test_a_level_tells_what_it_brings(server):
         '[output]\npath = "out.csv"\n'
     )
     server.ask("PUT", f"/api/projects/{project}/plan", text)
-    told = server.act(project, action="levels", column="age")["result"]
+    answer = server.act(project, action="levels", column="age")["result"]
     ages = range(20, 40)
     for level, width in enumerate((1, 4, 8, 100)):
         groups = [(age // width, age % 2) for age in ages]
         failing = sum(groups.count(group) < 3 for group in groups)
-        assert told["levels"][level]["failing"] == failing
-    assert [told["levels"][level]["failing"] for level in (0, 1)] == [20, 20]
-    assert told["bars"] == [[float(age), 1] for age in ages]
+        assert answer["levels"][level]["failing"] == failing
+    assert [answer["levels"][level]["failing"] for level in (0, 1)] == [20, 20]
+    assert answer["bars"] == [[float(age), 1] for age in ages]
 
 
-def test_a_large_table_is_rehearsed_on_a_sample(tmp_path):
+def test_large_table_is_tried_on_a_sample(tmp_path):
     from shoal.datasets.census import write_census
 
     write_census(tmp_path / "many.parquet", 6_000)
@@ -463,9 +473,9 @@ def test_a_large_table_is_rehearsed_on_a_sample(tmp_path):
     try:
         made = server.json("POST", "/api/projects", {"path": "many.parquet"})
         server.finish(made["project"], made["run"])
-        told = server.act(made["project"], action="check")["result"]
-        assert told["rows"] == 6_000
-        assert told.get("hard") or (told["rehearsal"]["sampled"] and told["rehearsal"]["rows"] == 5_000)
+        answer = server.act(made["project"], action="check")["result"]
+        assert answer["rows"] == 6_000
+        assert answer.get("hard") or (answer["rehearsal"]["sampled"] and answer["rehearsal"]["rows"] == 5_000)
         page = server.ask("GET", f"/p/{made['project']}/columns")[2].decode()
         assert "rehearsal on 5,000" in page or "sample of the rows" in page
     finally:
@@ -483,7 +493,7 @@ def test_shapes_are_in_the_order_of_numbers_and_dates():
 
 
 def run_plan(folder, *options):
-    """What the command line makes of a project's plan, in the project's folder."""
+    """Release a project's plan by the command line, in its folder."""
     command = [*SHOAL, "release", "plan.toml", "--quiet", *options]
     made = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
@@ -496,8 +506,11 @@ def wide_table(rows=300, columns=40):
 
 
 @pytest.mark.parametrize("table", ["adult", "wide", "compas"])
-def test_the_saved_plan_has_the_same_bytes_on_the_command_line(server, table, request):
-    """As the page drafts it, for Adult, a wide table with `known`, and a real one of 53 columns."""
+def test_saved_plan_gives_the_same_bytes_by_command_line(server, table, request):
+    """Plans as the page drafts them.
+
+    For Adult, a wide table with `known`, and a real one of 53 columns.
+    """
     if table == "wide":
         text = wide_table()
     else:
@@ -507,10 +520,10 @@ def test_the_saved_plan_has_the_same_bytes_on_the_command_line(server, table, re
     made = server.json("POST", "/api/projects", {"path": f"{table}.csv"})
     project = made["project"]
     assert server.finish(project, made["run"])["state"] == "done"
-    told = server.finish(
+    answer = server.finish(
         project, server.json("POST", f"/api/projects/{project}/runs", {"action": "release"})["run"], 400
     )
-    assert told["state"] == "done", told["error"]
+    assert answer["state"] == "done", answer["error"]
     folder = server.root / "shoal-projects" / project
     files = server.json("GET", f"/api/projects/{project}/releases/1")["files"]
     run_plan(folder, *(["--save-recoding"] if any(name.endswith(".recoding") for name in files) else []))
@@ -520,7 +533,7 @@ def test_the_saved_plan_has_the_same_bytes_on_the_command_line(server, table, re
             assert (folder / name).read_bytes() == (folder / "releases" / "1" / name).read_bytes(), name
 
 
-def test_what_was_seen_for_a_draft_is_not_looked_at_again(server):
+def test_draft_includes_the_look_at_the_table(server):
     made = server.json("POST", "/api/projects", {"path": "own.csv"})
     project = made["project"]
     server.finish(project, made["run"])
@@ -536,7 +549,7 @@ def test_what_was_seen_for_a_draft_is_not_looked_at_again(server):
 
 
 def visits(server):
-    """A project about visits, in which people have several rows and dates."""
+    """Make a project about visits: people have several rows and dates."""
     rows = "".join(
         f"p{n // 3},{20 + (n // 3) % 4},2024-0{1 + n % 9}-1{n % 8},{('flu', 'cold', 'gout')[n % 3]}\n"
         for n in range(120)
@@ -559,17 +572,17 @@ def change(server, project, *changes):
     return server.json("PATCH", f"/api/projects/{project}/plan", {"changes": list(changes)})
 
 
-def test_people_are_counted_before_anything_is_released(server):
-    told = server.act(visits(server), action="check")["result"]
-    assert told["people"]["total"] == 40
-    assert told["rows"] == 120
+def test_check_counts_people(server):
+    answer = server.act(visits(server), action="check")["result"]
+    assert answer["people"]["total"] == 40
+    assert answer["rows"] == 120
 
 
-def test_a_click_makes_a_pseudonym_with_a_key_that_is_not_handed_out(server):
+def test_pseudonym_key_is_made_and_not_handed_out(server):
     project = new_patients(server)
-    told = change(server, project, {"column": "name", "pseudonym": True})
-    assert told["error"] is None
-    assert "pseudonym = true" in told["plan"]
+    answer = change(server, project, {"column": "name", "pseudonym": True})
+    assert answer["error"] is None
+    assert "pseudonym = true" in answer["plan"]
     folder = server.root / "shoal-projects" / project
     key = folder / "keys" / "pseudonyms"
     assert (key.stat().st_mode & 0o077, key.parent.stat().st_mode & 0o077) == (0, 0)
@@ -582,35 +595,35 @@ def test_a_click_makes_a_pseudonym_with_a_key_that_is_not_handed_out(server):
     assert len(made.read_text().splitlines()[1].partition(",")[0]) == 32
     files = server.json("GET", f"/api/projects/{project}/releases/1")["files"]
     assert not any("pseudonym" in name for name in files)
-    # what is clicked away is gone, and the key stays for the next delivery
-    kept = key.read_bytes()
+    # a removed pseudonym is gone from the plan; the key stays for the next delivery
+    old_key = key.read_bytes()
     assert "pseudonym =" not in change(server, project, {"column": "name", "pseudonym": False})["plan"]
     change(server, project, {"column": "name", "pseudonym": True})
-    assert key.read_bytes() == kept
+    assert key.read_bytes() == old_key
     assert "pseudonym =" not in change(server, project, {"column": "name", "role": "drop"})["plan"]
 
 
-def test_a_click_moves_the_dates_of_people(server):
+def test_shifted_and_relative_dates(server):
     project = visits(server)
-    told = change(server, project, {"column": "seen", "dates": "shift"})
-    assert told["error"] is None
-    assert 'pseudonym_key = "keys/pseudonyms"' in told["plan"]
+    answer = change(server, project, {"column": "seen", "dates": "shift"})
+    assert answer["error"] is None
+    assert 'pseudonym_key = "keys/pseudonyms"' in answer["plan"]
     assert server.act(project, action="check")["result"].get("refused") is None
     page = server.ask("GET", f"/p/{project}/columns")[2].decode()
     assert '<option value="shift" selected>' in page
     assert 'value="180"' in page
-    told = change(server, project, {"set": ["columns", "seen", "shift", "days"], "value": 30})
-    assert told["error"] is None
-    assert "days = 30" in told["plan"]
+    answer = change(server, project, {"set": ["columns", "seen", "shift", "days"], "value": 30})
+    assert answer["error"] is None
+    assert "days = 30" in answer["plan"]
     assert server.act(project, action="release")["state"] == "done"
-    told = change(server, project, {"column": "seen", "dates": "first"})
-    assert 'relative_to = "first"' in told["plan"]
-    assert "shift" not in told["plan"]
-    told = change(server, project, {"column": "seen", "dates": ""})
-    assert "relative_to" not in told["plan"]
+    answer = change(server, project, {"column": "seen", "dates": "first"})
+    assert 'relative_to = "first"' in answer["plan"]
+    assert "shift" not in answer["plan"]
+    answer = change(server, project, {"column": "seen", "dates": ""})
+    assert "relative_to" not in answer["plan"]
 
 
-def test_a_large_table_with_pseudonyms_is_rehearsed_with_its_key(tmp_path):
+def test_large_table_with_pseudonyms_is_tried_with_its_key(tmp_path):
     rows = "".join(f"n{n},{20 + n % 50},{'mf'[n % 2]}\n" for n in range(6_000))
     (tmp_path / "many.csv").write_text("name,age,sex\n" + rows)
     server = Server(tmp_path)
@@ -618,33 +631,34 @@ def test_a_large_table_with_pseudonyms_is_rehearsed_with_its_key(tmp_path):
         made = server.json("POST", "/api/projects", {"path": "many.csv"})
         server.finish(made["project"], made["run"])
         assert change(server, made["project"], {"column": "name", "pseudonym": True})["error"] is None
-        told = server.act(made["project"], action="check")["result"]
-        assert told.get("refused") is None, told
-        assert told["rehearsal"]["rows"] == 5_000
+        answer = server.act(made["project"], action="check")["result"]
+        assert answer.get("refused") is None, answer
+        assert answer["rehearsal"]["rows"] == 5_000
     finally:
         server.stop()
 
 
-def test_an_order_of_secret_values_is_written_a_line_for_each(server):
+def test_order_of_sensitive_values_as_lines(server):
     project = visits(server)
-    told = change(server, project, {"column": "illness", "order": "cold\nflu\ngout\n"})
-    assert 'order = ["cold", "flu", "gout"]' in told["plan"]
+    answer = change(server, project, {"column": "illness", "order": "cold\nflu\ngout\n"})
+    assert 'order = ["cold", "flu", "gout"]' in answer["plan"]
     page = server.ask("GET", f"/p/{project}/hierarchies?column=illness")[2].decode()
     assert ">cold\nflu\ngout</textarea>" in page
     assert "order" not in change(server, project, {"column": "illness", "order": " "})["plan"]
 
 
-def test_errors_are_told_in_german_or_said_to_be_in_english(server):
+def test_errors_in_german(server):
+    """Errors without a translation are marked as English."""
     project = new_patients(server)
     german = {"Authorization": f"Bearer {server.token}", "Accept_Language": "de-AT,de;q=0.9"}
     wrong = {"changes": [{"set": ["models", 0, "k"], "value": 2}, {"set": ["models", 1, "p"], "value": 3}]}
-    told = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", wrong, **german)[2])
-    assert told["error"].startswith("p darf höchstens k sein")
+    answer = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", wrong, **german)[2])
+    assert answer["error"].startswith("p darf höchstens k sein")
     page = server.ask("GET", f"/p/{project}/promise", **german)[2].decode()
     assert "Der Plan kann noch nicht laufen: p darf höchstens k sein" in page
     rare = {"changes": [{"set": ["method", "levels"], "value": {"age": 99}}]}
-    told = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", rare, **german)[2])
-    assert told["error"]
+    answer = json.loads(server.ask("PATCH", f"/api/projects/{project}/plan", rare, **german)[2])
+    assert answer["error"]
     assert json.loads(server.ask("POST", "/api/projects", {"path": "none.csv"}, **german)[2])["error"] == (
         "Diese Datei gibt es nicht."
     )
@@ -655,22 +669,22 @@ def test_errors_are_told_in_german_or_said_to_be_in_english(server):
     assert "English" not in server.ask("GET", f"/p/{project}/columns?lang=de")[2].decode().partition("<footer>")[0]
 
 
-def test_every_german_sentence_is_of_one_that_shoal_says():
-    """Whoever changes an English sentence finds that its German is lost."""
+def test_every_german_sentence_has_its_english_original():
+    """A change of an English sentence must not lose its German."""
     import ast
     import string
 
     folder = Path(__file__).parents[2] / "src" / "shoal"
-    said = []
+    literals = []
     for file in folder.rglob("*.py"):
         if file.name == "texts.py":
             continue
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                said.append(node.value)
+                literals.append(node.value)
             elif isinstance(node, ast.JoinedStr):
-                said.append("".join(p.value if isinstance(p, ast.Constant) else "\0" for p in node.values))
-    whole = "\n".join(said)
+                literals.append("".join(p.value if isinstance(p, ast.Constant) else "\0" for p in node.values))
+    whole = "\n".join(literals)
     key = "by its name it is a key, and its values repeat: it says whose rows they are, and people are counted"
     assert translate_sentence(key, "de").startswith(
         "dem Namen nach ist sie: ein Schlüssel, und ihre Werte wiederholen sich"
@@ -680,14 +694,14 @@ def test_every_german_sentence_is_of_one_that_shoal_says():
         names = [{name for _, name, _, _ in string.Formatter().parse(one) if name} for one in (english, german)]
         assert names[0] == names[1], english
         for part in (part.strip(".") for part in parts):
-            # a sentence may be put together from two literals
+            # a sentence may consist of two literals
             words = part.split(" ")
             assert part in whole or all(" ".join(words[n : n + 3]) in whole for n in range(len(words) - 2)), part
 
 
 @pytest.fixture
 def clinic():
-    """A database with a table of visits; its address, which holds a password."""
+    """Address, with a password, of a database with a table of visits."""
     import contextlib
 
     from tests import servers
@@ -727,7 +741,7 @@ path = "clinic-released.csv"
 """
 
 
-def test_a_plan_for_a_database_goes_the_whole_way(clinic, tmp_path):
+def test_workflow_for_a_database(clinic, tmp_path):
     (tmp_path / "clinic.toml").write_text(CLINIC)
     server = Server(tmp_path, str(tmp_path / "clinic.toml"), env={"CLINIC": clinic})
     seen = []
@@ -750,13 +764,13 @@ def test_a_plan_for_a_database_goes_the_whole_way(clinic, tmp_path):
         subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, "CLINIC": clinic})
         for name in ("clinic-released.csv", "clinic-released.certificate.json", "clinic-released.report.html"):
             assert (folder / name).read_bytes() == (folder / "releases" / "1" / name).read_bytes(), name
-        # another table of the same database may be asked for, and what goes wrong there says nothing of its address
+        # another table of the same database may be named, and its errors do not contain the address
         server.ask("PUT", f"/api/projects/{project}/plan", CLINIC.replace('"visits"', '"nothing"'))
         seen.append(json.dumps(server.act(project, action="check")))
         assert "no such table" in seen[-1]
         # but no other address of the environment
-        told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", CLINIC.replace("CLINIC", "HOME"))[2])
-        assert "was not started for" in told["error"]
+        answer = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", CLINIC.replace("CLINIC", "HOME"))[2])
+        assert "was not started for" in answer["error"]
         assert server.ask("POST", f"/api/projects/{project}/runs", {"action": "look"})[0] == 422
     finally:
         seen += server.stop()
@@ -764,25 +778,25 @@ def test_a_plan_for_a_database_goes_the_whole_way(clinic, tmp_path):
     assert not any("hunter2-secret" in text for text in seen)
 
 
-def test_a_database_is_read_only_where_the_server_was_started_for_it(clinic, tmp_path):
+def test_database_needs_a_server_started_for_it(clinic, tmp_path):
     (tmp_path / "clinic.toml").write_text(CLINIC)
     for options, refused in (((), True), (("--database", "env:CLINIC"), False), (("--database", "env:OTHER"), True)):
         server = Server(tmp_path, *options, env={"CLINIC": clinic})
         try:
             project = server.json("POST", "/api/projects", {"path": "clinic.toml"})["project"]
-            told = server.json("GET", f"/api/projects/{project}")["error"]
-            assert ("was not started for" in (told or "")) == refused
+            answer = server.json("GET", f"/api/projects/{project}")["error"]
+            assert ("was not started for" in (answer or "")) == refused
             page = server.ask("GET", f"/p/{project}/columns")[2].decode()
             assert ("shoal serve plan.toml" in page) == refused
             # a driver is code: the one of the plan that the server was started with, or none
             driven = CLINIC.replace('table = "visits"', 'table = "visits"\ndriver = "sqlite"')
-            told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", driven)[2])
-            assert "was not started for" in told["error"]
+            answer = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", driven)[2])
+            assert "was not started for" in answer["error"]
         finally:
             server.stop()
 
 
-def test_a_plan_for_spark_is_told_what_to_do(server):
+def test_plan_for_spark_gets_advice(server):
     text = '[source]\npath = "own.csv"\n[columns.age]\nrole = "quasi-identifier"\n'
     text += '[[models]]\nname = "k-anonymity"\nk = 2\n[output]\npath = "o.csv"\n[engine]\nname = "{}"\n'
     (server.root / "spark.toml").write_text(text.format("spark"))
@@ -796,7 +810,7 @@ def test_a_plan_for_spark_is_told_what_to_do(server):
     assert "Spark" not in str(server.json("GET", f"/api/projects/{project}")["error"])
 
 
-def test_a_sheet_that_the_plan_names_is_the_one_that_is_looked_at(server):
+def test_sheet_of_the_plan_is_read(server):
     xlsxwriter = pytest.importorskip("xlsxwriter")
     with xlsxwriter.Workbook(str(server.root / "book.xlsx")) as book:
         book.add_worksheet("first").write(0, 0, "nothing")
@@ -812,34 +826,38 @@ def test_a_sheet_that_the_plan_names_is_the_one_that_is_looked_at(server):
     assert server.act(project, action="check")["result"]["rows"] == 12
 
 
-def test_the_sentence_on_top_leads_through_the_steps_and_marks_what_was_looked_at(server):
+def test_next_step_and_visited_steps(server):
+    """The sentence on top leads through the steps and marks visited ones."""
     project = new_patients(server)
     server.act(project, action="check")
 
-    def ahead(step):
+    def next_step(step):
         page = server.ask("GET", f"/p/{project}/{step}")[2].decode()
         found = re.search(rf'id="ahead" href="/p/{project}/(\w+)', page)
         done = re.findall(r'<li class="done"><a id="step-(\w+)"', page)
         return found and found[1], done
 
-    assert ahead("table") == ("columns", ["table"])
-    assert ahead("columns") == ("promise", ["table", "columns"])
-    assert ahead("promise") == ("run", ["table", "columns", "promise"])
+    assert next_step("table") == ("columns", ["table"])
+    assert next_step("columns") == ("promise", ["table", "columns"])
+    assert next_step("promise") == ("run", ["table", "columns", "promise"])
     server.act(project, action="release")
-    assert ahead("run")[0] == "compare"
-    assert ahead("compare")[0] == "attack"
-    assert ahead("attack")[0] == "publish"
-    assert ahead("publish")[0] is None
+    assert next_step("run")[0] == "compare"
+    assert next_step("compare")[0] == "attack"
+    assert next_step("attack")[0] == "publish"
+    assert next_step("publish")[0] is None
     change(server, project, {"set": ["models", 0, "k"], "value": 3})
     server.act(project, action="check")
-    assert ahead("publish")[0] == "run"
+    assert next_step("publish")[0] == "run"
 
 
-def test_a_promise_about_few_facts_is_told_as_one(server):
-    """Who knows all columns at once is not covered, and the page says so before it tells what such a one learns."""
+def test_wording_of_a_promise_with_known(server):
+    """Knowledge of all columns at once is not covered.
+
+    The page says so before it says what such an intruder learns.
+    """
     project = new_patients(server)
-    few = [{"set": ["models", place, "known"], "value": 2} for place in (0, 1)]
-    assert change(server, project, *few, {"set": ["method"], "value": {"name": "hidden-cells"}})["error"] is None
+    changes = [{"set": ["models", index, "known"], "value": 2} for index in (0, 1)]
+    assert change(server, project, *changes, {"set": ["method"], "value": {"name": "hidden-cells"}})["error"] is None
     server.act(project, action="check")
     assert "combinations of what may be known fail" in server.ask("GET", f"/p/{project}/promise")[2].decode()
     assert server.act(project, action="release")["state"] == "done"

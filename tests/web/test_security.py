@@ -1,4 +1,4 @@
-"""What must be refused, asked of a real server."""
+"""Requests that a real server must refuse."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ PRIVATE = ["/", "/p/patients/columns", "/api/projects", "/api/files", "/api/open
 
 
 @pytest.mark.parametrize("path", PRIVATE)
-def test_nothing_is_told_without_the_token(server, path):
+def test_no_answer_without_the_token(server, path):
     assert server.ask("GET", path, bare="yes")[0] == 401
     assert server.ask("GET", path, cookie=f"shoal-{server.port}=wrong")[0] == 401
     assert server.ask("GET", path, bare="yes", Authorization="Bearer wrong")[0] == 401
     assert server.ask("GET", path, bare="yes", Authorization=f"Basic {server.token}")[0] == 401
 
 
-def test_a_wrong_token_in_the_link_is_refused_and_sets_no_cookie(server):
+def test_wrong_token_in_the_link_sets_no_cookie(server):
     status, headers, _ = server.ask("GET", "/?token=wrong", bare="yes")
     assert status == 401
     assert "set-cookie" not in headers
 
 
-def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(server):
+def test_token_is_exchanged_for_a_strict_cookie(server):
+    """Scripts and other sites do not get the cookie."""
     status, headers, _ = server.ask("GET", f"/?token={server.token}", bare="yes")
     assert (status, headers["location"]) == (303, "/")
     cookie = headers["set-cookie"]
@@ -50,7 +51,7 @@ def cookie_of(server):
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1.evil.example:{port}", ""]
 )
-def test_a_foreign_host_is_refused_even_with_the_token(server, host):
+def test_foreign_host_is_refused_even_with_the_token(server, host):
     assert server.ask("GET", "/api/projects", Host=host.format(port=server.port))[0] == 421
     assert server.ask("GET", f"/?token={server.token}", bare="yes", Host=host.format(port=server.port))[0] == 421
 
@@ -58,14 +59,14 @@ def test_a_foreign_host_is_refused_even_with_the_token(server, host):
 @pytest.mark.parametrize(
     "origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://127.0.0.1:{port}", "file://"]
 )
-def test_a_foreign_origin_is_refused(server, origin):
+def test_foreign_origin_is_refused(server, origin):
     given = origin.format(port=server.port)
     for method, path in (("POST", "/api/projects"), ("GET", "/api/projects")):
         assert server.ask(method, path, {"sample": "patients"}, cookie=cookie_of(server), Origin=given)[0] == 403
         assert server.ask(method, path, {"sample": "patients"}, Origin=given)[0] == 403
 
 
-def test_a_change_by_cookie_needs_an_origin(server):
+def test_change_by_cookie_needs_an_origin(server):
     cookie = cookie_of(server)
     assert server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=cookie)[0] == 403
     assert server.ask("DELETE", "/api/projects/x/runs/y", cookie=cookie)[0] == 403
@@ -74,15 +75,18 @@ def test_a_change_by_cookie_needs_an_origin(server):
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_requests_that_other_sites_cause_are_refused(server, site):
-    """Images, forms, frames; another port of this machine is the same site to a browser."""
+def test_cross_site_requests_are_refused(server, site):
+    """Images, forms and frames of other sites.
+
+    Another port of this machine is the same site to a browser.
+    """
     for mode in ("no-cors", "navigate", "cors"):
-        asked = {"cookie": cookie_of(server), "Sec_Fetch_Site": site, "Sec_Fetch_Mode": mode}
-        assert server.ask("GET", "/api/projects", **asked)[0] == 403
-        assert server.ask("POST", "/api/projects", {"sample": "patients"}, **asked, Origin=server.address)[0] == 403
+        headers = {"cookie": cookie_of(server), "Sec_Fetch_Site": site, "Sec_Fetch_Mode": mode}
+        assert server.ask("GET", "/api/projects", **headers)[0] == 403
+        assert server.ask("POST", "/api/projects", {"sample": "patients"}, **headers, Origin=server.address)[0] == 403
 
 
-def test_every_answer_carries_the_policy(server):
+def test_every_answer_has_security_headers(server):
     for path in ("/", "/nothing", "/api/projects", "/static/app.js"):
         headers = server.ask("GET", path)[1]
         policy = headers["content-security-policy"]
@@ -96,7 +100,7 @@ def test_every_answer_carries_the_policy(server):
 
 @pytest.fixture
 def link(server, tmp_path):
-    """A folder of the root that leads out of it."""
+    """Symbolic link below the root to a folder outside."""
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n3,4\n")
     link = server.root / "link"
     os.symlink(tmp_path, link)
@@ -125,9 +129,9 @@ def test_no_path_leads_out_of_the_root(server, link, path):
 
     assert server.ask("GET", f"/api/files?path={quote(path)}")[0] in (404, 422)
     assert server.ask("POST", "/api/projects", {"path": path})[0] in (404, 422)
-    for place in (f"/static/{path}", f"/p/{path}/columns", f"/api/projects/{path}"):
+    for target in (f"/static/{path}", f"/p/{path}/columns", f"/api/projects/{path}"):
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-        connection.putrequest("GET", quote(place, safe="/%."), skip_host=False)
+        connection.putrequest("GET", quote(target, safe="/%."), skip_host=False)
         connection.putheader("Authorization", f"Bearer {server.token}")
         connection.endheaders()
         assert connection.getresponse().status in (404, 405)
@@ -159,13 +163,13 @@ def test_no_path_leads_out_of_the_root(server, link, path):
 def test_no_plan_leads_out_of_the_root(server, link, text):
     project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
     text += '[columns.age]\nrole = "quasi-identifier"\n[[models]]\nname = "k-anonymity"\nk = 2\n'
-    told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
-    assert "below the folder" in told["error"] or "shoal release" in told["error"], told
+    answer = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
+    assert "below the folder" in answer["error"] or "shoal release" in answer["error"], answer
     for action in ("look", "check", "release"):
         assert server.ask("POST", f"/api/projects/{project}/runs", {"action": action})[0] == 422
 
 
-def test_a_hierarchy_file_outside_is_not_read(server, tmp_path):
+def test_hierarchy_file_outside_is_not_read(server, tmp_path):
     (tmp_path / "h.csv").write_text("secret-value;*\n")
     project = server.json("POST", "/api/projects", {"sample": "patients"})["project"]
     text = server.ask("GET", f"/api/projects/{project}/plan")[2].decode()
@@ -173,12 +177,12 @@ def test_a_hierarchy_file_outside_is_not_read(server, tmp_path):
         '{ tree = { America = ["USA", "Canada"], Asia = ["China", "Japan", "India"] } }',
         f'{{ csv = "{tmp_path}/h.csv" }}',
     )
-    told = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
-    assert "below the folder" in told["error"]
-    assert "secret-value" not in json.dumps(told)
+    answer = json.loads(server.ask("PUT", f"/api/projects/{project}/plan", text)[2])
+    assert "below the folder" in answer["error"]
+    assert "secret-value" not in json.dumps(answer)
 
 
-def test_one_session_does_not_see_the_tables_of_another(server):
+def test_sessions_do_not_see_tables_of_each_other(server):
     one, other = cookie_of(server), cookie_of(server)
     made = server.ask("POST", "/api/projects", {"sample": "patients"}, cookie=one, Origin=server.address)
     project = json.loads(made[2])["project"]
@@ -189,7 +193,10 @@ def test_one_session_does_not_see_the_tables_of_another(server):
 
 
 def send_parts(server, name, parts):
-    """An upload that does not say how long it is, part by part; returns the status, and how much was sent before it."""
+    """Upload part by part, without a length.
+
+    Returns the status, and the bytes that were sent before it.
+    """
     connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
     head = f"POST /api/uploads?name={name} HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
     head += f"Authorization: Bearer {server.token}\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -217,7 +224,7 @@ def files_below(folder):
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_an_upload_that_says_it_is_too_large_is_refused_unread(tmp_path):
+def test_upload_with_too_large_length_is_refused_unread(tmp_path):
     server = Server(tmp_path, "--largest-upload", "0.001")
     try:
         before = files_below(tmp_path)
@@ -234,8 +241,11 @@ def test_an_upload_that_says_it_is_too_large_is_refused_unread(tmp_path):
         server.stop()
 
 
-def test_an_upload_without_end_is_counted_as_it_comes_and_does_not_fill_the_disk(tmp_path):
-    """No length is said, and parts come for as long as they are taken: up to 10 GB, if nobody stopped them."""
+def test_endless_upload_is_stopped_at_the_limit(tmp_path):
+    """Parts without a length are counted, and do not fill the disk.
+
+    Up to 10 GB would come if the server did not stop them.
+    """
     largest: list[int] = []
 
     def parts():
@@ -247,21 +257,21 @@ def test_an_upload_without_end_is_counted_as_it_comes_and_does_not_fill_the_disk
     server = Server(tmp_path, "--largest-upload", "0.001")
     try:
         status, sent = send_parts(server, "big.csv", parts())
-        assert status in (413, None)  # None: the connection was closed upon what was still being sent
+        assert status in (413, None)  # None: the connection was closed while parts were being sent
         assert sent < 50_000_000
         assert max(largest) <= 1_000_000
         end = time.monotonic() + 20
         while time.monotonic() < end and (tmp_path / "shoal-projects" / "big").exists():
             time.sleep(0.05)
         assert files_below(tmp_path) == set()
-        # one that is within the bound is taken
+        # an upload within the limit is accepted
         assert send_parts(server, "small.csv", [b"a,b\n", b"1,2\n" * 1000])[0] == 201
     finally:
         server.stop()
 
 
 class Parts:
-    """A request whose body comes in these parts."""
+    """Request with a body in the given parts."""
 
     def __init__(self, parts):
         self.parts = parts
@@ -271,7 +281,7 @@ class Parts:
             yield part
 
 
-def test_what_is_packed_is_refused_however_it_is_cut(tmp_path):
+def test_compressed_upload_is_refused_in_any_parts(tmp_path):
     import asyncio
 
     from shoal.errors import InputError
@@ -284,7 +294,7 @@ def test_what_is_packed_is_refused_however_it_is_cut(tmp_path):
     assert (tmp_path / "table.csv").read_bytes() == b"PK,b\n1,2\n"
 
 
-def test_an_upload_leaves_the_last_of_the_disk_free(tmp_path, monkeypatch):
+def test_upload_leaves_disk_space_free(tmp_path, monkeypatch):
     import asyncio
     import shutil
 
@@ -301,7 +311,10 @@ def test_an_upload_leaves_the_last_of_the_disk_free(tmp_path, monkeypatch):
 
 
 def bomb(name="xl/worksheets/sheet1.xml", size=300_000_000):
-    """A zip of a few hundred kilobytes that becomes hundreds of megabytes."""
+    """Make a small zip that becomes hundreds of megabytes.
+
+    It has a few hundred kilobytes.
+    """
     import io
     import zipfile
 
@@ -314,7 +327,7 @@ def bomb(name="xl/worksheets/sheet1.xml", size=300_000_000):
 
 
 @pytest.mark.parametrize("name", ["bomb.csv", "bomb.parquet", "bomb.txt", "bomb.xlsx", "bomb.zip"])
-def test_a_zip_bomb_is_not_taken(server, name):
+def test_zip_bomb_is_refused(server, name):
     body = bomb(size=60_000_000)
     assert len(body) < 200_000
     assert server.ask("POST", f"/api/uploads?name={name}", body)[0] == 422
@@ -322,16 +335,19 @@ def test_a_zip_bomb_is_not_taken(server, name):
     assert not list((server.root / "shoal-projects").glob("bomb*"))
 
 
-def test_a_workbook_that_is_a_bomb_is_refused_where_it_lies(tmp_path):
-    """By its path it is read by a process of its own, which says so; the server goes on."""
+def test_workbook_bomb_below_the_root_is_refused(tmp_path):
+    """A separate process reads it and reports the failure.
+
+    The server goes on.
+    """
     (tmp_path / "bomb.xlsx").write_bytes(bomb(size=1_500_000_000))
     assert (tmp_path / "bomb.xlsx").stat().st_size < 5_000_000
     server = Server(tmp_path, "--memory", "2")
     try:
         made = server.json("POST", "/api/projects", {"path": "bomb.xlsx"})
-        told = server.finish(made["project"], made["run"])
-        assert told["state"] == "failed"
-        assert told["error"]["text"]
+        answer = server.finish(made["project"], made["run"])
+        assert answer["state"] == "failed"
+        assert answer["error"]["text"]
         assert server.ask("GET", f"/p/{made['project']}/columns")[0] == 200
     finally:
         server.stop()
@@ -345,21 +361,21 @@ def test_a_workbook_that_is_a_bomb_is_refused_where_it_lies(tmp_path):
         ("empty.csv", b""),
     ],
 )
-def test_what_is_packed_or_no_table_is_refused(server, name, body):
+def test_compressed_or_invalid_uploads_are_refused(server, name, body):
     assert server.ask("POST", f"/api/uploads?name={name}", body)[0] == 422
     assert not (server.root / "shoal-projects" / name.partition(".")[0]).exists()
 
 
-def test_links_that_lead_out_are_neither_shown_nor_read(server, tmp_path):
-    """A link to a file, one within a folder of parts, one in place of a project, and one below it."""
+def test_links_out_of_the_root_are_neither_listed_nor_read(server, tmp_path):
+    """Links to a file, within a folder of parts, as a project and below it."""
     (tmp_path / "secret.csv").write_text("name,age\nSecretPerson,1\n")
     (tmp_path / "plan.toml").write_text('[source]\npath = "secret.csv"\n')
     os.symlink(tmp_path / "secret.csv", server.root / "linked.csv")
     (server.root / "parts").mkdir()
     (server.root / "parts" / "1.csv").write_text("name,age\na,1\n")
     os.symlink(tmp_path / "secret.csv", server.root / "parts" / "2.csv")
-    told = server.json("GET", "/api/files")
-    assert "linked.csv" not in [file["name"] for file in told["files"]]
+    answer = server.json("GET", "/api/files")
+    assert "linked.csv" not in [file["name"] for file in answer["files"]]
     assert server.json("GET", "/api/files?path=parts")["files"] == [{"name": "1.csv", "bytes": 13}]
     for path in ("linked.csv", "parts", "parts/2.csv", "parts/*.csv"):
         assert server.ask("POST", "/api/projects", {"path": path})[0] == 422, path
@@ -375,8 +391,11 @@ def test_links_that_lead_out_are_neither_shown_nor_read(server, tmp_path):
     os.unlink(server.root / "shoal-projects" / "outside")
 
 
-def test_a_request_that_does_not_come_is_not_waited_for(server):
-    """A connection that says nothing, or says it slowly, is closed; others are answered meanwhile."""
+def test_incomplete_requests_are_closed(server):
+    """Other requests are answered meanwhile.
+
+    A connection that sends nothing, or sends it slowly, is closed.
+    """
     slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(50)]
     for one in slow:
         one.sendall(b"GET / HTTP/1.1\r\nHost: ")
@@ -389,7 +408,7 @@ def test_a_request_that_does_not_come_is_not_waited_for(server):
         one.close()
 
 
-def test_a_thousand_requests_at_once_are_answered(server):
+def test_thousand_requests_at_once_are_answered(server):
     found = []
 
     def ask():
@@ -409,7 +428,7 @@ def test_a_thousand_requests_at_once_are_answered(server):
     assert set(found) == {200}
 
 
-def test_nothing_of_the_token_or_a_record_is_printed_after_the_link(tmp_path):
+def test_no_token_or_record_is_printed_after_the_link(tmp_path):
     (tmp_path / "t.csv").write_text("name,age\nSecretPerson,1\nOtherPerson,2\n")
     server = Server(tmp_path)
     server.ask("GET", f"/?token={server.token}", bare="yes")
@@ -423,7 +442,7 @@ def test_nothing_of_the_token_or_a_record_is_printed_after_the_link(tmp_path):
         assert "Person" not in file.read_text()
 
 
-def test_the_api_alone_takes_its_token_from_the_environment(tmp_path):
+def test_api_only_token_from_the_environment(tmp_path):
     refused = subprocess.run(
         [*COMMAND, "--api-only"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "SHOAL_TOKEN": ""}
     )
@@ -437,7 +456,7 @@ def test_the_api_alone_takes_its_token_from_the_environment(tmp_path):
         server.stop()
 
 
-def test_a_server_beyond_this_machine_warns_without_tls(tmp_path):
+def test_public_server_without_tls_warns(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", "from shoal.cli import main; main()", "serve", "--host", "0.0.0.0", "--no-open"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
@@ -448,7 +467,7 @@ def test_a_server_beyond_this_machine_warns_without_tls(tmp_path):
     assert "without TLS" in err
 
 
-def test_a_body_that_does_not_come_is_not_waited_for():
+def test_slow_body_is_not_waited_for():
     import asyncio
 
     from shoal.web.security import Guard, TooSlow
@@ -465,9 +484,9 @@ def test_a_body_that_does_not_come_is_not_waited_for():
     async def begun(message={"type": "http.request", "body": b"x", "more_body": True}):  # noqa: B006
         if not message:
             await asyncio.sleep(30)
-        told = dict(message)
+        copy = dict(message)
         message.clear()
-        return told
+        return copy
 
     async def nowhere(message):
         pass

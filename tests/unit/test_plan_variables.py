@@ -1,4 +1,4 @@
-"""Values that a plan takes from outside: used, and not told."""
+"""Variables of a plan: used, and never disclosed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ report = true
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def folder(tmp_path, monkeypatch):
     folder = tmp_path / "geheim"
     folder.mkdir()
     (folder / "people.csv").write_text("age,note\n1,${X}\n1,b\n2,c\n2,d\n")
@@ -44,19 +44,19 @@ def run(*given):
     return subprocess.run([sys.executable, "-c", code, *map(str, given)], capture_output=True, text=True)
 
 
-def test_a_variable_is_used_and_no_paper_tells_its_value(place, tmp_path):
+def test_no_output_discloses_the_value_of_a_variable(folder, tmp_path):
     shoal.release(tmp_path / "plan.toml")
-    assert "${X}" in (place / "r7.csv").read_text()  # a value of a record is no plan
-    for paper in ("r7.certificate.json", "r7.report.html"):
-        text = (place / paper).read_text()
+    assert "${X}" in (folder / "r7.csv").read_text()  # values of records are not part of the plan
+    for document in ("r7.certificate.json", "r7.report.html"):
+        text = (folder / document).read_text()
         assert "r7.csv" not in text
         assert "geheim" not in text
-    to_certificate_dict = json.loads((place / "r7.certificate.json").read_text())
-    assert to_certificate_dict["plan"]["output"]["path"] == to_certificate_dict["output"]["name"] == "${X}.csv"
+    certificate = json.loads((folder / "r7.certificate.json").read_text())
+    assert certificate["plan"]["output"]["path"] == certificate["output"]["name"] == "${X}.csv"
 
 
-def test_errors_and_logs_show_the_name_of_a_variable(place, tmp_path):
-    (place / "people.csv").unlink()
+def test_errors_and_logs_show_the_name_of_a_variable(folder, tmp_path):
+    (folder / "people.csv").unlink()
     done = run("release", tmp_path / "plan.toml", "--log-json", tmp_path / "log")
     assert done.returncode == 2
     assert "${SECRET_PLACE}" in done.stderr
@@ -66,42 +66,43 @@ def test_errors_and_logs_show_the_name_of_a_variable(place, tmp_path):
     assert "geheim" not in done.stderr + (tmp_path / "log").read_text()
 
 
-def test_errors_of_the_library_and_answers_for_programs_show_it_too(place, tmp_path):
+def test_library_errors_and_json_show_the_name_too(folder, tmp_path):
     done = run("release", tmp_path / "plan.toml", "--json")
-    assert json.loads(done.stdout)["output"] == "${SECRET_PLACE}/r7.csv"  # r7 is too short to tell
-    (place / "people.csv").unlink()
-    with pytest.raises(shoal.TableError) as to_certificate_dict:
+    assert json.loads(done.stdout)["output"] == "${SECRET_PLACE}/r7.csv"  # r7 is too short to be masked
+    (folder / "people.csv").unlink()
+    with pytest.raises(shoal.TableError) as caught:
         shoal.release(tmp_path / "plan.toml", overwrite=True)
-    assert "${SECRET_PLACE}" in str(to_certificate_dict.value)
-    assert "geheim" not in repr(to_certificate_dict.value)
+    assert "${SECRET_PLACE}" in str(caught.value)
+    assert "geheim" not in repr(caught.value)
 
 
-def test_single_values_are_set_on_the_command_line_and_steps_are_logged(place, tmp_path):
+def test_set_option_and_logged_steps(folder, tmp_path):
     done = run("release", tmp_path / "plan.toml", "--log-json", tmp_path / "log", "--set", "columns.note.role=drop",
                "--set", "output.report=false")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert (place / "r7.csv").read_text() == "age\n1\n1\n2\n2\n"
-    assert not (place / "r7.report.html").exists()
+    assert (folder / "r7.csv").read_text() == "age\n1\n1\n2\n2\n"
+    assert not (folder / "r7.report.html").exists()
     events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
     assert (events[0]["event"], events[-1]["event"]) == ("started", "done")
     assert "verifying" in [event.get("step") for event in events]
 
 
 @pytest.mark.parametrize("text", ["${NOT_SET_AT_ALL}", "${a b}", "${}"])
-def test_variables_that_are_not_there_are_refused(text):
+def test_unset_and_malformed_variables_are_refused(text):
     with pytest.raises(PlanError, match="variable"):
         Plan.from_dict({"source": {"path": text}, "columns": {"a": {"role": "quasi-identifier"}}})
 
 
-def test_a_doubled_sign_is_plain_text():
+def test_doubled_dollar_sign_is_plain_text():
     made = Plan.from_dict(
         {"source": {"path": "$${X}.csv"}, "columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"]}
     )
     assert made.source.path.name == "${X}.csv"
 
 
-def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_table_are_data(place, monkeypatch):
-    (place / "geheim-tree.csv").write_text("1;low\n2;low\n")
+def test_variables_in_paths_of_hierarchies_and_methods(folder, monkeypatch):
+    """Values of the table are data and have no variables."""
+    (folder / "geheim-tree.csv").write_text("1;low\n2;low\n")
     monkeypatch.setenv("TREE", "geheim-tree")
     document = {
         "columns": {
@@ -126,18 +127,19 @@ def test_variables_stand_in_paths_of_hierarchies_and_methods_and_values_of_the_t
         {"seed": "${X}"},
     ],
 )
-def test_where_there_are_no_variables_the_error_says_what_to_do(wrong, monkeypatch):
+def test_variable_in_a_wrong_key_is_refused(wrong, monkeypatch):
+    """The error recommends ``--set``."""
     monkeypatch.setenv("X", "secret")
     right = {"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"]}
-    with pytest.raises(PlanError, match=r"\$\{NAME\} is no variable: set such a value by --set") as to_certificate_dict:
+    with pytest.raises(PlanError, match=r"\$\{NAME\} is no variable: set such a value by --set") as caught:
         Plan.from_dict({**right, **wrong})
-    assert "secret" not in str(to_certificate_dict.value)
-    with pytest.raises(PlanError) as to_certificate_dict:
+    assert "secret" not in str(caught.value)
+    with pytest.raises(PlanError) as caught:
         Plan.from_dict({**right, "seed": "x"})
-    assert "--set" not in str(to_certificate_dict.value)
+    assert "--set" not in str(caught.value)
 
 
-def test_a_short_value_is_not_told_either_where_it_is_quoted(monkeypatch):
+def test_short_values_are_masked_in_quotes(monkeypatch):
     monkeypatch.setenv("X", "5")
     with pytest.raises(PlanError, match=r"found '\$\{X\}'"):
         Plan.from_dict({"columns": {"a": "quasi-identifier"}, "models": ["k-anonymity k=2"],
@@ -145,7 +147,7 @@ def test_a_short_value_is_not_told_either_where_it_is_quoted(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["$${X}/$$${Y", "a$${b"])
-def test_a_plan_that_is_written_is_read_again_as_it_was(text, monkeypatch):
+def test_plan_with_dollar_signs_round_trip(text, monkeypatch):
     monkeypatch.setenv("Y", "no")
     given = {"columns": {"a": "quasi-identifier", "${a}": "drop"}, "models": ["k-anonymity k=2"]}
     made = Plan.from_dict({"source": {"path": f"{text}.csv"}, **given})
@@ -154,12 +156,12 @@ def test_a_plan_that_is_written_is_read_again_as_it_was(text, monkeypatch):
 
 
 @pytest.mark.parametrize("change", ["x", "=3", "a b=3", ""])
-def test_changes_that_are_none_are_refused(change):
+def test_malformed_changes_are_refused(change):
     with pytest.raises(PlanError, match="KEY=VALUE"):
         apply_changes({}, [change])
 
 
-def test_a_change_says_nothing_but_at_its_key():
+def test_change_affects_its_key_only():
     """A value may come from elsewhere, such as the name of a file."""
     for value in ("1\noutput.overwrite=true", "'a'\n[output]\noverwrite = true", '"a"\r\nseed = 3'):
         assert apply_changes({}, [f"source.path={value}"]) == {"source": {"path": value}}
@@ -168,7 +170,7 @@ def test_a_change_says_nothing_but_at_its_key():
         apply_changes({}, ["seed\nk = 1\nx=3"])
 
 
-def test_what_is_nested_in_itself_is_refused_and_no_fault():
+def test_recursive_values_are_refused():
     around: list[object] = []
     around.append(around)
     deep: list[object] = []

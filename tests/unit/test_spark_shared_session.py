@@ -1,4 +1,7 @@
-"""One Spark for several pieces of work: kept while it is wanted, never met by another's data, and ended afterwards."""
+"""One Spark session for several operations.
+
+It stays while it is wanted, keeps their data separate, and is ended afterwards.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ LOCAL = EngineSettings("1GB", name="spark", master="local[1]", options={"spark.s
 
 
 class Context:
-    """What is asked of a Spark context."""
+    """Stand-in for a Spark context."""
 
     _jsc = object()
 
 
 class Session:
-    """What is asked of a Spark session, with no Java behind it."""
+    """Stand-in for a Spark session, without Java."""
 
     def __init__(self, context):
         self.sparkContext = context
@@ -36,7 +39,7 @@ class Session:
 
 
 class Started(spark_session.StartedSession):
-    """Counts how often it is ended."""
+    """Started session that counts its closings."""
 
     ended = 0
 
@@ -56,7 +59,7 @@ class Started(spark_session.StartedSession):
 
 @pytest.fixture
 def started(monkeypatch):
-    """Sessions as they are started, in a process that has none."""
+    """Record the sessions that are started, in a process without one."""
     found = []
 
     def start(*given):
@@ -74,9 +77,9 @@ def ended(started):
     return [one.ended for one in started]
 
 
-def test_a_session_ends_with_the_last_who_works_in_it(started):
+def test_session_ends_with_its_last_user(started):
     one, other = open_session(LOCAL), open_session(LOCAL)
-    assert one.spark is not other.spark  # views and settings of their own
+    assert one.spark is not other.spark  # separate views and settings
     one.close()
     one.close()
     assert ended(started) == [0]
@@ -86,9 +89,9 @@ def test_a_session_ends_with_the_last_who_works_in_it(started):
     assert ended(started) == [1, 1]
 
 
-def test_within_a_block_it_outlives_them(started):
+def test_session_outlives_its_users_within_a_block(started):
     with shared_spark_session():
-        assert started == []  # nothing is started before somebody needs it
+        assert started == []  # nothing is started before it is needed
         open_session(LOCAL).close()
         with shared_spark_session():
             open_session(LOCAL).close()
@@ -97,13 +100,17 @@ def test_within_a_block_it_outlives_them(started):
     assert ended(started) == [1]
 
 
-def test_it_ends_where_the_block_fails(started):
+def test_session_ends_if_the_block_fails(started):
     with pytest.raises(ZeroDivisionError), shoal.session(LOCAL):
         raise ZeroDivisionError
     assert ended(started) == [1]
 
 
-def test_other_settings_are_refused_where_it_is_promised_and_start_another_where_nobody_is_in_it(started):
+def test_other_settings_of_a_shared_session(started):
+    """Other settings are refused by a session with promised settings.
+
+    Without such a promise they start another session, if the first has no user.
+    """
     for more, message in (
         ({"master": "local[3]"}, r"on 'local\[1\]'; it cannot be moved to 'local\[3\]'"),
         ({"master": None, "threads": 3}, r"cannot be moved to 'local\[3\]'"),
@@ -111,20 +118,20 @@ def test_other_settings_are_refused_where_it_is_promised_and_start_another_where
         ({"options": {"spark.sql.shuffle.partitions": "9"}}, "its option spark.sql.shuffle.partitions cannot"),
     ):
         given = {"name": "spark", "memory": "1GB", "master": "local[1]", **more}
-        asked = EngineSettings(**given)
+        settings = EngineSettings(**given)
         with shoal.session(LOCAL), pytest.raises(shoal.PlanError, match=message):
-            open_session(asked)
+            open_session(settings)
         before = len(started)
         with shared_spark_session():
             open_session(LOCAL).close()
-            open_session(asked).close()
+            open_session(settings).close()
             assert ended(started)[before:] == [1, 0]
     for same in (EngineSettings("1024MB", name="spark"), EngineSettings(name="spark", threads=1)):
         with shoal.session(LOCAL):
             open_session(same).close()
 
 
-def test_one_that_was_stopped_or_died_is_not_used_again(started):
+def test_stopped_session_is_not_used_again(started):
     with shoal.session(LOCAL) as spark:
         spark.sparkContext._jsc = None
         late = open_session(LOCAL)
@@ -134,16 +141,16 @@ def test_one_that_was_stopped_or_died_is_not_used_again(started):
     assert ended(started) == [1, 1]
 
 
-def test_other_engines_have_nothing_to_keep(started):
+def test_session_of_other_engines_is_none(started):
     with shoal.session("duckdb") as nothing:
         assert nothing is None
     assert started == []
 
 
-def test_a_session_of_somebody_else_is_used_as_it_is_and_never_ended(spark, monkeypatch):
+def test_foreign_session_is_used_and_never_ended(spark, monkeypatch):
     monkeypatch.setattr(
         spark_shared_session, "_own", spark_shared_session._Own()
-    )  # what the other tests use is now somebody else's
+    )  # the session of the other tests now counts as foreign
     monkeypatch.setattr(spark_session, "start_session", lambda *given: pytest.fail("one is running"))
     with shoal.session(EngineSettings("7GB", name="spark")) as found:
         assert found.sparkContext is spark.sparkContext
@@ -154,7 +161,7 @@ def test_a_session_of_somebody_else_is_used_as_it_is_and_never_ended(spark, monk
     assert spark.sql("SELECT 1").count() == 1
 
 
-# run in a process of its own, for there can be only one Spark in a process
+# run in a separate process: there can be only one Spark in a process
 WORK = """
 import json, sys, shoal
 from pathlib import Path
@@ -194,7 +201,10 @@ print(json.dumps(told))
 
 
 def test_real_sessions(spark, tmp_path):
-    """The fixture says that there is a Spark; the work is done in another process."""
+    """Run real sessions in another process.
+
+    The fixture ensures that there is a Spark.
+    """
     table = pa.table({"age": [str(number // 4) for number in range(48)], "ill": ["a", "b", "c"] * 16})
     pq.write_table(table, tmp_path / "in.parquet")
     plan = (
@@ -213,9 +223,9 @@ def test_real_sessions(spark, tmp_path):
         env={**os.environ, "TMPDIR": str(scratch)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told.pop("refused").startswith("A Spark session is already running, on 'local[1]'; its memory")
-    assert told == {
+    outcome = json.loads(done.stdout.splitlines()[-1])
+    assert outcome.pop("refused").startswith("A Spark session is already running, on 'local[1]'; its memory")
+    assert outcome == {
         "attack": 1, "ended": [None], "kept": 2, "views": [], "other views": [], "cached": 0, "empty": True,
         "java ends": True,
     }  # fmt: skip
